@@ -1,0 +1,99 @@
+#!/bin/sh
+# Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
+# Quick when nothing is missing. Says in one line each thing that it installs.
+#
+#   .config/prepare.sh [build|test]     test also wants what only the tests use
+set -eu
+cd "$(dirname "$0")/.."
+purpose=${1:-build}
+need_python="3.11"
+need_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+say() { printf 'prepare: %s\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- system packages -----------------------------------------------------------------
+missing=""
+want() { # want PACKAGE TEST...: PACKAGE is missing if TEST fails
+    package=$1; shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+has_header() { printf '#include <%s>\n' "$1" | cc -E - ; }
+has_venv() { "$(python)" -c 'import ensurepip, venv'; }
+new_enough() { "$1" -c "import sys; sys.exit(sys.version_info < tuple(map(int, '$need_python'.split('.'))))"; }
+python() {
+    for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
+        if have "$candidate" && new_enough "$candidate" 2>/dev/null; then
+            command -v "$candidate"; return
+        fi
+    done
+    echo python3
+}
+want build-essential cc --version
+want libpcap-dev has_header pcap/pcap.h
+want iproute2 have ip
+want util-linux have unshare
+want mount have mount
+if ! new_enough "$(python)" 2>/dev/null; then missing="$missing python3 python3-venv"
+else want python3-venv has_venv; fi
+if [ "$purpose" = test ]; then want iputils-ping have ping; fi
+if [ -n "$missing" ]; then
+    command="apt-get install --no-install-recommends$missing"
+    if [ "$(id -u)" = 0 ] && have apt-get; then
+        say "installing$missing"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq >/dev/null
+        # shellcheck disable=SC2086
+        apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        say "missing system packages:$missing"
+        say "remedy: sudo $command"
+        exit 2
+    fi
+fi
+if ! new_enough "$(python)" 2>/dev/null; then
+    say "Python $need_python or newer is needed; found $("$(python)" --version 2>&1)"
+    say "remedy: install one and run again with PYTHON=/path/to/python3"
+    exit 2
+fi
+# The browser is for tests alone, and some distributions package it in a way that a
+# container cannot install; the tests that need it say so when they are skipped.
+if [ "$purpose" = test ] && ! have chromium && [ "$(id -u)" = 0 ] && have apt-get; then
+    say "installing chromium (for the tests of the report)"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
+        >/dev/null 2>&1 || say "chromium cannot be installed: its tests will be skipped"
+fi
+
+# --- Rust toolchain ------------------------------------------------------------------
+rust_is_new_enough() {
+    have cargo && have rustc || return 1
+    found=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9]*\.[0-9]*\).*/\1/p')
+    [ -n "$found" ] && [ "$(printf '%s\n%s\n' "$need_rust" "$found" | sort -V | head -n 1)" = "$need_rust" ]
+}
+. .config/toolchain.sh
+if ! rust_is_new_enough; then
+    say "no Rust $need_rust or newer: rustup puts one into .rustup and .cargo-home of this folder"
+    export RUSTUP_HOME="$PWD/.rustup" CARGO_HOME="$PWD/.cargo-home"
+    if have rustup-init; then installer="rustup-init"
+    elif have curl; then
+        mkdir -p .cargo-home
+        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o .cargo-home/rustup-init.sh
+        installer="sh .cargo-home/rustup-init.sh"
+    else
+        say "remedy: install curl, or Rust $need_rust, and run again"; exit 2
+    fi
+    $installer -y -q --no-modify-path --profile minimal --component clippy --component rustfmt
+fi
+
+# --- Python packages -----------------------------------------------------------------
+stamp=.venv/.requirements
+if ! cmp -s requirements.lock "$stamp"; then
+    if [ ! -x .venv/bin/python ]; then
+        say "creating .venv with $("$(python)" --version)"
+        "$(python)" -m venv .venv
+    fi
+    say "installing $(grep -c == requirements.lock) locked Python packages"
+    .venv/bin/python -m pip install -qq --disable-pip-version-check \
+        --require-hashes -r requirements.lock
+    cp requirements.lock "$stamp"
+fi

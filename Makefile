@@ -1,0 +1,35 @@
+# Thin: each target is one or two visible commands. `make help` lists them.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
+
+.PHONY: help build demo test bench check
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+build: ## Install what is missing, build programs and package into .venv
+	@.config/prepare.sh build
+	@.config/build.sh
+
+demo: build ## Run the demo sweep (or analyse the one in the repository), write its report
+	@if $(BIN)/flowsweep testbed check --quiet; then file=workflows/experiments/demo.yaml; \
+	else file=$(CAPTURED_DEMO); echo "No network namespaces here: analysing the sweep kept in the repository." >&2; fi; \
+	$(BIN)/snakemake --configfile $$file
+	@echo results/demo/report.html
+
+test: build ## Every test
+	@.config/prepare.sh test
+	.config/cargo test --workspace --locked --quiet
+	$(BIN)/pytest
+
+bench: build ## Speed as ratios against named peers
+	$(BIN)/python tests/bench/run.py
+
+check: build ## Format, lint, types
+	.config/cargo fmt --all --check
+	.config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff format --check python tests capture
+	$(BIN)/ruff check python tests capture
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflows/rules

@@ -1,0 +1,222 @@
+//! Turns an interface into recorded packets, from the first after "ready" to the last that came before the signal.
+
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::recorder::Recorder;
+use crate::sys::libpcap::{Capture, Failure};
+use crate::sys::linux::{self, Signals};
+
+/// Time after which the kernel hands over a part-filled block of the ring.
+pub const BLOCK_TIMEOUT: Duration = Duration::from_millis(20);
+/// The ring counts as empty when nothing came out of it for this long after its inlet was closed.
+const IDLE: Duration = BLOCK_TIMEOUT.saturating_mul(3);
+/// Longest time spent to empty the ring.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+/// Between a packet on the wire and in the ring lies the kernel's softirq; packets sent before a signal get this time.
+const GRACE: Duration = BLOCK_TIMEOUT;
+/// How often everything is made readable on disk.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Packets handed over before signals and the clock are looked at again.
+const BATCH: u16 = 4_096;
+
+/// The kernel's counters since the start, wide enough for long captures.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets that passed the filter, those dropped included.
+    pub received: u64,
+    /// Packets that found the ring full.
+    pub dropped_kernel: u64,
+    /// Packets that the interface lost.
+    pub dropped_interface: u64,
+}
+
+/// Follows libpcap's counters, which wrap at 2^32.
+#[derive(Debug, Default)]
+struct Counters {
+    last: [u32; 3],
+    totals: Totals,
+}
+
+impl Counters {
+    fn update(&mut self, now: [u32; 3]) {
+        let [received, dropped_kernel, dropped_interface] =
+            [0, 1, 2].map(|index| u64::from(now[index].wrapping_sub(self.last[index])));
+        self.totals.received += received;
+        self.totals.dropped_kernel += dropped_kernel;
+        self.totals.dropped_interface += dropped_interface;
+        self.last = now;
+    }
+}
+
+/// How the capture went.
+#[derive(Debug)]
+pub struct Outcome {
+    /// When the first packet could be captured.
+    pub start: SystemTime,
+    /// When the inlet was closed.
+    pub end: SystemTime,
+    /// Counters between the two.
+    pub totals: Totals,
+    /// The signal's name, or what went wrong.
+    pub stop_reason: String,
+    /// True when it ended for another reason than a signal.
+    pub failed: bool,
+    /// Packets that the kernel counted and that did not come out of the ring in time.
+    pub unread: u64,
+}
+
+/// A capture that runs into the ring.
+pub struct Agent {
+    capture: Capture,
+    counters: Counters,
+    start: SystemTime,
+    /// The kernel's count can be compared with ours: not on a loopback interface, where it counts each packet twice.
+    countable: bool,
+}
+
+impl Agent {
+    /// Starts the capture with a filter. Packets that arrived before it was set are thrown away and not counted.
+    pub fn start(mut capture: Capture, filter: &str, loopback: bool) -> Result<Self, Failure> {
+        let mut counters = Counters::default();
+        // Where the descriptor is not a packet socket there is no inlet to close, and the counts may be off by a few.
+        let closed = linux::close_inlet(capture.fd()).is_ok();
+        discard_all(&mut capture)?;
+        update(&mut counters, &mut capture)?;
+        counters.totals = Totals::default();
+        capture.filter(filter)?;
+        Ok(Self {
+            capture,
+            counters,
+            start: SystemTime::now(),
+            countable: closed && !loopback,
+        })
+    }
+
+    /// Records until a signal comes or something fails, then empties the ring.
+    pub fn run(mut self, signals: &Signals, recorder: &mut Recorder) -> Outcome {
+        let (stop_reason, failed) = self.record(signals, recorder);
+        let (end, unread) = self.drain(recorder);
+        Outcome {
+            start: self.start,
+            end,
+            totals: self.counters.totals,
+            stop_reason,
+            failed,
+            unread,
+        }
+    }
+
+    /// Records until there is a reason to stop; true with a reason that is a fault.
+    fn record(&mut self, signals: &Signals, recorder: &mut Recorder) -> (String, bool) {
+        let mut flushed = Instant::now();
+        loop {
+            let more = match self.dispatch(recorder) {
+                Ok(count) => count == u64::from(BATCH),
+                Err(failure) => return (format!("interface: {}", failure.message), true),
+            };
+            if flushed.elapsed() >= FLUSH_EVERY {
+                flushed = Instant::now();
+                recorder.flush();
+                // Also so that no counter wraps twice between two looks.
+                let _ = update(&mut self.counters, &mut self.capture);
+            }
+            if recorder.has_failed() {
+                return ("write error".into(), true);
+            }
+            if let Some(signal) = signals.take() {
+                return (signal.into(), false);
+            }
+            if !more {
+                let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
+                if let Err(error) = linux::wait([self.capture.fd(), signals.as_raw_fd()], left) {
+                    return (format!("waiting: {error}"), true);
+                }
+            }
+        }
+    }
+
+    /// Closes the inlet and records what is in the ring; returns when it was closed and how many packets are missing.
+    fn drain(&mut self, recorder: &mut Recorder) -> (SystemTime, u64) {
+        let begin = Instant::now();
+        while begin.elapsed() < GRACE {
+            let _ = self.dispatch(recorder);
+            let _ = linux::wait([self.capture.fd()], Duration::from_millis(2));
+        }
+        let closed = linux::close_inlet(self.capture.fd()).is_ok();
+        let end = SystemTime::now();
+        let _ = update(&mut self.counters, &mut self.capture);
+        let mut last = Instant::now();
+        while begin.elapsed() < DRAIN_LIMIT {
+            if self.dispatch(recorder).unwrap_or(0) > 0 {
+                last = Instant::now();
+                continue;
+            }
+            // With the inlet closed the count stands still, and reaching it is the proof that the ring is empty.
+            let complete = self.countable && closed && self.unread(recorder) == 0;
+            if complete || !self.countable && last.elapsed() >= IDLE {
+                break;
+            }
+            let _ = linux::wait([self.capture.fd()], Duration::from_millis(2));
+        }
+        let unread = if self.countable {
+            self.unread(recorder)
+        } else {
+            0
+        };
+        (end, unread)
+    }
+
+    const fn unread(&self, recorder: &Recorder) -> u64 {
+        let totals = &self.counters.totals;
+        totals
+            .received
+            .saturating_sub(totals.dropped_kernel)
+            .saturating_sub(recorder.taken())
+    }
+
+    fn dispatch(&mut self, recorder: &mut Recorder) -> Result<u64, Failure> {
+        self.capture
+            .dispatch(BATCH, |packet| recorder.write(&packet))
+    }
+}
+
+/// Empties a ring whose inlet is closed.
+fn discard_all(capture: &mut Capture) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut last = begin;
+    while last.elapsed() < IDLE && begin.elapsed() < DRAIN_LIMIT {
+        if capture.dispatch(BATCH, |_packet| {})? > 0 {
+            last = Instant::now();
+        } else {
+            let _ = linux::wait([capture.fd()], Duration::from_millis(5));
+        }
+    }
+    Ok(())
+}
+
+fn update(counters: &mut Counters, capture: &mut Capture) -> Result<(), Failure> {
+    let now = capture.statistics()?;
+    counters.update([now.received, now.dropped, now.interface_dropped]);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_go_on_when_the_kernel_s_wrap() {
+        let mut counters = Counters::default();
+        counters.update([u32::MAX - 1, 5, 0]);
+        counters.update([8, 5, 1]);
+        assert_eq!(
+            counters.totals,
+            Totals {
+                received: u64::from(u32::MAX) + 9,
+                dropped_kernel: 5,
+                dropped_interface: 1,
+            }
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! Turns packets into one pcap file, compressed or not, that is whole when it gets its name.
+//!
+//! Records collect in memory and go to the disk in whole batches. After [`PcapFile::flush`] everything so far can be
+//! read back, also when the process is killed; when writing fails, the file is cut back to that point and closed well.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use zstd::stream::write::Encoder;
+
+use crate::names;
+use crate::sys::libpcap::Packet;
+
+/// Bytes collected before they go to the compressor or the disk.
+const BUFFER_BYTES: usize = 1 << 20;
+const FILE_HEADER_BYTES: u64 = 24;
+const RECORD_HEADER_BYTES: u64 = 16;
+/// Longest packet that libpcap hands over: room for it is kept, so that the buffer never grows.
+const LONGEST_PACKET: usize = 1 << 18;
+/// Magic numbers of pcap files with microseconds and with nanoseconds, in the byte order of the machine.
+const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
+const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+/// An empty last block of a Zstandard frame (RFC 8878, section 3.1.1.2): ends a frame after any whole block.
+const ZSTD_LAST_BLOCK: [u8; 3] = [1, 0, 0];
+
+/// What the header of a pcap file says.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Nanoseconds per unit of a stamp's sub-second part: 1 or 1000.
+    pub resolution_ns: u32,
+    /// Bytes kept of each packet.
+    pub snaplen: u32,
+    /// LINKTYPE number of the link-layer header.
+    pub link_type: u32,
+    /// Zstandard level; used when the file's name ends in `.zst`.
+    pub level: i32,
+}
+
+/// A file that is whole, and what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finished {
+    /// Name without folder.
+    pub file: String,
+    /// Packets in it.
+    pub packets: u64,
+    /// Its size on disk.
+    pub bytes: u64,
+}
+
+enum Sink {
+    Plain(File),
+    Compressed(Encoder<'static, File>),
+}
+
+impl Sink {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.write_all(bytes),
+            Self::Compressed(encoder) => encoder.write_all(bytes),
+        }
+    }
+
+    /// Ends a block, so that all written so far can be decompressed.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Compressed(encoder) => encoder.flush(),
+        }
+    }
+
+    fn file(&mut self) -> &mut File {
+        match self {
+            Self::Plain(file) => file,
+            Self::Compressed(encoder) => encoder.get_mut(),
+        }
+    }
+}
+
+/// A pcap file being written, under its name with `.part` added.
+pub struct PcapFile {
+    path: PathBuf,
+    sink: Sink,
+    buffer: Vec<u8>,
+    /// Packets and pcap bytes given so far.
+    packets: u64,
+    pcap_bytes: u64,
+    /// Packets in the file at the last flush, and the file's size then.
+    safe_packets: u64,
+    safe_bytes: u64,
+}
+
+impl PcapFile {
+    /// Creates the file and writes its header.
+    pub fn create(path: &Path, format: Format) -> io::Result<Self> {
+        let file = File::create(names::part(path))?;
+        let sink = if names::is_compressed(path) {
+            Sink::Compressed(Encoder::new(file, format.level)?)
+        } else {
+            Sink::Plain(file)
+        };
+        let mut created = Self {
+            path: path.to_owned(),
+            sink,
+            buffer: Vec::with_capacity(BUFFER_BYTES + LONGEST_PACKET),
+            packets: 0,
+            pcap_bytes: FILE_HEADER_BYTES,
+            safe_packets: 0,
+            safe_bytes: 0,
+        };
+        created.header(format);
+        if let Err(error) = created.flush() {
+            created.discard();
+            return Err(error);
+        }
+        Ok(created)
+    }
+
+    fn header(&mut self, format: Format) {
+        let magic = match format.resolution_ns {
+            1 => MAGIC_NANOSECONDS,
+            _ => MAGIC_MICROSECONDS,
+        };
+        self.buffer.extend(magic.to_ne_bytes());
+        self.buffer.extend(2_u16.to_ne_bytes());
+        self.buffer.extend(4_u16.to_ne_bytes());
+        self.buffer.extend([0; 8]);
+        self.buffer.extend(format.snaplen.to_ne_bytes());
+        self.buffer.extend(format.link_type.to_ne_bytes());
+    }
+
+    /// Size of the pcap so far, before compression.
+    pub const fn pcap_bytes(&self) -> u64 {
+        self.pcap_bytes
+    }
+
+    /// What a packet adds to the pcap.
+    pub const fn record_bytes(packet: &Packet<'_>) -> u64 {
+        RECORD_HEADER_BYTES + packet.bytes.len() as u64
+    }
+
+    /// True when no packet was added yet.
+    pub const fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// Adds a packet.
+    pub fn write(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        for word in [
+            packet.seconds,
+            packet.fraction,
+            packet.bytes.len() as u32,
+            packet.length,
+        ] {
+            self.buffer.extend(word.to_ne_bytes());
+        }
+        self.buffer.extend_from_slice(packet.bytes);
+        self.packets += 1;
+        self.pcap_bytes += Self::record_bytes(packet);
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.empty_buffer()?;
+        }
+        Ok(())
+    }
+
+    fn empty_buffer(&mut self) -> io::Result<()> {
+        self.sink.write_all(&self.buffer)?;
+        self.buffer.clear();
+        if matches!(self.sink, Sink::Plain(_)) {
+            self.mark_safe()?;
+        }
+        Ok(())
+    }
+
+    fn mark_safe(&mut self) -> io::Result<()> {
+        self.safe_packets = self.packets;
+        self.safe_bytes = self.sink.file().stream_position()?;
+        Ok(())
+    }
+
+    /// Makes everything so far readable on disk.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.empty_buffer()?;
+        self.sink.flush()?;
+        self.mark_safe()
+    }
+
+    /// Ends the file and gives it its name. Where the last packets could not be written, the file ends before them and
+    /// the error is returned beside it.
+    pub fn finish(mut self) -> io::Result<(Finished, Option<io::Error>)> {
+        let lost = self.flush().err();
+        self.cut().map(|finished| (finished, lost))
+    }
+
+    /// Ends the file after the last flush.
+    fn cut(mut self) -> io::Result<Finished> {
+        let compressed = matches!(self.sink, Sink::Compressed(_));
+        let file = self.sink.file();
+        file.set_len(self.safe_bytes)?;
+        file.seek(SeekFrom::Start(self.safe_bytes))?;
+        let mut bytes = self.safe_bytes;
+        if compressed {
+            file.write_all(&ZSTD_LAST_BLOCK)?;
+            bytes += ZSTD_LAST_BLOCK.len() as u64;
+        }
+        fs::rename(names::part(&self.path), &self.path)?;
+        Ok(Finished {
+            file: names::plain(&self.path),
+            packets: self.safe_packets,
+            bytes,
+        })
+    }
+
+    /// Removes the file.
+    pub fn discard(self) {
+        let _ = fs::remove_file(names::part(&self.path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: Format = Format {
+        resolution_ns: 1,
+        snaplen: 96,
+        link_type: 1,
+        level: 1,
+    };
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("flowsweep-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("folder");
+        folder
+    }
+
+    fn packet(bytes: &[u8]) -> Packet<'_> {
+        Packet {
+            seconds: 5,
+            fraction: 6,
+            length: 1_514,
+            bytes,
+        }
+    }
+
+    fn expected(packets: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let record = [5_u32, 6, 96, 1_514];
+        bytes.extend(0xa1b2_3c4d_u32.to_ne_bytes());
+        bytes.extend([2_u16, 4].map(u16::to_ne_bytes).concat());
+        bytes.extend([0_u32, 0, 96, 1].map(u32::to_ne_bytes).concat());
+        for _ in 0..packets {
+            bytes.extend(record.map(u32::to_ne_bytes).concat());
+            bytes.extend([7; 96]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn plain_file_is_a_pcap_and_gets_its_name_at_the_end() {
+        let path = folder("plain").join("a.pcap");
+        let mut file = PcapFile::create(&path, FORMAT).expect("created");
+        for _ in 0..20_000 {
+            file.write(&packet(&[7; 96])).expect("written");
+        }
+        assert!(!path.exists());
+        assert_eq!(file.pcap_bytes(), expected(20_000).len() as u64);
+        let (finished, lost) = file.finish().expect("finished");
+        assert!(lost.is_none());
+        let bytes = fs::read(&path).expect("read");
+        assert_eq!(
+            (finished.packets, finished.bytes),
+            (20_000, bytes.len() as u64)
+        );
+        assert_eq!(bytes, expected(20_000));
+        fs::remove_dir_all(path.parent().expect("folder")).expect("removed");
+    }
+
+    #[test]
+    fn compressed_file_is_readable_after_every_flush_and_whole_at_the_end() {
+        let path = folder("zst").join("a.pcap.zst");
+        let mut file = PcapFile::create(&path, FORMAT).expect("created");
+        file.write(&packet(&[7; 96])).expect("written");
+        file.flush().expect("flushed");
+        let mut readable = Vec::new();
+        let part = File::open(names::part(&path)).expect("part");
+        let cut = zstd::stream::copy_decode(part, &mut readable);
+        assert!(cut.is_err(), "the frame is not ended yet");
+        assert_eq!(readable, expected(1));
+        file.write(&packet(&[7; 96])).expect("written");
+        let (finished, _) = file.finish().expect("finished");
+        let bytes = fs::read(&path).expect("read");
+        assert_eq!((finished.packets, finished.bytes), (2, bytes.len() as u64));
+        assert_eq!(
+            zstd::decode_all(&bytes[..]).expect("a whole frame"),
+            expected(2)
+        );
+        fs::remove_dir_all(path.parent().expect("folder")).expect("removed");
+    }
+
+    #[test]
+    fn full_disk_leaves_the_packets_of_the_last_flush() {
+        let path = folder("full").join("a.pcap.zst");
+        let mut file = PcapFile::create(&path, FORMAT).expect("created");
+        file.write(&packet(&[7; 96])).expect("written");
+        file.flush().expect("flushed");
+        // Half a record, as a failed write leaves it.
+        file.sink.file().write_all(&[1, 2, 3]).expect("written");
+        file.packets += 1;
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("opened");
+        let compressor = Encoder::new(full, 1).expect("encoder");
+        let Sink::Compressed(good) =
+            std::mem::replace(&mut file.sink, Sink::Compressed(compressor))
+        else {
+            panic!("compressed");
+        };
+        file.buffer.extend([0; 1_000]);
+        assert!(file.flush().is_err());
+        file.buffer.clear();
+        file.sink = Sink::Compressed(good);
+        let finished = file.cut().expect("cut");
+        assert_eq!(finished.packets, 1);
+        let bytes = fs::read(&path).expect("read");
+        assert_eq!(
+            zstd::decode_all(&bytes[..]).expect("a whole frame"),
+            expected(1)
+        );
+        fs::remove_dir_all(path.parent().expect("folder")).expect("removed");
+    }
+}

@@ -1,0 +1,285 @@
+//! Python bindings of `flowsweep-parsers`; no logic lives here.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use flowsweep_parsers::folder::{Folder, Layout};
+use flowsweep_parsers::{Damage, Error, Input, Manifest, Options, Progress, Summary, Table};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PyRecordBatchReader;
+
+create_exception!(
+    _parsers,
+    Failure,
+    PyException,
+    "What the parser could not do; args are (what, found, expected, remedy), each of the last three or None."
+);
+
+/// The native half of the `flowsweep` package.
+#[pymodule(gil_used = false)]
+mod _parsers {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{Failure, check, columns, parse, stream, tables};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", flowsweep_parsers::VERSION)
+    }
+}
+
+fn failure(error: Error) -> PyErr {
+    let args = match error {
+        Error::NotACapture {
+            file,
+            found,
+            expected,
+            remedy,
+        } => (
+            format!("{file}: not a packet capture"),
+            Some(found),
+            Some(expected),
+            Some(remedy),
+        ),
+        Error::Option {
+            option,
+            found,
+            expected,
+        } => (
+            format!("--{option}"),
+            Some(found),
+            Some(expected.to_owned()),
+            None,
+        ),
+        Error::Io { what, source } => (what, Some(source.to_string()), None, None),
+        other => (other.to_string(), None, None, None),
+    };
+    Failure::new_err(args)
+}
+
+fn table(name: &str) -> PyResult<Table> {
+    Table::from_name(name)
+        .ok_or_else(|| PyValueError::new_err(format!("no table is called {name:?}")))
+}
+
+fn inputs(files: Vec<(PathBuf, String)>) -> Vec<Input> {
+    files
+        .into_iter()
+        .map(|(path, name)| {
+            if path.as_os_str() == "-" {
+                Input::Stdin
+            } else {
+                Input::File { path, name }
+            }
+        })
+        .collect()
+}
+
+/// Names of all tables.
+#[pyfunction]
+fn tables() -> Vec<&'static str> {
+    Table::ALL.into_iter().map(Table::name).collect()
+}
+
+/// Columns of a table as (name, type, nullable, unit, meaning, source).
+#[pyfunction]
+fn columns(
+    table_name: &str,
+) -> PyResult<
+    Vec<(
+        &'static str,
+        String,
+        bool,
+        &'static str,
+        &'static str,
+        &'static str,
+    )>,
+> {
+    let columns = table(table_name)?.columns().iter();
+    Ok(columns
+        .map(|column| {
+            let kind = format!("{:?}", column.kind).to_lowercase();
+            (
+                column.name,
+                kind,
+                column.nullable,
+                column.unit,
+                column.meaning,
+                column.source,
+            )
+        })
+        .collect())
+}
+
+/// Fails where one of `files`, a list of (path, name), cannot be opened or is no capture.
+#[pyfunction]
+fn check(py: Python<'_>, files: Vec<(PathBuf, String)>) -> PyResult<()> {
+    let inputs = inputs(files);
+    py.detach(|| flowsweep_parsers::check(&inputs))
+        .map_err(failure)
+}
+
+/// One table of `files`, a list of (path, name), as an Arrow stream.
+#[pyfunction]
+#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns))]
+fn stream(
+    py: Python<'_>,
+    files: Vec<(PathBuf, String)>,
+    table_name: &str,
+    bin_ns: i64,
+    udp_timeout_ns: i64,
+) -> PyResult<PyRecordBatchReader> {
+    let wanted = table(table_name)?;
+    let options = Options {
+        bin_ns,
+        udp_timeout_ns,
+        ..Options::default()
+    };
+    let inputs = inputs(files);
+    let batches = py
+        .detach(|| flowsweep_parsers::stream::stream(inputs, options, wanted))
+        .map_err(failure)?;
+    Ok(PyRecordBatchReader::new(Box::new(batches)))
+}
+
+/// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
+#[pyfunction]
+#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress))]
+#[allow(clippy::too_many_arguments)]
+fn parse<'py>(
+    py: Python<'py>,
+    files: Vec<(PathBuf, String)>,
+    paths: HashMap<String, PathBuf>,
+    bin_ns: i64,
+    udp_timeout_ns: i64,
+    threads: usize,
+    manifests: HashMap<String, (Option<u64>, Option<u64>)>,
+    notes: Vec<(String, String)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut layout = Layout {
+        paths: std::collections::BTreeMap::new(),
+        notes,
+    };
+    for (name, path) in paths {
+        layout.paths.insert(table(&name)?, path);
+    }
+    let manifests = manifests
+        .into_iter()
+        .map(|(name, (dropped_kernel, dropped_interface))| {
+            (
+                name,
+                Manifest {
+                    dropped_kernel,
+                    dropped_interface,
+                },
+            )
+        });
+    let options = Options {
+        bin_ns,
+        udp_timeout_ns,
+        tables: layout.paths.keys().copied().collect(),
+        manifests: manifests.collect(),
+        threads,
+    };
+    let inputs = inputs(files);
+    let state = Progress::default();
+    let worker_state = state.clone();
+    let (sender, mut receiver) = channel();
+    let worker = thread::spawn(move || {
+        let _ = sender.send(work(&inputs, &options, &layout, &worker_state));
+    });
+    let outcome = loop {
+        let waited = py.detach(move || {
+            let message = receiver.recv_timeout(Duration::from_millis(100));
+            (receiver, message)
+        });
+        receiver = waited.0;
+        match waited.1 {
+            Ok(outcome) => break outcome.map_err(failure),
+            Err(RecvTimeoutError::Disconnected) => {
+                break Err(Failure::new_err((
+                    "the parser stopped unexpectedly",
+                    None::<String>,
+                    None::<String>,
+                    None::<String>,
+                )));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(interrupt) = tick(py, &state, progress.as_ref()) {
+                    // Ctrl-C: the worker ends at its next batch and removes what it wrote.
+                    state.stop.store(true, Ordering::Relaxed);
+                    break Err(interrupt);
+                }
+            }
+        }
+    };
+    let _ = py.detach(|| worker.join());
+    let (summary, written) = outcome?;
+    describe(py, &summary, &written)
+}
+
+fn tick(py: Python<'_>, state: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(progress) = progress {
+        let read = state.read.load(Ordering::Relaxed);
+        let packets = state.packets.load(Ordering::Relaxed);
+        progress.call1(py, (read, packets))?;
+    }
+    Ok(())
+}
+
+fn work(
+    inputs: &[Input],
+    options: &Options,
+    layout: &Layout,
+    state: &Progress,
+) -> Result<(Summary, Vec<PathBuf>), Error> {
+    // Before anything is written.
+    flowsweep_parsers::check(inputs)?;
+    let mut folder = Folder::create(layout)?;
+    let summary = flowsweep_parsers::run(inputs, options, &mut folder, state)?;
+    Ok((summary, folder.commit()?))
+}
+
+fn describe<'py>(
+    py: Python<'py>,
+    summary: &Summary,
+    written: &[PathBuf],
+) -> PyResult<Bound<'py, PyDict>> {
+    let about = PyDict::new(py);
+    about.set_item("packets", summary.packets)?;
+    about.set_item("connections", summary.connections)?;
+    let files = summary
+        .files
+        .iter()
+        .map(|file| (file.file.as_str(), file.packets));
+    about.set_item("files", files.collect::<Vec<_>>())?;
+    let damage = PyList::empty(py);
+    for place in &summary.damage {
+        damage.append(describe_damage(py, place)?)?;
+    }
+    about.set_item("damage", damage)?;
+    about.set_item("written", written)?;
+    Ok(about)
+}
+
+fn describe_damage<'py>(py: Python<'py>, place: &Damage) -> PyResult<Bound<'py, PyDict>> {
+    let about = PyDict::new(py);
+    about.set_item("file", &place.file)?;
+    about.set_item("packet", place.packet)?;
+    about.set_item("offset", place.offset)?;
+    about.set_item("found", &place.found)?;
+    about.set_item("expected", &place.expected)?;
+    about.set_item("kept", place.kept)?;
+    about.set_item("unread", place.unread)?;
+    Ok(about)
+}

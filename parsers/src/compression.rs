@@ -1,0 +1,50 @@
+//! Compressed input to plain bytes; the kind is told by its first bytes, never by the file's name.
+
+use std::io::{self, Read};
+
+/// How an input is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip, RFC 1952; several members follow each other as one stream.
+    Gzip,
+    /// Zstandard, RFC 8878; several frames follow each other as one stream.
+    Zstd,
+    /// LZ4 frame format.
+    Lz4,
+    /// bzip2.
+    Bzip2,
+    /// xz.
+    Xz,
+}
+
+impl Compression {
+    /// The kind that `head`, the first bytes of the input, announces.
+    pub fn detect(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            // A skippable frame may come first, as `pzstd` and seekable zstd write it.
+            [low, 0x2a, 0x4d, 0x18, ..] if (0x50..=0x5f).contains(low) => Some(Self::Zstd),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Some(Self::Lz4),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Self::Bzip2),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            _ => None,
+        }
+    }
+
+    /// A reader of the plain bytes.
+    pub(crate) fn decoder(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(input)),
+            Self::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::new(input)?;
+                // 128 MiB of window: `zstd --ultra --long=27` at most, and a bound on hostile frames.
+                decoder.window_log_max(27)?;
+                Box::new(decoder)
+            }
+            Self::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(input)),
+            Self::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(input)),
+            Self::Xz => Box::new(liblzma::read::XzDecoder::new_multi_decoder(input)),
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! Captured bytes of one packet to the headers of its innermost flow.
+//!
+//! The layers are walked outside in. The last IP packet whose header is whole is the packet's flow;
+//! a tunnel whose content cannot be read counts for the tunnel's own flow.
+
+mod link;
+mod network;
+mod options;
+mod transport;
+mod tunnel;
+
+pub(crate) use options::TcpOptions;
+
+use crate::records::Record;
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Outcome {
+    /// It belongs to a flow.
+    Flow,
+    /// Its link header names something else than IP: ARP, LLDP, spanning tree.
+    #[default]
+    NotIp,
+    /// Its link type is not known.
+    UnknownLink,
+    /// The captured bytes end inside a header that is needed.
+    Cut,
+    /// A header contradicts itself.
+    Malformed,
+}
+
+/// Protocol number that stands for later fragments, which carry no ports; IANA reserves 255.
+pub(crate) const FRAGMENT: u8 = 255;
+
+/// Whether an IP protocol's header begins with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+pub(crate) fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, 6 | 17 | 33 | 132 | 136)
+}
+
+/// Two endpoints and a protocol, the lower endpoint first, so that both directions have one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Key {
+    /// Address of the lower endpoint; an IPv4 address in the low 32 bits.
+    pub low: u128,
+    /// Address of the higher endpoint.
+    pub high: u128,
+    /// Port of the lower endpoint; 0 where the protocol has none.
+    pub low_port: u16,
+    /// Port of the higher endpoint.
+    pub high_port: u16,
+    /// IP protocol number, or [`FRAGMENT`].
+    pub protocol: u8,
+    /// IP version 6.
+    pub v6: bool,
+}
+
+/// No VLAN tag.
+pub(crate) const NO_VLAN: u16 = u16::MAX;
+
+/// One decoded packet.
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub(crate) struct Packet {
+    pub time: i64,
+    pub file_offset: u64,
+    pub wire: u32,
+    pub captured: u32,
+    pub interface: u32,
+    pub outcome: Outcome,
+    /// The source is the key's higher endpoint.
+    pub from_high: bool,
+    /// Any fragment, the first one included.
+    pub fragment: bool,
+    /// The innermost IP header's length field is 0 and no jumbogram: offload.
+    pub offloaded: bool,
+    /// How many tunnels were entered.
+    pub tunnels: u8,
+    /// Outermost VLAN id, or [`NO_VLAN`].
+    pub vlan: u16,
+    pub key: Key,
+    /// Length of the innermost IP packet.
+    pub ip_bytes: u32,
+    /// TCP or UDP payload.
+    pub payload: u32,
+    /// The TCP fields below are valid.
+    pub tcp: bool,
+    pub tcp_flags: u16,
+    pub window: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub options: TcpOptions,
+}
+
+impl Packet {
+    /// The acknowledgement number, where the packet has one.
+    pub(crate) fn ack(&self) -> Option<u32> {
+        (self.tcp && self.tcp_flags & flag::ACK != 0).then_some(self.ack)
+    }
+}
+
+/// TCP flag bits.
+pub(crate) mod flag {
+    pub(crate) const FIN: u16 = 0x01;
+    pub(crate) const SYN: u16 = 0x02;
+    pub(crate) const RST: u16 = 0x04;
+    pub(crate) const ACK: u16 = 0x10;
+}
+
+/// Decodes the packet of `record` in `window`, whose first byte lies at `start` of the input, into `packet`,
+/// of which every field that is read afterwards is set anew.
+#[inline]
+pub(crate) fn decode(
+    record: &Record,
+    link_type: u32,
+    window: &[u8],
+    start: u64,
+    packet: &mut Packet,
+) {
+    let data = record.data as usize;
+    let bytes = window
+        .get(data..data + record.captured as usize)
+        .unwrap_or_default();
+    packet.time = record.time;
+    packet.file_offset = start + u64::from(record.at);
+    packet.wire = record.wire;
+    packet.captured = record.captured;
+    packet.interface = record.interface;
+    packet.outcome = Outcome::NotIp;
+    packet.fragment = false;
+    packet.tunnels = 0;
+    packet.vlan = NO_VLAN;
+    packet.payload = 0;
+    packet.tcp = false;
+    let mut walk = Walk {
+        bytes,
+        at: 0,
+        wire: record.wire,
+        limit: None,
+        packet,
+    };
+    if let Err(stop) = walk.packet(link_type) {
+        walk.stop(stop);
+    }
+}
+
+/// Why the walk ended before the innermost transport header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    NotIp,
+    UnknownLink,
+    Cut,
+    Malformed,
+}
+
+/// What the bytes at the walk's place are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Ethernet,
+    EtherType(u16),
+    Llc,
+    Ppp,
+    Mpls,
+    /// IPv4 or IPv6, told by the version.
+    Ip,
+    Ip4,
+    Ip6,
+    Done,
+}
+
+/// Layers are bounded: a packet made of tags alone must not take long.
+const MAX_LAYERS: usize = 32;
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    wire: u32,
+    /// Where an enclosing header with a length of its own says the packet ends.
+    limit: Option<u32>,
+    packet: &'a mut Packet,
+}
+
+impl Walk<'_> {
+    fn packet(&mut self, link_type: u32) -> Result<(), Stop> {
+        let mut layer = self.link(link_type)?;
+        for _ in 0..MAX_LAYERS {
+            layer = match layer {
+                Layer::Ethernet => self.ethernet()?,
+                Layer::EtherType(kind) => self.ether_type(kind)?,
+                Layer::Llc => self.llc()?,
+                Layer::Ppp => self.ppp()?,
+                Layer::Mpls => self.mpls()?,
+                Layer::Ip => match self.u8(0)? >> 4 {
+                    4 => Layer::Ip4,
+                    6 => Layer::Ip6,
+                    _ => return Err(Stop::Malformed),
+                },
+                Layer::Ip4 => self.ip4()?,
+                Layer::Ip6 => self.ip6()?,
+                Layer::Done => return Ok(()),
+            };
+        }
+        Err(Stop::Malformed)
+    }
+
+    /// A stop inside a tunnel leaves the packet with the tunnel's flow.
+    fn stop(&mut self, stop: Stop) {
+        if self.packet.outcome == Outcome::Flow {
+            return;
+        }
+        self.packet.outcome = match stop {
+            Stop::NotIp => Outcome::NotIp,
+            Stop::UnknownLink => Outcome::UnknownLink,
+            Stop::Cut => Outcome::Cut,
+            Stop::Malformed => Outcome::Malformed,
+        };
+    }
+
+    #[inline]
+    fn chunk<const N: usize>(&self, offset: usize) -> Result<&[u8; N], Stop> {
+        self.bytes
+            .get(self.at + offset..)
+            .and_then(|rest| rest.first_chunk::<N>())
+            .ok_or(Stop::Cut)
+    }
+
+    #[inline]
+    fn u8(&self, offset: usize) -> Result<u8, Stop> {
+        self.bytes.get(self.at + offset).copied().ok_or(Stop::Cut)
+    }
+
+    #[inline]
+    fn u16(&self, offset: usize) -> Result<u16, Stop> {
+        Ok(u16::from_be_bytes(*self.chunk(offset)?))
+    }
+
+    #[inline]
+    fn u32(&self, offset: usize) -> Result<u32, Stop> {
+        Ok(u32::from_be_bytes(*self.chunk(offset)?))
+    }
+
+    /// Bytes of the frame from here on, captured or not.
+    fn wire_left(&self) -> u32 {
+        self.limit
+            .unwrap_or(self.wire)
+            .saturating_sub(self.at as u32)
+    }
+
+    /// `stated` bytes from here on, or fewer where an enclosing header says so.
+    #[inline]
+    fn bounded(&self, stated: u32) -> u32 {
+        match self.limit {
+            None => stated,
+            Some(limit) => stated.min(limit.saturating_sub(self.at as u32)),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! IPv4 and IPv6 headers to addresses, lengths and the transport protocol.
+
+use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports};
+
+/// What the headers of one IP packet say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ip {
+    pub source: u128,
+    pub destination: u128,
+    pub v6: bool,
+    /// Length of the whole packet.
+    pub bytes: u32,
+    /// Bytes behind the headers read so far.
+    pub payload: u32,
+    pub offloaded: bool,
+}
+
+impl Walk<'_> {
+    /// IPv4, RFC 791.
+    pub(super) fn ip4(&mut self) -> Result<Layer, Stop> {
+        let header = *self.chunk::<20>(0)?;
+        let header_length = usize::from(header[0] & 15) * 4;
+        if header[0] >> 4 != 4 || header_length < 20 {
+            return Err(Stop::Malformed);
+        }
+        let stated = u32::from(u16::from_be_bytes([header[2], header[3]]));
+        let bytes = if stated == 0 {
+            self.wire_left()
+        } else {
+            stated
+        };
+        let ip = Ip {
+            source: u128::from(u32::from_be_bytes([
+                header[12], header[13], header[14], header[15],
+            ])),
+            destination: u128::from(u32::from_be_bytes([
+                header[16], header[17], header[18], header[19],
+            ])),
+            v6: false,
+            bytes,
+            payload: self
+                .bounded(bytes)
+                .checked_sub(header_length as u32)
+                .ok_or(Stop::Malformed)?,
+            offloaded: stated == 0,
+        };
+        let fragment = u16::from_be_bytes([header[6], header[7]]);
+        self.at += header_length;
+        // More fragments follow, or this is not the first.
+        if fragment & 0x3fff != 0 {
+            self.packet.fragment = true;
+        }
+        if fragment & 0x1fff != 0 {
+            return Ok(self.later_fragment(&ip));
+        }
+        self.protocol(header[9], &ip)
+    }
+
+    /// IPv6, RFC 8200.
+    pub(super) fn ip6(&mut self) -> Result<Layer, Stop> {
+        let header = *self.chunk::<40>(0)?;
+        if header[0] >> 4 != 6 {
+            return Err(Stop::Malformed);
+        }
+        let stated = u32::from(u16::from_be_bytes([header[4], header[5]]));
+        let payload = if stated == 0 {
+            self.wire_left().saturating_sub(40)
+        } else {
+            stated
+        };
+        let (source, destination) = header[8..40].split_at(16);
+        let mut ip = Ip {
+            source: wide(source),
+            destination: wide(destination),
+            v6: true,
+            bytes: payload + 40,
+            payload: self.bounded(payload + 40).saturating_sub(40),
+            offloaded: stated == 0 && payload > 0,
+        };
+        self.at += 40;
+        let mut next = header[6];
+        // Extension headers, each naming the next. A packet may be all headers: bounded.
+        for _ in 0..64 {
+            let length = match next {
+                // Hop-by-hop, routing, destination options, HIP, shim6.
+                0 | 43 | 60 | 139 | 140 => (usize::from(self.u8(1)?) + 1) * 8,
+                // Authentication header: in units of 4 bytes, less 2.
+                51 => (usize::from(self.u8(1)?) + 2) * 4,
+                44 => 8,
+                _ => return self.protocol(next, &ip),
+            };
+            let following = self.u8(0)?;
+            if next == 44 {
+                let offset = self.u16(2)?;
+                // An "atomic" fragment, whole in itself, is none (RFC 6946).
+                if offset & 0xfff9 != 0 {
+                    self.packet.fragment = true;
+                }
+                ip.payload = ip.payload.saturating_sub(8);
+                self.at += 8;
+                if offset & 0xfff8 != 0 {
+                    return Ok(self.later_fragment(&ip));
+                }
+            } else {
+                ip.payload = ip
+                    .payload
+                    .checked_sub(length as u32)
+                    .ok_or(Stop::Malformed)?;
+                self.at += length;
+            }
+            next = following;
+        }
+        Err(Stop::Malformed)
+    }
+
+    fn later_fragment(&mut self, ip: &Ip) -> Layer {
+        self.flow(ip, FRAGMENT, 0, 0);
+        Layer::Done
+    }
+
+    /// Makes this IP packet the packet's flow, in place of one further out. A tunnel over UDP keeps what
+    /// carries no ports, such as ICMP: the innermost TCP or UDP header is the flow.
+    #[inline]
+    pub(super) fn flow(&mut self, ip: &Ip, protocol: u8, source_port: u16, destination_port: u16) {
+        if self.packet.tunnels > 0 && has_ports(self.packet.key.protocol) && !has_ports(protocol) {
+            return;
+        }
+        let from_high = (ip.source, source_port) > (ip.destination, destination_port);
+        let key = if from_high {
+            Key {
+                low: ip.destination,
+                high: ip.source,
+                low_port: destination_port,
+                high_port: source_port,
+                protocol,
+                v6: ip.v6,
+            }
+        } else {
+            Key {
+                low: ip.source,
+                high: ip.destination,
+                low_port: source_port,
+                high_port: destination_port,
+                protocol,
+                v6: ip.v6,
+            }
+        };
+        let packet = &mut *self.packet;
+        packet.outcome = Outcome::Flow;
+        packet.key = key;
+        packet.from_high = from_high;
+        packet.ip_bytes = ip.bytes;
+        packet.offloaded = ip.offloaded;
+        packet.payload = 0;
+        packet.tcp = false;
+    }
+}
+
+fn wide(bytes: &[u8]) -> u128 {
+    bytes
+        .iter()
+        .fold(0, |value, &byte| value << 8 | u128::from(byte))
+}

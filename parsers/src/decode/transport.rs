@@ -1,0 +1,105 @@
+//! Transport headers to ports, payload length and TCP fields; tunnels go on to the packet inside.
+
+use super::network::Ip;
+use super::{Layer, Stop, Walk};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+impl Walk<'_> {
+    /// The header of `protocol` begins here.
+    #[inline]
+    pub(super) fn protocol(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
+        match protocol {
+            TCP => self.tcp(ip),
+            UDP => self.udp(ip),
+            _ => self.other(protocol, ip),
+        }
+    }
+
+    /// TCP, RFC 9293.
+    fn tcp(&mut self, ip: &Ip) -> Result<Layer, Stop> {
+        let Ok(&header) = self.chunk::<20>(0) else {
+            return self.ports_alone(TCP, ip);
+        };
+        let header_length = usize::from(header[12] >> 4) * 4;
+        if header_length < 20 || ip.payload < 20 {
+            return self.ports_alone(TCP, ip);
+        }
+        let word = |at: usize| {
+            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        self.flow(ip, TCP, half(0), half(2));
+        let options = self
+            .bytes
+            .get(self.at + 20..)
+            .map(|rest| rest.get(..header_length - 20).unwrap_or(rest))
+            .unwrap_or_default();
+        let packet = &mut *self.packet;
+        packet.tcp = true;
+        packet.payload = ip.payload.saturating_sub(header_length as u32);
+        packet.seq = word(4);
+        packet.ack = word(8);
+        packet.tcp_flags = half(12) & 0xfff;
+        packet.window = half(14);
+        packet.options.clear();
+        if header_length > 20 {
+            packet.options.read(options);
+        }
+        Ok(Layer::Done)
+    }
+
+    /// UDP, RFC 768.
+    fn udp(&mut self, ip: &Ip) -> Result<Layer, Stop> {
+        let Ok(&header) = self.chunk::<8>(0) else {
+            return self.ports_alone(UDP, ip);
+        };
+        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let (source, destination, length) = (half(0), half(2), u32::from(half(4)));
+        self.flow(ip, UDP, source, destination);
+        self.packet.payload = match length {
+            // A jumbogram (RFC 2675), or an offloaded one.
+            0 if ip.offloaded => ip.payload.saturating_sub(8),
+            length => length.saturating_sub(8),
+        };
+        self.at += 8;
+        self.udp_tunnel(source, destination)
+    }
+
+    /// A header that is cut, or contradicts itself, behind its ports: the flow is known, the payload of TCP
+    /// is not.
+    #[cold]
+    fn ports_alone(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
+        let (source, destination) = (self.u16(0)?, self.u16(2)?);
+        self.flow(ip, protocol, source, destination);
+        if protocol == UDP {
+            self.packet.payload = ip.payload.saturating_sub(8);
+        }
+        Ok(Layer::Done)
+    }
+
+    fn other(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
+        let (source, destination) = match protocol {
+            // DCCP, SCTP, UDP-Lite begin with two ports.
+            33 | 132 | 136 => match self.chunk::<4>(0) {
+                Ok(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
+                Err(_) => (0, 0),
+            },
+            _ => (0, 0),
+        };
+        // Authentication header in IPv4: what it protects is the packet.
+        if protocol == 51
+            && !ip.v6
+            && let Ok(&[next, length]) = self.chunk::<2>(0)
+        {
+            let length = (usize::from(length) + 2) * 4;
+            self.at += length;
+            let mut inner = *ip;
+            inner.payload = inner.payload.saturating_sub(length as u32);
+            return self.protocol(next, &inner);
+        }
+        self.flow(ip, protocol, source, destination);
+        self.ip_tunnel(protocol)
+    }
+}

@@ -1,0 +1,179 @@
+//! Tunnel headers to the packet inside: IP in IP, GRE, VXLAN, Geneve, GTP-U, Teredo, L2TP, NSH.
+
+use super::{Layer, Stop, Walk};
+
+impl Walk<'_> {
+    /// Tunnels that IP carries without a transport header.
+    pub(super) fn ip_tunnel(&mut self, protocol: u8) -> Result<Layer, Stop> {
+        let next = match protocol {
+            4 => Layer::Ip4,
+            41 => Layer::Ip6,
+            47 => self.gre()?,
+            // EtherIP, RFC 3378.
+            97 => self.skip(2, Layer::Ethernet),
+            137 => Layer::Mpls,
+            _ => return Ok(Layer::Done),
+        };
+        self.packet.tunnels += 1;
+        Ok(next)
+    }
+
+    /// GRE, RFC 2784 and 2890; version 1 as in PPTP, RFC 2637.
+    fn gre(&mut self) -> Result<Layer, Stop> {
+        let (flags, protocol) = (self.u16(0)?, self.u16(2)?);
+        let mut length = 4;
+        if flags & 7 == 1 {
+            length += 4;
+            length += if flags & 0x1000 != 0 { 4 } else { 0 };
+            length += if flags & 0x0080 != 0 { 4 } else { 0 };
+            return Ok(self.skip(length, Layer::Ppp));
+        }
+        // Checksum or routing, key, sequence number.
+        length += if flags & 0xc000 != 0 { 4 } else { 0 };
+        length += if flags & 0x2000 != 0 { 4 } else { 0 };
+        length += if flags & 0x1000 != 0 { 4 } else { 0 };
+        match protocol {
+            // ERSPAN: type I has no header of its own and no sequence number, type II has 8 bytes.
+            0x88be => {
+                length += if flags & 0x1000 != 0 { 8 } else { 0 };
+                Ok(self.skip(length, Layer::Ethernet))
+            }
+            // ERSPAN type III: 12 bytes, and 8 more where the last bit says so.
+            0x22eb => {
+                length += if self.u8(length + 11)? & 1 != 0 {
+                    20
+                } else {
+                    12
+                };
+                Ok(self.skip(length, Layer::Ethernet))
+            }
+            kind => Ok(self.skip(length, Layer::EtherType(kind))),
+        }
+    }
+
+    /// Tunnels told by their UDP port.
+    #[inline]
+    pub(super) fn udp_tunnel(&mut self, source: u16, destination: u16) -> Result<Layer, Stop> {
+        // Most ports are none of these. Both are looked at: answers go back from the tunnel's port.
+        let next = match (destination, source) {
+            (4789 | 8472, _) | (_, 4789) => self.vxlan()?,
+            (4790, _) | (_, 4790) => self.vxlan_gpe()?,
+            (6081, _) | (_, 6081) => self.geneve()?,
+            (6635, _) => Layer::Mpls,
+            (2152, _) | (_, 2152) => self.gtp_u()?,
+            (3544, _) | (_, 3544) => self.teredo()?,
+            (1701, _) | (_, 1701) => self.l2tp()?,
+            _ => return Ok(Layer::Done),
+        };
+        self.packet.tunnels += 1;
+        Ok(next)
+    }
+
+    /// VXLAN, RFC 7348.
+    fn vxlan(&mut self) -> Result<Layer, Stop> {
+        if self.u8(0)? & 0x08 == 0 {
+            return Err(Stop::Malformed);
+        }
+        self.u8(7)?;
+        Ok(self.skip(8, Layer::Ethernet))
+    }
+
+    /// VXLAN with a protocol field, draft-ietf-nvo3-vxlan-gpe.
+    fn vxlan_gpe(&mut self) -> Result<Layer, Stop> {
+        let next = self.u8(3)?;
+        self.u8(7)?;
+        // The flag that announces the field is not always set where the field is.
+        match next {
+            0 | 3 => Ok(self.skip(8, Layer::Ethernet)),
+            1 => Ok(self.skip(8, Layer::Ip4)),
+            2 => Ok(self.skip(8, Layer::Ip6)),
+            4 => Ok(self.skip(8, Layer::EtherType(0x894f))),
+            5 => Ok(self.skip(8, Layer::Mpls)),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
+    /// Geneve, RFC 8926.
+    fn geneve(&mut self) -> Result<Layer, Stop> {
+        let first = self.u8(0)?;
+        let kind = self.u16(2)?;
+        if first >> 6 != 0 {
+            return Err(Stop::Malformed);
+        }
+        Ok(self.skip(8 + usize::from(first & 0x3f) * 4, Layer::EtherType(kind)))
+    }
+
+    /// GTP-U, 3GPP TS 29.281.
+    fn gtp_u(&mut self) -> Result<Layer, Stop> {
+        let (flags, message) = (self.u8(0)?, self.u8(1)?);
+        // Version 1, protocol type GTP, and a user packet.
+        if flags & 0xf0 != 0x30 || message != 0xff {
+            return Err(Stop::NotIp);
+        }
+        self.at += 8;
+        if flags & 0x07 != 0 {
+            let mut next = self.u8(3)?;
+            self.at += 4;
+            for _ in 0..16 {
+                if flags & 0x04 == 0 || next == 0 {
+                    break;
+                }
+                let length = usize::from(self.u8(0)?) * 4;
+                if length == 0 {
+                    return Err(Stop::Malformed);
+                }
+                next = self.u8(length - 1)?;
+                self.at += length;
+            }
+        }
+        Ok(Layer::Ip)
+    }
+
+    /// Teredo, RFC 4380: an IPv6 packet behind optional headers.
+    fn teredo(&mut self) -> Result<Layer, Stop> {
+        for _ in 0..2 {
+            match self.u16(0)? {
+                // Authentication: lengths of client id and of the value, then 9 bytes.
+                1 => self.at += 13 + usize::from(self.u8(2)?) + usize::from(self.u8(3)?),
+                0 => self.at += 8,
+                _ => break,
+            }
+        }
+        if self.u8(0)? >> 4 == 6 {
+            Ok(Layer::Ip6)
+        } else {
+            Err(Stop::Malformed)
+        }
+    }
+
+    /// L2TP version 2 data messages, RFC 2661.
+    fn l2tp(&mut self) -> Result<Layer, Stop> {
+        let flags = self.u16(0)?;
+        if flags & 0x000f != 2 || flags & 0x8000 != 0 {
+            return Err(Stop::NotIp);
+        }
+        let mut length = 6;
+        length += if flags & 0x4000 != 0 { 2 } else { 0 };
+        length += if flags & 0x0800 != 0 { 4 } else { 0 };
+        if flags & 0x0200 != 0 {
+            length += 2 + usize::from(self.u16(length)?);
+        }
+        Ok(self.skip(length, Layer::Ppp))
+    }
+
+    /// Network service header, RFC 8300.
+    pub(super) fn service_header(&mut self) -> Result<Layer, Stop> {
+        let length = usize::from(self.u16(0)? & 0x3f) * 4;
+        let next = self.u8(3)?;
+        if length < 8 {
+            return Err(Stop::Malformed);
+        }
+        match next {
+            1 => Ok(self.skip(length, Layer::Ip4)),
+            2 => Ok(self.skip(length, Layer::Ip6)),
+            3 => Ok(self.skip(length, Layer::Ethernet)),
+            5 => Ok(self.skip(length, Layer::Mpls)),
+            _ => Err(Stop::NotIp),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Packet captures to Arrow batches and Parquet tables.
+//!
+//! The stages, in the order of the data: `source` (map, pipe, decompressor) gives windows of plain bytes,
+//! `records` finds the packets in them, `decode` reads their headers, `track` keeps the flow table and the
+//! TCP state, `tables` turns what was counted into Arrow batches, and [`folder`] writes those as Parquet.
+//! [`run`] connects them; [`stream`] does the same for a reader of one table.
+//!
+//! Packets cross from stage to stage in batches. Reading never panics on any input, and the same input
+//! gives the same bytes.
+
+mod compression;
+mod decode;
+mod error;
+pub mod folder;
+mod memory;
+mod reading;
+mod records;
+mod run;
+mod source;
+pub mod stream;
+mod tables;
+mod track;
+
+pub use compression::Compression;
+pub use error::{Damage, Error};
+pub use run::{FileSummary, Manifest, Options, Progress, Sink, Summary, check, run};
+pub use source::Input;
+pub use tables::{Column, Kind, Table};
+
+/// Version of this crate, written into every table.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

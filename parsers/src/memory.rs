@@ -1,0 +1,47 @@
+//! The crate's only unsafe code: mapping a part of a file, and asking the processor to fetch memory ahead.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+
+use memmap2::{Mmap, MmapOptions};
+
+/// Maps `length` bytes of `file` from `offset` (a multiple of the page size) for reading.
+///
+/// A file that another process cuts shorter while it is mapped ends this process with SIGBUS. The length
+/// is therefore taken once, when the file is opened: a capture that still grows is read up to there.
+pub(crate) fn map(file: &File, offset: u64, length: usize) -> io::Result<Mmap> {
+    // SAFETY: the mapping is private to this crate, read-only, and inside the length the file had when it
+    // was opened; that nobody shortens a capture while it is read is a condition stated to users.
+    let map = unsafe { MmapOptions::new().offset(offset).len(length).map(file)? };
+    #[cfg(unix)]
+    let _ = map.advise(memmap2::Advice::Sequential);
+    Ok(map)
+}
+
+/// Length of a cache line on the processors this is tuned for; another length only costs time.
+const LINE: usize = 64;
+
+/// Asks for the cache lines of `item` before they are needed.
+#[inline]
+pub(crate) fn prefetch<T>(item: &T) {
+    let start = std::ptr::from_ref(item).cast::<i8>();
+    let mut offset = 0;
+    while offset < size_of::<T>() {
+        // The offset stays inside `item`.
+        prefetch_line(start.wrapping_add(offset));
+        offset += LINE;
+    }
+}
+
+#[inline]
+fn prefetch_line(address: *const i8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program sees and cannot fault, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

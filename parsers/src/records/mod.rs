@@ -1,0 +1,194 @@
+//! Windows of a capture's bytes to records: the container formats, without looking into packets.
+
+mod pcap;
+mod pcapng;
+
+use crate::error::{Error, Fault};
+use pcap::Pcap;
+use pcapng::Pcapng;
+
+/// The largest record that is taken for one: what libpcap accepts too. A longer one is damage.
+pub(crate) const MAX_RECORD: u32 = 262_144;
+/// The largest record where the link type or the file's own snap length asks for more (BIG TCP, D-Bus, USB).
+pub(crate) const MAX_LARGE_RECORD: u32 = 128 << 20;
+
+/// One captured packet as the container describes it. Offsets count from the start of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    /// Length on the wire, with link header, without FCS.
+    pub wire: u32,
+    /// Bytes that were captured.
+    pub captured: u32,
+    /// Index into the interfaces of this file.
+    pub interface: u32,
+    /// Where its record begins.
+    pub at: u32,
+    /// Where its bytes begin.
+    pub data: u32,
+}
+
+/// One capture interface as the container describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::struct_field_names)]
+pub(crate) struct Interface {
+    /// LINKTYPE_ number of the tcpdump registry.
+    pub link_type: u32,
+    /// Name, where the file gives one.
+    pub name: Option<String>,
+    /// Greatest number of bytes captured of a packet; 0 for no limit.
+    pub snaplen: u32,
+    /// Length of one tick of its clock in nanoseconds, at least 1.
+    pub resolution_ns: i64,
+    /// Packets the kernel dropped for lack of buffer, where the file says so.
+    pub dropped_kernel: Option<u64>,
+    /// Packets the interface dropped, where the file says so.
+    pub dropped_interface: Option<u64>,
+}
+
+/// What a reader found at the end of the part it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The record list is full.
+    Full,
+    /// The next record needs this many bytes, counted from the first byte not consumed.
+    Need(usize),
+    /// The capture ends here, whole.
+    End,
+    /// The capture ends in the middle of a record.
+    Cut(Fault),
+    /// The next record is impossible.
+    Damaged(Fault),
+}
+
+/// Reads the records of one file.
+pub(crate) enum Reader {
+    /// Classic pcap.
+    Pcap(Pcap),
+    /// pcapng.
+    Pcapng(Box<Pcapng>),
+}
+
+/// Bytes needed to tell what a file is.
+pub(crate) const HEAD: usize = 28;
+
+impl Reader {
+    /// Tells by the first bytes what `file` is; also how many bytes the header took.
+    pub(crate) fn detect(file: &str, head: &[u8]) -> Result<(Self, usize), Error> {
+        if let Some((reader, taken)) = Pcap::detect(head) {
+            return Ok((Self::Pcap(reader), taken));
+        }
+        if head.starts_with(&pcapng::SECTION_HEADER) && head.len() >= 12 {
+            return Ok((Self::Pcapng(Box::default()), 0));
+        }
+        Err(Error::NotACapture {
+            file: file.to_owned(),
+            found: describe(head),
+            expected:
+                "a pcap or pcapng file, plain or compressed with gzip, zstd, lz4, bzip2 or xz"
+                    .to_owned(),
+            remedy: remedy(head),
+        })
+    }
+
+    /// Appends records found in `bytes` until `out` holds `limit`; also how many bytes were consumed.
+    pub(crate) fn fill(
+        &mut self,
+        bytes: &[u8],
+        last: bool,
+        out: &mut Vec<Record>,
+        limit: usize,
+    ) -> (usize, Status) {
+        match self {
+            Self::Pcap(reader) => reader.fill(bytes, last, out, limit),
+            Self::Pcapng(reader) => reader.fill(bytes, last, out, limit),
+        }
+    }
+
+    /// The interfaces known so far.
+    pub(crate) fn interfaces(&self) -> &[Interface] {
+        match self {
+            Self::Pcap(reader) => reader.interfaces(),
+            Self::Pcapng(reader) => reader.interfaces(),
+        }
+    }
+}
+
+fn describe(head: &[u8]) -> String {
+    if head.is_empty() {
+        return "an empty file".to_owned();
+    }
+    let head = head.get(..16).unwrap_or(head);
+    let hex: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
+    if head
+        .iter()
+        .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
+    {
+        let text = String::from_utf8_lossy(head);
+        return format!("text that begins with {text:?} (bytes {})", hex.join(" "));
+    }
+    format!("bytes {}", hex.join(" "))
+}
+
+fn remedy(head: &[u8]) -> String {
+    if head.starts_with(b"snoop\0\0\0") {
+        return "convert it: editcap -F pcap FILE OUT".to_owned();
+    }
+    if head.is_empty() {
+        return "check that the recording was started and had the right to write".to_owned();
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return "unpack the zip archive first".to_owned();
+    }
+    "check the path; if Wireshark can read it: editcap -F pcap FILE OUT".to_owned()
+}
+
+/// Reads integers in the byte order of the machine that wrote the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Order {
+    pub big: bool,
+}
+
+impl Order {
+    #[inline]
+    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let raw = *bytes.get(at..)?.first_chunk::<2>()?;
+        Some(if self.big {
+            u16::from_be_bytes(raw)
+        } else {
+            u16::from_le_bytes(raw)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let raw = *bytes.get(at..)?.first_chunk::<4>()?;
+        Some(if self.big {
+            u32::from_be_bytes(raw)
+        } else {
+            u32::from_le_bytes(raw)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
+        let raw = *bytes.get(at..)?.first_chunk::<8>()?;
+        Some(if self.big {
+            u64::from_be_bytes(raw)
+        } else {
+            u64::from_le_bytes(raw)
+        })
+    }
+}
+
+/// The longest record that is believed, for a link type and a stated snap length.
+pub(crate) fn longest_record(link_type: u32, snaplen: u32) -> u32 {
+    match link_type {
+        // D-Bus messages and USB transfers are longer than any network packet.
+        231 | 249 => MAX_LARGE_RECORD,
+        // A snap length above the usual limit is believed up to 16 MiB: a file that says 4 GiB says nothing.
+        _ if snaplen > MAX_RECORD && snaplen <= 16 << 20 => snaplen,
+        _ => MAX_RECORD,
+    }
+}

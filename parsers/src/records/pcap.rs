@@ -1,0 +1,176 @@
+//! Classic pcap to records: micro- and nanoseconds, both byte orders, the "modified" variant.
+//!
+//! Format: draft-ietf-opsawg-pcap.
+
+use super::{Interface, Order, Record, Status, longest_record};
+use crate::error::Fault;
+
+const FILE_HEADER: usize = 24;
+
+/// Reader of one classic pcap file.
+pub(crate) struct Pcap {
+    order: Order,
+    /// Nanoseconds in one unit of the sub-second field.
+    unit: i64,
+    /// Length of a record header: 16, or 24 in the "modified" variant of A. Kuznetzov.
+    header: usize,
+    /// Version 2.2 and older hold the two lengths in the other order; 2.3 was written both ways.
+    lengths: Lengths,
+    longest: u32,
+    interface: Interface,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lengths {
+    Normal,
+    Swapped,
+    SwappedIfGreater,
+}
+
+impl Pcap {
+    /// The reader for a file that begins with `head`, and the length of its header.
+    pub(crate) fn detect(head: &[u8]) -> Option<(Self, usize)> {
+        let header = head.first_chunk::<FILE_HEADER>()?;
+        let (order, unit, record_header) = match &header[..4] {
+            [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000, 16),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1, 16),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1, 16),
+            [0x34, 0xcd, 0xb2, 0xa1] => (false, 1000, 24),
+            [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
+            _ => return None,
+        };
+        let order = Order { big: order };
+        let major = order.u16(header, 4)?;
+        let minor = order.u16(header, 6)?;
+        let snaplen = order.u32(header, 16)?;
+        let word = order.u32(header, 20)?;
+        // Bits 16 to 25 are reserved: where one is set the low half is not to be believed. Above them
+        // lies the FCS length, which does not change the link type.
+        let link_type = if word & 0x03ff_0000 == 0 {
+            word & 0xffff
+        } else {
+            word
+        };
+        let lengths = match (major, minor) {
+            (2, 0..=2) => Lengths::Swapped,
+            (2, 3) => Lengths::SwappedIfGreater,
+            _ => Lengths::Normal,
+        };
+        let reader = Self {
+            order,
+            unit,
+            header: record_header,
+            lengths,
+            longest: longest_record(link_type, snaplen),
+            interface: Interface {
+                link_type,
+                name: None,
+                snaplen,
+                resolution_ns: unit,
+                dropped_kernel: None,
+                dropped_interface: None,
+            },
+        };
+        Some((reader, FILE_HEADER))
+    }
+
+    pub(crate) fn interfaces(&self) -> &[Interface] {
+        std::slice::from_ref(&self.interface)
+    }
+
+    pub(crate) fn fill(
+        &self,
+        bytes: &[u8],
+        last: bool,
+        out: &mut Vec<Record>,
+        limit: usize,
+    ) -> (usize, Status) {
+        // One copy of the loop per byte order keeps the order out of it.
+        if self.order.big {
+            self.fill_ordered::<true>(bytes, last, out, limit)
+        } else {
+            self.fill_ordered::<false>(bytes, last, out, limit)
+        }
+    }
+
+    fn fill_ordered<const BIG: bool>(
+        &self,
+        bytes: &[u8],
+        last: bool,
+        out: &mut Vec<Record>,
+        limit: usize,
+    ) -> (usize, Status) {
+        let mut at = 0;
+        while out.len() < limit {
+            let rest = &bytes[at..];
+            let Some(header) = rest
+                .first_chunk::<16>()
+                .filter(|_| rest.len() >= self.header)
+            else {
+                return (at, ended(rest.len(), self.header, last, "record header"));
+            };
+            let word = |index: usize| {
+                let raw = [
+                    header[index],
+                    header[index + 1],
+                    header[index + 2],
+                    header[index + 3],
+                ];
+                if BIG {
+                    u32::from_be_bytes(raw)
+                } else {
+                    u32::from_le_bytes(raw)
+                }
+            };
+            let (mut captured, mut wire) = (word(8), word(12));
+            if self.lengths == Lengths::Swapped
+                || (self.lengths == Lengths::SwappedIfGreater && captured > wire)
+            {
+                std::mem::swap(&mut captured, &mut wire);
+            }
+            if captured > self.longest {
+                return (at, Status::Damaged(self.too_long(captured)));
+            }
+            let whole = self.header + captured as usize;
+            if rest.len() < whole {
+                return (at, ended(rest.len(), whole, last, "record"));
+            }
+            // A sub-second field of a second and more carries over.
+            let time = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit;
+            out.push(Record {
+                time,
+                wire,
+                captured,
+                interface: 0,
+                at: at as u32,
+                data: (at + self.header) as u32,
+            });
+            at += whole;
+        }
+        (at, Status::Full)
+    }
+
+    fn too_long(&self, captured: u32) -> Fault {
+        let snaplen = self.interface.snaplen;
+        Fault::new(
+            format!("captured length {captured}"),
+            format!(
+                "at most {} (snap length of the file: {snaplen})",
+                self.longest
+            ),
+        )
+    }
+}
+
+/// What it means that `left` bytes are left of the window and `need` are needed.
+fn ended(left: usize, need: usize, last: bool, what: &str) -> Status {
+    match (last, left) {
+        (false, _) => Status::Need(need),
+        (true, 0) => Status::End,
+        (true, _) => Status::Cut(Fault::new(
+            format!("{left} bytes, then the end of the file"),
+            format!("a {what} of {need} bytes"),
+        )),
+    }
+}

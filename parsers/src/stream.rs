@@ -1,0 +1,92 @@
+//! One table of a capture as an Arrow stream, computed on a thread of its own while it is read.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::error::Error;
+use crate::run::{Options, Progress, Sink, run};
+use crate::source::Input;
+use crate::tables::Table;
+
+/// Batches that wait for the reader, at most.
+const WAITING: usize = 4;
+
+type Message = Result<RecordBatch, Error>;
+
+/// The batches of one table.
+pub struct TableStream {
+    schema: SchemaRef,
+    batches: Receiver<Message>,
+}
+
+/// Starts reading `inputs`. An input that cannot be opened or is no capture is an error here and now; later
+/// failures come from the stream.
+pub fn stream(
+    inputs: Vec<Input>,
+    mut options: Options,
+    table: Table,
+) -> Result<TableStream, Error> {
+    options.tables = vec![table];
+    let (sender, batches) = sync_channel(WAITING);
+    let (opened, ready) = sync_channel(1);
+    thread::spawn(move || {
+        let mut sink = Channel {
+            sender,
+            opened: Some(opened),
+        };
+        let outcome = run(&inputs, &options, &mut sink, &Progress::default());
+        let opened = sink.opened.take();
+        match (outcome, opened) {
+            (Err(error), Some(opened)) => {
+                let _ = opened.send(Err(error));
+            }
+            (Err(error), None) => {
+                let _ = sink.sender.send(Err(error));
+            }
+            (Ok(_), Some(opened)) => {
+                let _ = opened.send(Ok(()));
+            }
+            (Ok(_), None) => {}
+        }
+    });
+    match ready.recv() {
+        Ok(Err(error)) => Err(error),
+        _ => Ok(TableStream {
+            schema: table.schema(),
+            batches,
+        }),
+    }
+}
+
+struct Channel {
+    sender: SyncSender<Message>,
+    /// Told once that there is something to read.
+    opened: Option<SyncSender<Result<(), Error>>>,
+}
+
+impl Sink for Channel {
+    fn batch(&mut self, _: Table, batch: RecordBatch) -> Result<(), Error> {
+        if let Some(opened) = self.opened.take() {
+            let _ = opened.send(Ok(()));
+        }
+        self.sender.send(Ok(batch)).map_err(|_| Error::Stopped)
+    }
+}
+
+impl Iterator for TableStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let message = self.batches.recv().ok()?;
+        Some(message.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for TableStream {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}

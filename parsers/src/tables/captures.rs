@@ -1,0 +1,155 @@
+//! What was read of each file and interface to the table `captures`.
+
+use arrow_array::RecordBatch;
+
+use super::columns::{
+    self, Column,
+    Kind::{Bool, Int32, Int64, Text, Time},
+};
+use super::text::NO_LINK;
+use super::{Table, text};
+use crate::decode::{Outcome, Packet};
+use crate::error::Error;
+use crate::records::Interface;
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column::new("file", Text, "", "Name of the capture file as it was given.", ""),
+    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", ""),
+    Column::new("interface_name", Text, "", "Name of the interface, where the file gives one.", "").or_null(),
+    Column::new("link_type", Text, "", "Link-layer header type, by its name in the tcpdump registry without LINKTYPE_.", "https://www.tcpdump.org/linktypes.html"),
+    Column::new("ts_resolution_ns", Int64, "ns", "One tick of the time stamps, rounded down, at least 1.", "draft-ietf-opsawg-pcapng if_tsresol"),
+    Column::new("snaplen", Int64, "B", "Greatest number of bytes captured of a packet; 0 for no limit.", ""),
+    Column::new("packets", Int64, "packets", "Packets in the file.", ""),
+    Column::new("wire_bytes", Int64, "B", "Sum of the packets' lengths on the wire, with link header, without FCS.", ""),
+    Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured.", ""),
+    Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null(),
+    Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null(),
+    Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", ""),
+    Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the four columns that follow say why and add up to this.", ""),
+    Column::new("not_ip_packets", Int64, "packets", "Of these: the link header names something else than IP, such as ARP.", ""),
+    Column::new("unknown_link_packets", Int64, "packets", "Of these: the link-layer header type is not known.", ""),
+    Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", ""),
+    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself.", ""),
+    Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5"),
+    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, or the IP packet is longer than 9,216 bytes.", ""),
+    Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", ""),
+    Column::new("snapped_packets", Int64, "packets", "Packets of which fewer bytes were captured than were on the wire.", ""),
+    Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", ""),
+    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says.", "").or_null(),
+    Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null(),
+];
+
+/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
+const LONGEST_JUMBO: u32 = 9216;
+
+/// One row: the counts of one file and interface.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CaptureRow {
+    pub file: String,
+    pub number: u32,
+    pub interface: Interface,
+    pub truncated_tail: bool,
+    packets: i64,
+    wire_bytes: i64,
+    captured_bytes: i64,
+    first_time: Option<i64>,
+    last_time: Option<i64>,
+    not_ip: i64,
+    unknown_link: i64,
+    cut: i64,
+    malformed: i64,
+    fragments: i64,
+    super_packets: i64,
+    tunnelled: i64,
+    snapped: i64,
+    time_regressions: i64,
+}
+
+impl CaptureRow {
+    /// The row of interface `number`, with nothing counted.
+    pub(crate) fn new(file: &str, number: u32, interface: Interface) -> Self {
+        Self {
+            file: file.to_owned(),
+            number,
+            interface,
+            ..Self::default()
+        }
+    }
+
+    /// The row of a pcapng file that describes no interface.
+    pub(crate) fn without_interface(file: &str) -> Self {
+        let nothing = Interface {
+            link_type: NO_LINK,
+            resolution_ns: 1,
+            ..Interface::default()
+        };
+        Self::new(file, 0, nothing)
+    }
+
+    /// Counts `packet`; `before` is the time of the packet before it in the file.
+    #[inline]
+    pub(crate) fn count(&mut self, packet: &Packet, before: i64) {
+        self.packets += 1;
+        self.wire_bytes += i64::from(packet.wire);
+        self.captured_bytes += i64::from(packet.captured);
+        self.first_time.get_or_insert(packet.time);
+        self.last_time = Some(packet.time);
+        self.snapped += i64::from(packet.captured < packet.wire);
+        self.time_regressions += i64::from(packet.time < before);
+        self.fragments += i64::from(packet.fragment);
+        match packet.outcome {
+            Outcome::Flow => {
+                self.super_packets +=
+                    i64::from(packet.offloaded || packet.ip_bytes > LONGEST_JUMBO);
+                self.tunnelled += i64::from(packet.tunnels > 0);
+            }
+            Outcome::NotIp => self.not_ip += 1,
+            Outcome::UnknownLink => self.unknown_link += 1,
+            Outcome::Cut => self.cut += 1,
+            Outcome::Malformed => self.malformed += 1,
+        }
+    }
+}
+
+/// All rows as one batch.
+pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
+    let int = |value: fn(&CaptureRow) -> i64| columns::int64(rows.iter().map(value));
+    columns::batch(
+        Table::Captures.schema(),
+        vec![
+            columns::text(rows.iter().map(|row| &row.file)),
+            columns::int32(rows.iter().map(|row| row.number as i32)),
+            columns::text_or_null(rows.iter().map(|row| row.interface.name.as_ref())),
+            columns::text(
+                rows.iter()
+                    .map(|row| text::link_type(row.interface.link_type)),
+            ),
+            int(|row| row.interface.resolution_ns),
+            int(|row| i64::from(row.interface.snaplen)),
+            int(|row| row.packets),
+            int(|row| row.wire_bytes),
+            int(|row| row.captured_bytes),
+            columns::time_or_null(rows.iter().map(|row| row.first_time)),
+            columns::time_or_null(rows.iter().map(|row| row.last_time)),
+            columns::boolean(rows.iter().map(|row| row.truncated_tail)),
+            int(|row| row.not_ip + row.unknown_link + row.cut + row.malformed),
+            int(|row| row.not_ip),
+            int(|row| row.unknown_link),
+            int(|row| row.cut),
+            int(|row| row.malformed),
+            int(|row| row.fragments),
+            int(|row| row.super_packets),
+            int(|row| row.tunnelled),
+            int(|row| row.snapped),
+            int(|row| row.time_regressions),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| row.interface.dropped_kernel.map(|count| count as i64)),
+            ),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| row.interface.dropped_interface.map(|count| count as i64)),
+            ),
+        ],
+    )
+}

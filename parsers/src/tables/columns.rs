@@ -1,0 +1,160 @@
+//! Column descriptions to Arrow fields, and lists of values to Arrow arrays.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, TimestampNanosecondArray,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::error::Error;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Signed 64-bit integer.
+    Int64,
+    /// Signed 32-bit integer.
+    Int32,
+    /// Nanoseconds since 1970 in UTC.
+    Time,
+    /// UTF-8 text.
+    Text,
+    /// True or false.
+    Bool,
+}
+
+/// One column: its name, type and meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Name in the table.
+    pub name: &'static str,
+    /// Type.
+    pub kind: Kind,
+    /// A value may be unknown; the meaning says when.
+    pub nullable: bool,
+    /// Unit, empty for names and numbers of things.
+    pub unit: &'static str,
+    /// What is counted, with its edge cases.
+    pub meaning: &'static str,
+    /// Where the definition comes from, empty for our own.
+    pub source: &'static str,
+}
+
+impl Column {
+    /// A column whose value is always known.
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: Kind,
+        unit: &'static str,
+        meaning: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            nullable: false,
+            unit,
+            meaning,
+            source,
+        }
+    }
+
+    /// A column whose value may be unknown.
+    pub(crate) const fn or_null(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    fn field(&self) -> Field {
+        let kind = match self.kind {
+            Kind::Int64 => DataType::Int64,
+            Kind::Int32 => DataType::Int32,
+            Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Kind::Text => DataType::Utf8,
+            Kind::Bool => DataType::Boolean,
+        };
+        let notes = [
+            ("unit", self.unit),
+            ("meaning", self.meaning),
+            ("source", self.source),
+        ];
+        let metadata: HashMap<String, String> = notes
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(key, text)| (key.to_owned(), text.to_owned()))
+            .collect();
+        Field::new(self.name, kind, self.nullable).with_metadata(metadata)
+    }
+}
+
+/// The Arrow schema of `columns`.
+pub(crate) fn schema(columns: &[Column]) -> Schema {
+    Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())
+}
+
+/// A batch of `schema` from its columns in order.
+pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch, Error> {
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+/// Integers that are all known.
+pub(crate) fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+/// Integers of which some may be unknown.
+pub(crate) fn int64_or_null(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int64Array>())
+}
+
+/// Small integers of which some may be unknown.
+pub(crate) fn int32_or_null(values: impl IntoIterator<Item = Option<i32>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int32Array>())
+}
+
+/// Small integers.
+pub(crate) fn int32(values: impl IntoIterator<Item = i32>) -> ArrayRef {
+    Arc::new(Int32Array::from_iter_values(values))
+}
+
+/// Times of which some may be unknown.
+pub(crate) fn time_or_null(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
+    let array: TimestampNanosecondArray = values.into_iter().collect();
+    Arc::new(array.with_timezone("UTC"))
+}
+
+/// Times.
+pub(crate) fn time(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
+}
+
+/// Text.
+pub(crate) fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
+    let mut builder = StringBuilder::new();
+    for value in values {
+        builder.append_value(value);
+    }
+    Arc::new(builder.finish())
+}
+
+/// Text of which some may be unknown.
+pub(crate) fn text_or_null<S: AsRef<str>>(values: impl IntoIterator<Item = Option<S>>) -> ArrayRef {
+    let mut builder = StringBuilder::new();
+    for value in values {
+        builder.append_option(value);
+    }
+    Arc::new(builder.finish())
+}
+
+/// True or false.
+pub(crate) fn boolean(values: impl IntoIterator<Item = bool>) -> ArrayRef {
+    Arc::new(values.into_iter().map(Some).collect::<BooleanArray>())
+}
+
+/// True, false or unknown.
+pub(crate) fn boolean_or_null(values: impl IntoIterator<Item = Option<bool>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<BooleanArray>())
+}

@@ -1,0 +1,221 @@
+//! Connections of the tracker to the table `flows`.
+
+use arrow_array::RecordBatch;
+
+use super::columns::{
+    self, Column,
+    Kind::{Bool, Int32, Int64, Text, Time},
+};
+use super::{BATCH_ROWS, Table, text};
+use crate::decode::{Key, NO_VLAN, has_ports};
+use crate::error::Error;
+use crate::track::{Direction, Flow, Tracker};
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
+    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", ""),
+    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers"),
+    Column::new("src_ip", Text, "", "Sender.", ""),
+    Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null(),
+    Column::new("dst_ip", Text, "", "Receiver.", ""),
+    Column::new("dst_port", Int32, "", "Receiver's port; null where the protocol has none.", "").or_null(),
+    Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag.", "IEEE 802.1Q").or_null(),
+    Column::new("first_time", Time, "", "Time of the earliest packet of this direction.", ""),
+    Column::new("last_time", Time, "", "Time of the latest packet of this direction.", ""),
+    Column::new("duration_ns", Int64, "ns", "From first_time to last_time.", ""),
+    Column::new("packets", Int64, "packets", "Packets.", ""),
+    Column::new("wire_bytes", Int64, "B", "Lengths on the wire, with link header, without FCS.", ""),
+    Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200"),
+    Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", ""),
+    Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", ""),
+    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null(),
+    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null(),
+    Column::new("syn_packets", Int64, "packets", "Segments with SYN.", "").or_null(),
+    Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null(),
+    Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null(),
+    Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one octet seen before in this direction at this capture point; SYN and FIN count one octet each.", "RFC 9293 3.4").or_null(),
+    Column::new("retransmitted_bytes", Int64, "B", "The octets repeated.", "RFC 9293 3.4").or_null(),
+    Column::new("out_of_order_packets", Int64, "packets", "Segments whose payload fills a hole below the highest payload octet seen: sent again after a loss before the capture point, or overtaken.", "").or_null(),
+    Column::new("keep_alives", Int64, "packets", "Segments of at most one octet just below what is sent and acknowledged.", "RFC 9293 3.8.4").or_null(),
+    Column::new("window_probes", Int64, "packets", "Segments of at most one octet sent into a window of 0 where all before was acknowledged, or one octet below that.", "RFC 9293 3.8.6.1").or_null(),
+    Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null(),
+    Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null(),
+    Column::new("sack_permitted", Bool, "", "Option of this side's SYN; null where that was not captured.", "RFC 2018 2").or_null(),
+    Column::new("mss", Int64, "B", "Option of this side's SYN: the longest segment it accepts; null where not captured or not there.", "RFC 9293 3.7.1").or_null(),
+    Column::new("window_scale", Int64, "bit", "Option of this side's SYN: shift of its windows; null where not captured or not there.", "RFC 7323 2").or_null(),
+    Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null(),
+    Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null(),
+    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement; null where the SYN was repeated or not captured.", "RFC 6298 3").or_null(),
+    Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where an octet newly covered was sent twice.", "RFC 6298 3").or_null(),
+    Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null(),
+    Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null(),
+    Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null(),
+];
+
+/// `forward` or `backward`.
+pub(crate) fn direction_name(backward: bool) -> &'static str {
+    if backward { "backward" } else { "forward" }
+}
+
+struct Row<'a> {
+    connection: u32,
+    flow: &'a Flow,
+    backward: bool,
+    from_high: bool,
+    own: &'a Direction,
+    peer: Option<&'a Direction>,
+}
+
+impl Row<'_> {
+    fn tcp(&self) -> bool {
+        self.flow.key.protocol == 6
+    }
+
+    fn ends(&self) -> ((u128, u16), (u128, u16)) {
+        let Key {
+            low,
+            high,
+            low_port,
+            high_port,
+            ..
+        } = self.flow.key;
+        if self.from_high {
+            ((high, high_port), (low, low_port))
+        } else {
+            ((low, low_port), (high, high_port))
+        }
+    }
+
+    fn port(&self, port: u16) -> Option<i32> {
+        has_ports(self.flow.key.protocol).then_some(i32::from(port))
+    }
+
+    fn start(&self) -> Option<&'static str> {
+        self.tcp().then_some(if self.flow.syn_seen {
+            "syn"
+        } else {
+            "midstream"
+        })
+    }
+
+    fn end(&self) -> Option<&'static str> {
+        self.tcp()
+            .then_some(match (self.flow.reset, self.own.tcp.fin_packets) {
+                (true, _) => "rst",
+                (false, 1..) => "fin",
+                (false, 0) => "open",
+            })
+    }
+
+    fn rtt(&self, value: fn(&crate::track::Rtt) -> i64) -> Option<i64> {
+        let rtt = &self.own.tcp.rtt;
+        (self.tcp() && rtt.samples > 0).then(|| value(rtt))
+    }
+}
+
+/// Hands all rows to `emit` in batches, by connection, forward first.
+pub(crate) fn flows(
+    tracker: &Tracker,
+    mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut rows = Vec::with_capacity(BATCH_ROWS.min(tracker.connections() * 2));
+    for (connection, flow) in tracker.flows() {
+        for (backward, from_high, own, peer) in tracker.sides(flow) {
+            rows.push(Row {
+                connection,
+                flow,
+                backward,
+                from_high,
+                own,
+                peer,
+            });
+            if rows.len() == BATCH_ROWS {
+                emit(batch(&rows)?)?;
+                rows.clear();
+            }
+        }
+    }
+    if !rows.is_empty() {
+        emit(batch(&rows)?)?;
+    }
+    Ok(())
+}
+
+fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
+    let int =
+        |value: fn(&Direction) -> u64| columns::int64(rows.iter().map(|row| value(row.own) as i64));
+    let tcp = |value: fn(&Direction) -> i64| {
+        columns::int64_or_null(
+            rows.iter()
+                .map(move |row| row.tcp().then(|| value(row.own))),
+        )
+    };
+    let rtt = |value: fn(&crate::track::Rtt) -> i64| {
+        columns::int64_or_null(rows.iter().map(move |row| row.rtt(value)))
+    };
+    let v6 = |row: &Row<'_>| row.flow.key.v6;
+    columns::batch(
+        Table::Flows.schema(),
+        vec![
+            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
+            columns::text(rows.iter().map(|row| direction_name(row.backward))),
+            columns::text(rows.iter().map(|row| text::protocol(row.flow.key.protocol))),
+            columns::text(
+                rows.iter()
+                    .map(|row| text::address(row.ends().0.0, v6(row))),
+            ),
+            columns::int32_or_null(rows.iter().map(|row| row.port(row.ends().0.1))),
+            columns::text(
+                rows.iter()
+                    .map(|row| text::address(row.ends().1.0, v6(row))),
+            ),
+            columns::int32_or_null(rows.iter().map(|row| row.port(row.ends().1.1))),
+            columns::int32_or_null(
+                rows.iter()
+                    .map(|row| (row.flow.vlan != NO_VLAN).then_some(i32::from(row.flow.vlan))),
+            ),
+            columns::time(rows.iter().map(|row| row.own.earliest)),
+            columns::time(rows.iter().map(|row| row.own.latest)),
+            columns::int64(
+                rows.iter()
+                    .map(|row| row.own.latest.saturating_sub(row.own.earliest)),
+            ),
+            int(|own| own.packets),
+            int(|own| own.wire_bytes),
+            int(|own| own.ip_bytes),
+            int(|own| own.payload_bytes),
+            int(|own| u64::from(own.time_regressions)),
+            columns::text_or_null(rows.iter().map(Row::start)),
+            columns::text_or_null(rows.iter().map(Row::end)),
+            tcp(|own| own.tcp.syn_packets.into()),
+            tcp(|own| own.tcp.fin_packets.into()),
+            tcp(|own| own.tcp.rst_packets.into()),
+            tcp(|own| own.tcp.retransmitted_packets.into()),
+            tcp(|own| own.tcp.retransmitted_bytes as i64),
+            tcp(|own| own.tcp.out_of_order_packets.into()),
+            tcp(|own| own.tcp.keep_alives.into()),
+            tcp(|own| own.tcp.window_probes.into()),
+            tcp(|own| own.tcp.duplicate_acks.into()),
+            tcp(|own| own.tcp.zero_window_packets.into()),
+            columns::boolean_or_null(
+                rows.iter()
+                    .map(|row| row.own.tcp.syn.map(|syn| syn.sack_permitted)),
+            ),
+            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.syn?.mss.map(i64::from))),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| row.own.tcp.syn?.window_scale.map(i64::from)),
+            ),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| row.own.tcp.max_window_bytes(row.peer.map(|peer| &peer.tcp))),
+            ),
+            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.max_in_flight_bytes())),
+            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.rtt.handshake_ns)),
+            tcp(|own| own.tcp.rtt.samples.into()),
+            rtt(|rtt| rtt.min_ns),
+            rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples)),
+            rtt(|rtt| rtt.max_ns),
+        ],
+    )
+}

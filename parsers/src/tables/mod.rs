@@ -1,0 +1,82 @@
+//! The tables: their columns, described once, and their rows as Arrow batches.
+
+mod captures;
+mod columns;
+mod flows;
+mod intervals;
+mod packets;
+mod text;
+mod throughput;
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+pub(crate) use captures::{CaptureRow, captures};
+pub use columns::{Column, Kind};
+pub(crate) use flows::flows;
+pub(crate) use intervals::intervals;
+pub(crate) use packets::Packets;
+pub(crate) use throughput::throughput;
+
+/// Rows in one Arrow batch. Fixed, so that the same input gives the same bytes.
+pub(crate) const BATCH_ROWS: usize = 65_536;
+
+/// One of the tables that a capture is turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Table {
+    /// One row per file and interface.
+    Captures,
+    /// One row per connection and direction.
+    Flows,
+    /// Gaps between packets, counted in buckets.
+    Intervals,
+    /// Non-empty time bins per pair of addresses.
+    Throughput,
+    /// One row per packet.
+    Packets,
+}
+
+impl Table {
+    /// Every table.
+    pub const ALL: [Self; 5] = [
+        Self::Captures,
+        Self::Flows,
+        Self::Intervals,
+        Self::Throughput,
+        Self::Packets,
+    ];
+
+    /// Its name, which is also its file's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Captures => "captures",
+            Self::Flows => "flows",
+            Self::Intervals => "intervals",
+            Self::Throughput => "throughput",
+            Self::Packets => "packets",
+        }
+    }
+
+    /// The table called `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    /// Its columns in order.
+    pub fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Captures => captures::COLUMNS,
+            Self::Flows => flows::COLUMNS,
+            Self::Intervals => intervals::COLUMNS,
+            Self::Throughput => throughput::COLUMNS,
+            Self::Packets => packets::COLUMNS,
+        }
+    }
+
+    /// Its Arrow schema; every field's metadata describes the column.
+    pub fn schema(self) -> SchemaRef {
+        Arc::new(columns::schema(self.columns()))
+    }
+}

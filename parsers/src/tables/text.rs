@@ -1,0 +1,80 @@
+//! Numbers of headers to the words of the tables: addresses, protocols, link types.
+
+use std::borrow::Cow;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::decode::FRAGMENT;
+
+/// An address as text, IPv6 in the form of RFC 5952.
+pub(crate) fn address(value: u128, v6: bool) -> String {
+    if v6 {
+        Ipv6Addr::from(value).to_string()
+    } else {
+        Ipv4Addr::from(value as u32).to_string()
+    }
+}
+
+/// Name of an IP protocol number; `ip-N` where it has none here.
+pub(crate) fn protocol(number: u8) -> Cow<'static, str> {
+    Cow::Borrowed(match number {
+        0 => "hopopt",
+        1 => "icmp",
+        2 => "igmp",
+        4 => "ipip",
+        6 => "tcp",
+        17 => "udp",
+        33 => "dccp",
+        41 => "ipv6",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmpv6",
+        59 => "none",
+        88 => "eigrp",
+        89 => "ospf",
+        97 => "etherip",
+        103 => "pim",
+        108 => "ipcomp",
+        112 => "vrrp",
+        115 => "l2tp",
+        132 => "sctp",
+        135 => "mobility",
+        136 => "udplite",
+        137 => "mpls",
+        FRAGMENT => "fragment",
+        other => return Cow::Owned(format!("ip-{other}")),
+    })
+}
+
+/// Stands for the link type of a file that names none.
+pub(super) const NO_LINK: u32 = u32::MAX;
+
+/// Name of a LINKTYPE_ number in the tcpdump registry, without the prefix.
+pub(crate) fn link_type(number: u32) -> Cow<'static, str> {
+    Cow::Borrowed(match number {
+        0 => "NULL",
+        1 => "ETHERNET",
+        6 => "IEEE802_5",
+        7 => "ARCNET_BSD",
+        8 => "SLIP",
+        9 => "PPP",
+        10 => "FDDI",
+        50 => "PPP_HDLC",
+        51 => "PPP_ETHER",
+        12 | 14 | 101 => "RAW",
+        104 => "C_HDLC",
+        105 => "IEEE802_11",
+        107 => "FRELAY",
+        108 => "LOOP",
+        113 => "LINUX_SLL",
+        127 => "IEEE802_11_RADIOTAP",
+        129 => "ARCNET_LINUX",
+        192 => "PPI",
+        228 => "IPV4",
+        229 => "IPV6",
+        239 => "NFLOG",
+        276 => "LINUX_SLL2",
+        NO_LINK => "NONE",
+        other => return Cow::Owned(format!("LINKTYPE_{other}")),
+    })
+}

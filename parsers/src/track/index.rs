@@ -1,0 +1,133 @@
+//! Flow keys to flow numbers: an open-addressing table whose memory can be asked for ahead of use.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+
+use crate::decode::Key;
+use crate::memory::prefetch;
+
+const EMPTY: u64 = u64::MAX;
+
+/// Slots of 32 bits of hash and 32 bits of flow number. The hash is keyed at random, because whoever sent
+/// the packets chose the keys; no output depends on it.
+pub(crate) struct Index {
+    state: RandomState,
+    slots: Vec<u64>,
+    used: usize,
+    /// Bits of the hash that choose the slot: its uppermost.
+    shift: u32,
+}
+
+impl Index {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: RandomState::default(),
+            slots: vec![EMPTY; 1024],
+            used: 0,
+            shift: 64 - 10,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &Key) -> u64 {
+        let mut hasher = self.state.build_hasher();
+        let ports = u64::from(key.low_port) << 32
+            | u64::from(key.high_port) << 16
+            | u64::from(key.protocol) << 8
+            | u64::from(key.v6);
+        if key.v6 {
+            hasher.write_u128(key.low);
+            hasher.write_u128(key.high);
+        } else {
+            hasher.write_u64((key.low as u64) << 32 | key.high as u64);
+        }
+        hasher.write_u64(ports);
+        hasher.finish()
+    }
+
+    #[inline]
+    fn start(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    /// The slot's hash part: bits that do not choose the slot.
+    #[inline]
+    fn tag(hash: u64) -> u64 {
+        hash << 32
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(slot) = self.slots.get(self.start(hash)) {
+            prefetch(slot);
+        }
+    }
+
+    /// The flow number in the slot where a search for `hash` begins: a guess, for prefetching.
+    #[inline]
+    pub(crate) fn first(&self, hash: u64) -> Option<u32> {
+        let slot = *self.slots.get(self.start(hash))?;
+        (slot != EMPTY).then_some(slot as u32)
+    }
+
+    /// The number with `hash` for which `same` holds.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = self.start(hash);
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == EMPTY {
+                return None;
+            }
+            if (slot ^ Self::tag(hash)) >> 32 == 0 && same(slot as u32) {
+                return Some(slot as u32);
+            }
+            at += 1;
+        }
+    }
+
+    /// Adds `number`; `rehash` computes the hash of a number again when the table grows.
+    pub(crate) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&Self, u32) -> u64) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            self.grow(rehash);
+        }
+        self.put(hash, number);
+        self.used += 1;
+    }
+
+    /// Makes the entry of `old` one of `new`, which has the same key.
+    pub(crate) fn replace(&mut self, hash: u64, old: u32, new: u32) {
+        let mask = self.slots.len() - 1;
+        let wanted = Self::tag(hash) | u64::from(old);
+        let mut at = self.start(hash);
+        while self.slots[at & mask] != EMPTY {
+            if self.slots[at & mask] == wanted {
+                self.slots[at & mask] = Self::tag(hash) | u64::from(new);
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    fn put(&mut self, hash: u64, number: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = self.start(hash);
+        while self.slots[at & mask] != EMPTY {
+            at += 1;
+        }
+        self.slots[at & mask] = Self::tag(hash) | u64::from(number);
+    }
+
+    fn grow(&mut self, rehash: impl Fn(&Self, u32) -> u64) {
+        let larger = vec![EMPTY; self.slots.len() * 2];
+        let old = std::mem::replace(&mut self.slots, larger);
+        self.shift -= 1;
+        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
+            let number = slot as u32;
+            let hash = rehash(self, number);
+            self.put(hash, number);
+        }
+    }
+}

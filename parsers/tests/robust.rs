@@ -1,0 +1,333 @@
+//! Any bytes to tables: never a panic, nothing lost, the same tables however the input is cut.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run};
+use proptest::prelude::*;
+
+#[derive(Default)]
+struct Collected(Vec<(Table, RecordBatch)>);
+
+impl Sink for Collected {
+    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        self.0.push((table, batch));
+        Ok(())
+    }
+
+    fn restart(&mut self, table: Table) -> Result<bool, Error> {
+        self.0.retain(|(other, _)| *other != table);
+        Ok(true)
+    }
+}
+
+impl Collected {
+    fn sum(&self, table: Table, column: &str) -> i64 {
+        let batches = self.0.iter().filter(|(other, _)| *other == table);
+        batches
+            .flat_map(|(_, batch)| {
+                let values = batch.column_by_name(column).unwrap();
+                values
+                    .as_primitive::<Int64Type>()
+                    .iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+            })
+            .sum()
+    }
+
+    fn rows(&self, table: Table) -> usize {
+        let batches = self.0.iter().filter(|(other, _)| *other == table);
+        batches.map(|(_, batch)| batch.num_rows()).sum()
+    }
+
+    fn without_captures(mut self) -> Vec<(Table, RecordBatch)> {
+        self.0
+            .retain(|(table, _)| !matches!(table, Table::Captures | Table::Packets));
+        self.0
+    }
+}
+
+fn input(bytes: Vec<u8>) -> Input {
+    Input::Bytes {
+        bytes: Arc::from(bytes),
+        name: "memory".to_owned(),
+    }
+}
+
+fn parse(parts: Vec<Vec<u8>>, threads: usize) -> Result<(Collected, Summary), Error> {
+    let options = Options {
+        tables: Table::ALL.to_vec(),
+        threads,
+        ..Options::default()
+    };
+    let inputs: Vec<Input> = parts.into_iter().map(input).collect();
+    let mut sink = Collected::default();
+    let summary = run(&inputs, &options, &mut sink, &Progress::default())?;
+    Ok((sink, summary))
+}
+
+const PCAP: [u8; 24] = [
+    0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0,
+];
+
+fn record(time: u64, wire: u32, frame: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(&((time / 1_000_000_000) as u32).to_le_bytes());
+    bytes.extend_from_slice(&((time % 1_000_000_000) as u32).to_le_bytes());
+    bytes.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&wire.to_le_bytes());
+    bytes.extend_from_slice(frame);
+    bytes
+}
+
+/// A TCP segment over IPv4 between hosts 1 and 2.
+fn segment(back: bool, flags: u8, seq: u32, ack: u32, payload: u16) -> Vec<u8> {
+    let mut frame = vec![0; 54];
+    frame[12] = 8;
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&(40 + payload).to_be_bytes());
+    frame[23] = 6;
+    let (from, to) = if back { (2, 1) } else { (1, 2) };
+    frame[26..30].copy_from_slice(&[10, 0, 0, from]);
+    frame[30..34].copy_from_slice(&[10, 0, 0, to]);
+    frame[34..38].copy_from_slice(&if back { [0, 80, 4, 0] } else { [4, 0, 0, 80] });
+    frame[38..42].copy_from_slice(&seq.to_be_bytes());
+    frame[42..46].copy_from_slice(&ack.to_be_bytes());
+    frame[46] = 0x50;
+    frame[47] = flags;
+    frame[48] = 1;
+    frame
+}
+
+fn capture(segments: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = PCAP.to_vec();
+    for (time, frame) in segments {
+        bytes.extend(record(*time, 60, frame));
+    }
+    bytes
+}
+
+fn one_flow(sink: &Collected, column: &str) -> Vec<Option<i64>> {
+    let (_, batch) = sink
+        .0
+        .iter()
+        .find(|(table, _)| *table == Table::Flows)
+        .unwrap();
+    batch
+        .column_by_name(column)
+        .unwrap()
+        .as_primitive::<Int64Type>()
+        .iter()
+        .collect()
+}
+
+fn check_totals(sink: &Collected, summary: &Summary) {
+    let packets = summary.packets as i64;
+    assert_eq!(sink.sum(Table::Captures, "packets"), packets);
+    assert_eq!(sink.rows(Table::Packets) as i64, packets);
+    let in_flows = sink.sum(Table::Flows, "packets");
+    assert_eq!(
+        in_flows + sink.sum(Table::Captures, "undecoded_packets"),
+        packets
+    );
+    assert_eq!(sink.sum(Table::Throughput, "packets"), in_flows);
+    assert_eq!(
+        sink.sum(Table::Intervals, "count"),
+        in_flows - sink.rows(Table::Flows) as i64
+    );
+}
+
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let tcp = (
+        any::<bool>(),
+        any::<u8>(),
+        any::<u32>(),
+        any::<u32>(),
+        0_u16..2000,
+    )
+        .prop_map(|(back, flags, seq, ack, payload)| segment(back, flags, seq, ack, payload));
+    let near = (
+        any::<bool>(),
+        any::<u8>(),
+        0_u32..5000,
+        0_u32..5000,
+        0_u16..2000,
+    )
+        .prop_map(|(back, flags, seq, ack, payload)| {
+            segment(
+                back,
+                flags,
+                seq.wrapping_sub(2500),
+                ack.wrapping_sub(2500),
+                payload,
+            )
+        });
+    let typed = (
+        prop::sample::select(vec![
+            0x0800_u16, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x8864, 0x894f, 0x6558,
+        ]),
+        prop::collection::vec(any::<u8>(), 0..120),
+    )
+        .prop_map(|(kind, rest)| [&[0; 12][..], &kind.to_be_bytes(), &rest].concat());
+    let noise = prop::collection::vec(any::<u8>(), 0..120);
+    prop_oneof![3 => tcp, 3 => near, 3 => typed, 1 => noise]
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_behind_any_header_never_panic(
+        magic in prop::sample::select(vec![
+            vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0], vec![0xa1, 0xb2, 0x3c, 0x4d, 0, 2, 0, 4],
+            vec![0x34, 0xcd, 0xb2, 0xa1, 2, 0, 4, 0], vec![0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a],
+            vec![0x1f, 0x8b, 8], vec![0x28, 0xb5, 0x2f, 0xfd], vec![4, 0x22, 0x4d, 0x18], b"BZh9".to_vec(),
+            vec![0xfd, b'7', b'z', b'X', b'Z', 0], vec![],
+        ]),
+        rest in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        let _ = parse(vec![[magic, rest].concat()], 1);
+    }
+
+    #[test]
+    fn every_packet_of_arbitrary_frames_is_counted_once(
+        packets in prop::collection::vec((any::<u32>(), frames()), 0..60),
+        link_type in prop::sample::select(vec![1_u8, 0, 9, 101, 113, 105, 127, 192, 239, 107, 104, 12]),
+    ) {
+        let mut bytes = PCAP.to_vec();
+        bytes[20] = link_type;
+        for (time, frame) in &packets {
+            bytes.extend(record(u64::from(*time), frame.len() as u32, frame));
+        }
+        let (sink, summary) = parse(vec![bytes], 1).unwrap();
+        prop_assert_eq!(summary.packets as usize, packets.len());
+        prop_assert!(summary.damage.is_empty());
+        check_totals(&sink, &summary);
+    }
+
+    #[test]
+    fn several_files_and_threads_give_the_tables_of_one(
+        packets in prop::collection::vec(frames(), 1..60),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let records: Vec<Vec<u8>> = packets.iter().zip(1_u64..)
+            .map(|(frame, number)| record(number * 7_000_000, frame.len() as u32, frame))
+            .collect();
+        let (first, second) = records.split_at(cut.index(records.len()));
+        let file = |records: &[Vec<u8>]| [PCAP.to_vec(), records.concat()].concat();
+        let whole = parse(vec![file(&records)], 1).unwrap().0.without_captures();
+        let parallel = parse(vec![file(&records)], 2).unwrap().0.without_captures();
+        let parts = parse(vec![file(second), file(first)], 1).unwrap().0.without_captures();
+        prop_assert_eq!(&whole, &parallel);
+        prop_assert_eq!(&whole, &parts);
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_keeps_the_packets_before_the_cut(
+        packets in prop::collection::vec(frames(), 1..20),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut ends = vec![24];
+        let mut bytes = PCAP.to_vec();
+        for frame in &packets {
+            bytes.extend(record(1, frame.len() as u32, frame));
+            ends.push(bytes.len());
+        }
+        let length = 24 + cut.index(bytes.len() - 23);
+        bytes.truncate(length);
+        let (_, summary) = parse(vec![bytes], 1).unwrap();
+        let whole = ends.iter().filter(|&&end| end <= length).count() as u64 - 1;
+        prop_assert_eq!(summary.packets, whole);
+        prop_assert_eq!(summary.damage.len(), usize::from(!ends.contains(&length)));
+        if let Some(damage) = summary.damage.first() {
+            prop_assert_eq!((damage.packet, damage.kept), (whole + 1, whole));
+            prop_assert_eq!(damage.offset as usize, ends[whole as usize]);
+        }
+    }
+}
+
+#[test]
+fn a_record_that_claims_four_gigabytes_is_damage_and_allocates_nothing() {
+    let mut bytes = capture(&[(1, segment(false, 2, 0, 0, 0))]);
+    bytes.extend([0; 8]);
+    bytes.extend(u32::MAX.to_le_bytes());
+    bytes.extend(u32::MAX.to_le_bytes());
+    let (sink, summary) = parse(vec![bytes], 1).unwrap();
+    assert_eq!(summary.packets, 1);
+    assert_eq!(summary.damage[0].found, "captured length 4294967295");
+    check_totals(&sink, &summary);
+}
+
+#[test]
+fn a_new_syn_with_another_number_starts_a_connection_and_a_repeated_one_does_not() {
+    let syn = |seq| segment(false, 2, seq, 0, 0);
+    let bytes = capture(&[(1, syn(100)), (2, syn(100)), (3, syn(900))]);
+    let (sink, summary) = parse(vec![bytes], 1).unwrap();
+    assert_eq!(summary.connections, 2);
+    assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1), Some(0)]);
+}
+
+#[test]
+fn rtt_samples_take_the_newest_segment_and_none_where_an_octet_was_sent_twice() {
+    let data = |seq| segment(false, 16, seq, 0, 100);
+    let ack = |number| segment(true, 16, 0, number, 0);
+    let bytes = capture(&[
+        (0, segment(false, 2, 999, 0, 0)),
+        (50, segment(true, 18, 5000, 1000, 0)),
+        (100, data(1000)),
+        (200, data(1100)),
+        (1200, ack(1200)),
+        (2000, data(1200)),
+        (3000, data(1200)),
+        (4000, ack(1300)),
+    ]);
+    let (sink, _) = parse(vec![bytes], 1).unwrap();
+    assert_eq!(one_flow(&sink, "handshake_rtt_ns")[0], Some(50));
+    assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(2));
+    assert_eq!(one_flow(&sink, "rtt_min_ns")[0], Some(50));
+    assert_eq!(one_flow(&sink, "rtt_max_ns")[0], Some(1000));
+    assert_eq!(one_flow(&sink, "retransmitted_bytes")[0], Some(100));
+    assert_eq!(one_flow(&sink, "max_in_flight_bytes")[0], Some(200));
+}
+
+#[test]
+fn sequence_numbers_wrap_without_a_trace() {
+    let start = u32::MAX - 1500;
+    let data = |index: u32| segment(false, 16, start.wrapping_add(index * 1000), 0, 1000);
+    let bytes = capture(&[
+        (1, data(0)),
+        (2, data(2)),
+        (3, data(1)),
+        (4, data(3)),
+        (5, data(1)),
+    ]);
+    let (sink, _) = parse(vec![bytes], 1).unwrap();
+    assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(1)]);
+    assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1)]);
+    assert_eq!(one_flow(&sink, "retransmitted_bytes"), [Some(1000)]);
+}
+
+#[test]
+fn a_syn_that_comes_late_turns_the_directions_of_packets_before_it() {
+    // The server's first data overtook the client's SYN in the capture.
+    let bytes = capture(&[
+        (1, segment(true, 16, 500, 100, 10)),
+        (2, segment(false, 2, 99, 0, 0)),
+    ]);
+    let (sink, _) = parse(vec![bytes], 1).unwrap();
+    let (_, batch) = sink
+        .0
+        .iter()
+        .find(|(table, _)| *table == Table::Packets)
+        .unwrap();
+    let directions = batch
+        .column_by_name("direction")
+        .unwrap()
+        .as_string::<i32>();
+    assert_eq!(
+        directions.iter().collect::<Vec<_>>(),
+        [Some("backward"), Some("forward")]
+    );
+}

@@ -1,0 +1,84 @@
+"""The native half of flowsweep: packet captures to Arrow streams and Parquet files."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+__version__: str
+
+class Failure(Exception):
+    """What the parser could not do.
+
+    `args` are (what, found, expected, remedy); each of the last three may be None.
+    """
+
+class Damage(TypedDict):
+    """Where reading one file stopped because no further packet could be found."""
+
+    file: str
+    packet: int
+    offset: int
+    found: str
+    expected: str
+    kept: int
+    unread: int | None
+
+class Summary(TypedDict):
+    """What `parse` read and wrote."""
+
+    packets: int
+    connections: int
+    files: list[tuple[str, int]]
+    damage: list[Damage]
+    written: list[Path]
+
+class Stream:
+    """An Arrow stream that can be read once."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+def tables() -> list[str]:
+    """Names of all tables."""
+
+def columns(table_name: str) -> list[tuple[str, str, bool, str, str, str]]:
+    """Columns of a table as (name, type, nullable, unit, meaning, source)."""
+
+def check(files: Sequence[tuple[Path, str]]) -> None:
+    """Raises `Failure` where one of the files cannot be opened or is no capture."""
+
+def stream(
+    files: Sequence[tuple[Path, str]],
+    table_name: str,
+    *,
+    bin_ns: int,
+    udp_timeout_ns: int,
+) -> Stream:
+    """One table of `files`, a list of (path, name), which are one capture."""
+
+def parse(
+    files: Sequence[tuple[Path, str]],
+    paths: Mapping[str, Path],
+    *,
+    bin_ns: int,
+    udp_timeout_ns: int,
+    threads: int,
+    manifests: Mapping[str, tuple[int | None, int | None]],
+    notes: Sequence[tuple[str, str]],
+    progress: Callable[[int, int], None] | None,
+) -> Summary:
+    """Parses `files`, a list of (path, name), as one capture.
+
+    Args:
+        files: Path and displayed name of each file; the path `-` is the standard input.
+        paths: Where the Parquet file of each wanted table goes. All appear, or none.
+        bin_ns: Length of a throughput bin.
+        udp_timeout_ns: Silence after which a flow that is not TCP ends.
+        threads: Threads that share the work; the tables do not depend on it.
+        manifests: Packets dropped by the kernel and by the interface, by file name.
+        notes: Key-value metadata for every file.
+        progress: Called about ten times a second with bytes read and packets counted.
+
+    Raises:
+        Failure: An input cannot be read, or a table cannot be written.
+    """

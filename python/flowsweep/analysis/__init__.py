@@ -1,0 +1,1 @@
+"""Statistics of a sweep: medians, intervals, thresholds, and the verdict in words."""

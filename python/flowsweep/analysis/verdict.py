@@ -1,0 +1,189 @@
+"""Thresholds to the sentences that open the report, with what they do not tell.
+
+Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.render import numbers
+
+MAX_APPS = 4
+AXES = {"rate": ("rate", "Mbit/s"), "rtt": ("RTT", "ms")}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the sweep says.
+
+    Attributes:
+        sentences: The answer, one or two sentences for each application.
+        unknown: What it does not tell, short clauses.
+    """
+
+    sentences: Sequence[str]
+    unknown: Sequence[str]
+
+    @property
+    def first(self) -> str:
+        """The first sentence without markup, for the terminal."""
+        return plain(self.sentences[0]) if self.sentences else ""
+
+
+def plain(text: str) -> str:
+    """A sentence without its markup."""
+    return re.sub(r"\*\*|\[\[|\]\]", "", text)
+
+
+def verdict(
+    thresholds: Sequence[dict[str, Any]],
+    requirements: Sequence[dict[str, Any]],
+    labels: dict[tuple[str, str], str],
+) -> Verdict:
+    """The sentences for all applications.
+
+    Args:
+        thresholds: Rows of the query `thresholds`.
+        requirements: Rows of the query `requirement`.
+        labels: Name of each application and problem, in the order of the report.
+    """
+    sentences: list[str] = []
+    few, orders = [], list(labels)
+    rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
+    for row in rows[:MAX_APPS]:
+        key = (row["app"], row["problem"])
+        mine = [
+            threshold
+            for threshold in thresholds
+            if (threshold["app"], threshold["problem"]) == key
+            and threshold["buffer_bytes"] == row["buffer_bytes"]
+        ]
+        sentences += _application(labels[key], row, mine)
+        if mine and min(one["runs_beside"] for one in mine) < MIN_RUNS:
+            few.append(labels[key])
+    if len(rows) > MAX_APPS:
+        sentences.append(f"{len(rows) - MAX_APPS} more are in the table below.")
+    return Verdict(sentences, _unknown(thresholds, rows, few))
+
+
+def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) -> list[str]:
+    name = f"**{label}**"
+    by = {(one["axis"], one["level"] < 1.3): one for one in mine}
+    axes = [axis for axis in AXES if (axis, True) in by]
+    if row["baseline_s"] is None:
+        return [f"Nothing can be said about {name}: no run is valid at the baseline."]
+    if not axes:
+        said = "sent, not what it needs: neither RTT nor rate was varied"
+        return [f"These captures show what {name} {said}."]
+    buffer = row["buffer_bytes"]
+    found = []
+    first = {axis: by[axis, True] for axis in axes}
+    told = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
+    if told:
+        needs = [_need(first[axis]) for axis in told]
+        sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
+        found.append(
+            f"{name} needs {' and '.join(needs)} to stay within 10 % of its baseline time"
+            f"{sockets}{_few(first[axis] for axis in told)}."
+        )
+    never = [axis for axis in axes if first[axis]["state"] == "never"]
+    if never:
+        ranges = [_range(first[axis]) for axis in never]
+        subject = "It" if told else name
+        found.append(
+            f"{subject} stayed within 10 % {', and '.join(ranges)}; "
+            f"{'its limit lies' if len(never) == 1 else 'its limits lie'} beyond."
+        )
+    found += [
+        _exception(name, first[axis]) for axis in axes if axis not in told and axis not in never
+    ]
+    severe = [_severe(by[axis, False]) for axis in axes if (axis, False) in by]
+    told_severe = [text for text in severe if text]
+    if told_severe and (told or never):
+        found.append(f"It is 50 % slower {' and '.join(told_severe)}.")
+    return found
+
+
+def _value(row: dict[str, Any]) -> str:
+    """`**165 Mbit/s** [[ [124, 231] ]]`."""
+    unit = AXES[row["axis"]][1]
+    text = f"**{numbers.estimate(row['estimate'])} {unit}**"
+    if row["low"] is not None or row["high"] is not None:
+        text += f" [[{numbers.interval(row['low'], row['high'], row['estimate'])}]]"
+    return text
+
+
+def _need(row: dict[str, Any]) -> str:
+    if row["axis"] == "rate":
+        return f"at least {_value(row)}"
+    return f"an RTT of at most {_value(row)}"
+
+
+def _few(rows: Any) -> str:
+    """`(n = 3, no interval)` where the runs do not carry one."""
+    least = min(row["runs_beside"] for row in rows)
+    return f" [[(n = {least}, no interval)]]" if least < MIN_RUNS else ""
+
+
+def _range(row: dict[str, Any]) -> str:
+    value = numbers.estimate(row["hardest"])
+    if row["axis"] == "rate":
+        return f"at every rate down to **{value} Mbit/s**, the lowest tried"
+    return f"at every RTT up to **{value} ms**, the largest tried"
+
+
+def _severe(row: dict[str, Any]) -> str | None:
+    if row["state"] not in ("found", "one-sided"):
+        return None
+    return f"{'below' if row['axis'] == 'rate' else 'above'} {_value(row)}"
+
+
+def _exception(name: str, row: dict[str, Any]) -> str:
+    noun, unit = AXES[row["axis"]]
+    if row["state"] == "at once":
+        return (
+            f"{name} is already {numbers.estimate(row['first_slowdown'])} times slower at the "
+            f"mildest {noun} after the baseline; what it needs was not tried."
+        )
+    if row["state"] == "not monotone":
+        return (
+            f"{name} crosses 1.1 more than once between "
+            f"{numbers.estimate(row['mildest'])} and {numbers.estimate(row['hardest'])} {unit}: "
+            f"no single {noun} can be named."
+        )
+    remedy = ""
+    if row["easier"] is not None and row["harder"] is not None:
+        low, high = sorted((row["easier"], row["harder"]))
+        remedy = (
+            f" More runs at {numbers.estimate(low)} to {numbers.estimate(high)} {unit} would help."
+        )
+    return f"The {noun} that {name} needs cannot be told: {row['reason']}.{remedy}"
+
+
+def _unknown(
+    thresholds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], few: list[str]
+) -> list[str]:
+    found = []
+    if few:
+        found.append(
+            f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point"
+        )
+    axes = {row["axis"] for row in thresholds}
+    if axes == {"rtt", "rate"}:
+        found.append(
+            "what long RTT and low rate do together: each was varied with the other at the baseline"
+        )
+    elif axes:
+        missing = "rate" if "rtt" in axes else "RTT"
+        found.append(f"which {missing} is needed: it was not varied")
+    grades = {row["worst_grade"] for row in rows}
+    if "D" in grades:
+        found.append("traffic of the captures with grade D: see the quality table")
+    if numbers.NONE in grades:
+        found.append("whether packets were dropped: some captures have no manifest")
+    return found

@@ -1,0 +1,172 @@
+"""Captures, or tables that `flowsweep parse` wrote, to objects with the Arrow stream interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep import _parsers
+from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import Damage
+
+#: A capture, several that are one, or a folder or file of tables.
+Source = str | Path | Sequence[str | Path]
+
+DEFAULT_BIN_NS = 10_000_000
+DEFAULT_UDP_TIMEOUT_NS = 60_000_000_000
+
+
+class CaptureError(FlowsweepError, ValueError):
+    """An input is no capture, or cannot be read."""
+
+
+class DamagedCaptureError(CaptureError):
+    """Reading a capture stopped before its end; what came before was kept."""
+
+    def __init__(self, damage: Damage) -> None:
+        unread = damage["unread"]
+        behind = "" if unread is None else f"; {unread:,} bytes from there on not read"
+        super().__init__(
+            f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
+            found=damage["found"],
+            expected=damage["expected"],
+            remedy=f"none needed: {damage['kept']:,} packets before it were kept{behind}",
+            exit_code=1,
+        )
+        self.damage = damage
+
+
+@contextmanager
+def readable_errors() -> Iterator[None]:
+    """Turns failures of the native parser into `CaptureError`."""
+    try:
+        yield
+    except _parsers.Failure as failure:
+        what, found, expected, remedy = failure.args
+        raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a capture, read anew each time its stream is asked for.
+
+    `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` take it.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+    bin_ns: int = DEFAULT_BIN_NS
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream."""
+        return self._stream().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema alone."""
+        return self._stream().__arrow_c_schema__()
+
+    def _stream(self) -> _parsers.Stream:
+        named = [(path, str(path)) for path in self.files]
+        with readable_errors():
+            return _parsers.stream(
+                named, self.name, bin_ns=self.bin_ns, udp_timeout_ns=self.udp_timeout_ns
+            )
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """A table that `flowsweep parse` or `flowsweep ingest` wrote."""
+
+    name: str
+    files: tuple[Path, ...]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream; in Hive folders with the columns `run` and `host`."""
+        import duckdb
+
+        relation = duckdb.connect().from_parquet(
+            [str(path) for path in self.files], hive_partitioning=True
+        )
+        stream: object = relation.__arrow_c_stream__(requested_schema)
+        return stream
+
+
+def read_flows(
+    path: Source,
+    *,
+    bin_ns: int = DEFAULT_BIN_NS,
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+) -> Table | ParquetTable:
+    """One row per connection and direction.
+
+    Args:
+        path: A capture file, a list of files that are one capture, or a folder or Parquet
+            file that `flowsweep parse` wrote.
+        bin_ns: Length of a throughput bin in nanoseconds.
+        udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
+
+    Returns:
+        An object with the Arrow PyCapsule stream interface.
+    """
+    return _read("flows", path, bin_ns, udp_timeout_ns)
+
+
+def read_packets(
+    path: Source, *, udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+) -> Table | ParquetTable:
+    """One row per packet; see `read_flows`."""
+    return _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns)
+
+
+def read_intervals(
+    path: Source, *, udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+) -> Table | ParquetTable:
+    """Gaps between packets, counted in buckets; see `read_flows`."""
+    return _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns)
+
+
+def read_throughput(path: Source, *, bin_ns: int = DEFAULT_BIN_NS) -> Table | ParquetTable:
+    """Non-empty time bins per pair of addresses; see `read_flows`."""
+    return _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS)
+
+
+def read_captures(path: Source) -> Table | ParquetTable:
+    """One row per file and interface; see `read_flows`."""
+    return _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS)
+
+
+def _read(name: str, source: Source, bin_ns: int, udp_timeout_ns: int) -> Table | ParquetTable:
+    single = isinstance(source, (str, Path))
+    paths = [Path(source)] if isinstance(source, (str, Path)) else [Path(path) for path in source]
+    if single and paths[0].is_dir():
+        return ParquetTable(name, _parquet_files(name, paths[0]))
+    if paths and all(path.suffix == ".parquet" for path in paths):
+        return ParquetTable(name, tuple(paths))
+    table = Table(name, tuple(paths), bin_ns, udp_timeout_ns)
+    # What is no capture is told here, not when the stream is read.
+    with readable_errors():
+        _parsers.check([(path, str(path)) for path in paths])
+    return table
+
+
+def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
+    """The table's files in a folder of `parse`, or of `ingest` with its Hive folders."""
+    flat = folder / f"{name}.parquet"
+    if flat.exists():
+        return (flat,)
+    found = sorted(folder.glob(f"{name}/**/{name}.parquet")) or sorted(
+        folder.glob(f"**/{name}.parquet")
+    )
+    if not found:
+        raise CaptureError(
+            f"{folder}: no table {name} in this folder",
+            expected=f"{name}.parquet, or {name}/run=*/host=*/{name}.parquet",
+            remedy=f"flowsweep parse FILE --output {folder}",
+        )
+    return tuple(found)

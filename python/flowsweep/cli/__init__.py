@@ -1,0 +1,81 @@
+"""The `flowsweep` command: each subcommand is a function in a file of its name.
+
+Results go to stdout, progress and notes to stderr. Exit codes: 0 done; 1 done, but
+the answer is no or data was lost; 2 usage, unreadable input or failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from flowsweep.errors import FlowsweepError
+
+app = typer.Typer(
+    name="flowsweep",
+    help="What network does my distributed application need? Measured from packet captures.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# In the order of the data: run, parse, ask, report. Interim: a room may not be built yet.
+for _module, _commands in (
+    ("plan", ("plan",)),
+    ("run", ("run",)),
+    ("parse", ("parse", "ingest")),
+    ("runs", ("runs",)),
+    ("show", ("show",)),
+    ("report", ("query", "report")),
+):
+    try:
+        _loaded = importlib.import_module(f"flowsweep.cli.{_module}")
+    except ModuleNotFoundError:
+        continue
+    for _command in _commands:
+        app.command(_command)(getattr(_loaded, _command))
+try:
+    _testbed = importlib.import_module("flowsweep.cli.testbed")
+    app.add_typer(_testbed.app, name="testbed")
+except ModuleNotFoundError:
+    pass
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"flowsweep {version('flowsweep')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Runs the command line; turns errors into a message and an exit code."""
+    try:
+        app()
+    except FlowsweepError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader went away (`flowsweep query ... | head`): not an error, but the
+        # interpreter would complain when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,270 @@
+"""`flowsweep parse` and `flowsweep ingest`: captures to Parquet tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.units import format_size, parse_time
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import Summary
+
+TABLES = ("captures", "flows", "intervals", "throughput")
+#: Longest first, so that `pc1.pcap.zst` is of host pc1.
+SUFFIXES = tuple(
+    f".{container}{compression}"
+    for container in ("pcapng", "pcap", "cap")
+    for compression in (".zst", ".gz", ".lz4", ".bz2", ".xz", "")
+)
+#: Below this no progress is shown.
+QUIET_S = 1.0
+
+Bin = Annotated[str, typer.Option("--bin", help="Length of a throughput bin.")]
+Packets = Annotated[bool, typer.Option("--packets", help="Write one row per packet as well.")]
+Threads = Annotated[
+    int,
+    typer.Option("--threads", min=0, help="Threads; 0 for one per core. The tables are the same."),
+]
+UdpTimeout = Annotated[
+    str, typer.Option("--udp-timeout", help="Silence after which a flow that is not TCP ends.")
+]
+
+
+def parse(  # noqa: PLR0917 - typer makes options of them
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Captures; several are one capture, in the order of their first packets; - reads a stream."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for <table>.parquet.")],
+    bin: Bin = "10ms",  # noqa: A002 - the option's name
+    packets: Packets = False,
+    threads: Threads = 0,
+    udp_timeout: UdpTimeout = "60s",
+) -> None:
+    """Turn captures into Parquet tables.
+
+    Example: flowsweep parse trace.pcap.zst --output tables
+    """
+    from flowsweep.captures import DamagedCaptureError
+
+    options = _Options(parse_time(bin), parse_time(udp_timeout), packets, threads)
+    named = [(path, str(path)) for path in files]
+    paths = {table: output / f"{table}.parquet" for table in options.tables}
+    progress = _progress(_bytes_of(files))
+    summary = _parse(named, paths, options, {}, progress)
+    _say(summary, output)
+    for damage in summary["damage"][1:]:
+        print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
+    if summary["damage"]:
+        raise DamagedCaptureError(summary["damage"][0])
+
+
+def ingest(  # noqa: PLR0917 - typer makes options of them
+    run_dir: Annotated[Path, typer.Argument(help="Folder of one run, with <host>.pcap* files.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the experiment's tables.")
+    ],
+    bin: Bin = "10ms",  # noqa: A002 - the option's name
+    packets: Packets = False,
+    threads: Threads = 0,
+    udp_timeout: UdpTimeout = "60s",
+) -> None:
+    """Turn every host's capture of one run into tables, partitioned by run and host.
+
+    Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
+    """
+    from flowsweep.captures import DamagedCaptureError
+
+    options = _Options(parse_time(bin), parse_time(udp_timeout), packets, threads)
+    if not run_dir.is_dir():
+        raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
+    run = run_dir.resolve().name
+    hosts = captures_by_host(run_dir)
+    if not hosts:
+        found = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
+        raise FlowsweepError(
+            f"{run_dir}: no capture in it",
+            found=found,
+            expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4",
+            remedy="check the folder, or record the run again: flowsweep run",
+        )
+    # Every host's tables are written beside their final names first: all hosts appear, or none.
+    work = output / f".ingest-{run}"
+    summaries = _ingest_hosts(hosts, work, run, options)
+    _publish(work, output)
+    damaged = [damage for summary in summaries for damage in summary["damage"]]
+    total = sum(summary["packets"] for summary in summaries)
+    print(f"{run}: {len(hosts)} hosts, {total:,} packets -> {output}", file=sys.stderr)
+    for damage in damaged[1:]:
+        print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
+    if damaged:
+        raise DamagedCaptureError(damaged[0])
+
+
+def parse_tables(files: Sequence[Path], folder: Path) -> Summary:
+    """The tables of one capture, with the usual settings, in `folder`."""
+    from flowsweep.captures import DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS
+
+    options = _Options(DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, packets=False, threads=0)
+    paths = {table: folder / f"{table}.parquet" for table in TABLES}
+    return _parse([(path, str(path)) for path in files], paths, options, {}, None)
+
+
+@dataclass(frozen=True)
+class _Options:
+    bin_ns: int
+    udp_timeout_ns: int
+    packets: bool
+    threads: int
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return (*TABLES, "packets") if self.packets else TABLES
+
+
+def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
+    """The captures of a run by host; rotated files `<host>.<number>.pcap` belong to one."""
+    hosts: dict[str, list[Path]] = {}
+    for path in sorted(run_dir.iterdir()):
+        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
+        if suffix is None or not path.is_file() or path.name.startswith("."):
+            continue
+        stem = path.name.removesuffix(suffix)
+        host, _, number = stem.rpartition(".")
+        hosts.setdefault(host if host and number.isdigit() else stem, []).append(path)
+    return hosts
+
+
+def _ingest_hosts(
+    hosts: Mapping[str, Sequence[Path]], work: Path, run: str, options: _Options
+) -> list[Summary]:
+    import shutil
+
+    shutil.rmtree(work, ignore_errors=True)
+
+    def one(item: tuple[str, Sequence[Path]]) -> Summary:
+        host, files = item
+        named = [(path, path.name) for path in files]
+        paths = {
+            table: work / table / f"run={run}" / f"host={host}" / f"{table}.parquet"
+            for table in options.tables
+        }
+        return _parse(named, paths, options, _drops(files[0].parent, host, files), None)
+
+    workers = options.threads or len(os.sched_getaffinity(0))
+    try:
+        with ThreadPoolExecutor(max_workers=workers) as pool:
+            return list(pool.map(one, hosts.items()))
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+
+
+def _publish(work: Path, output: Path) -> None:
+    """Moves <work>/<table>/run=<run> over to <output>/<table>/run=<run>."""
+    import shutil
+
+    for folder in sorted(work.glob("*/run=*")):
+        target = output / folder.parent.name / folder.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        folder.rename(target)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _drops(
+    folder: Path, host: str, files: Sequence[Path]
+) -> dict[str, tuple[int | None, int | None]]:
+    """Drop counters of the agent's manifest, by file name; of rotated files the first has them."""
+    manifest = folder / f"{host}.capture.json"
+    if not manifest.exists():
+        return {}
+    try:
+        about = json.loads(manifest.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FlowsweepError(f"{manifest}: not JSON", found=str(error)) from None
+    if not isinstance(about, dict):
+        raise FlowsweepError(f"{manifest}: not a manifest", expected="a JSON object")
+    kernel, interface = (
+        count if isinstance(count := about.get(key), int) else None
+        for key in ("dropped_kernel", "dropped_interface")
+    )
+    return {path.name: (kernel, interface) if path == files[0] else (0, 0) for path in files}
+
+
+def _parse(
+    named: Sequence[tuple[Path, str]],
+    paths: Mapping[str, Path],
+    options: _Options,
+    manifests: Mapping[str, tuple[int | None, int | None]],
+    progress: Callable[[int, int], None] | None,
+) -> Summary:
+    from flowsweep import _parsers
+    from flowsweep.captures import readable_errors
+
+    notes = [
+        ("flowsweep.files", json.dumps([name for _, name in named])),
+        ("flowsweep.bin_ns", str(options.bin_ns)),
+        ("flowsweep.udp_timeout_ns", str(options.udp_timeout_ns)),
+    ]
+    with readable_errors():
+        return _parsers.parse(
+            named,
+            paths,
+            bin_ns=options.bin_ns,
+            udp_timeout_ns=options.udp_timeout_ns,
+            threads=options.threads or len(os.sched_getaffinity(0)),
+            manifests=manifests,
+            notes=notes,
+            progress=progress,
+        )
+
+
+def _bytes_of(files: Sequence[Path]) -> int | None:
+    try:
+        return None if Path("-") in files else sum(path.stat().st_size for path in files)
+    except OSError:
+        # The parser says it better.
+        return None
+
+
+def _progress(total: int | None) -> Callable[[int, int], None] | None:
+    """A line on stderr, rewritten; none where nobody watches."""
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+
+    def show(read: int, packets: int) -> None:
+        passed = time.monotonic() - start
+        if passed < QUIET_S:
+            return
+        line = f"{packets:,} packets  {format_size(read)}"
+        if total:
+            left = passed * (total - read) / read if read else 0
+            line += f" of {format_size(total)}  {100 * read / total:.0f} %  {left:.0f} s left"
+        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _say(summary: Summary, output: Path) -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    files = f"{len(summary['files'])} files, " if len(summary["files"]) > 1 else ""
+    print(
+        f"{files}{summary['packets']:,} packets, {summary['connections']:,} connections -> {output}",
+        file=sys.stderr,
+    )

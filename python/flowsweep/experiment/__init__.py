@@ -1,0 +1,10 @@
+"""Experiment files: what is run, on which emulated network, in which order.
+
+`load` reads and checks one; `Experiment.plan` lists its runs in execution order.
+"""
+
+from flowsweep.experiment.load import load
+from flowsweep.experiment.model import Experiment, Host, Link, Tcp, Workload
+from flowsweep.experiment.plan import Point, Run
+
+__all__ = ["Experiment", "Host", "Link", "Point", "Run", "Tcp", "Workload", "load"]

@@ -1,0 +1,201 @@
+"""An experiment file to a checked `Experiment`; a fault is shown with its line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import model
+
+MAX_FILE_BYTES = 1_000_000
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe loading that refuses a key which stands twice in one mapping."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            raise FlowsweepError(
+                f'line {line}: "{key.value}" stands twice',
+                found=f"also in line {seen[key.value]}",
+                expected="each key once",
+                remedy=f"remove line {line}",
+            )
+        seen[key.value] = line
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def load(path: Path | str) -> model.Experiment:
+    """Reads and checks an experiment file.
+
+    A file `experiment.yaml` with a folder `runs` beside it is an experiment that was
+    captured already: its name is its folder's, and nothing is run.
+
+    Raises:
+        FlowsweepError: With the file, the line, what was found, expected, and the remedy.
+    """
+    path = Path(path)
+    text = _read(path)
+    try:
+        tree = yaml.compose(text, Loader=_Loader)
+        data = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except FlowsweepError as error:
+        error.what = f"{path}, {error.what}"
+        raise
+    except yaml.YAMLError as error:
+        raise _not_yaml(path, error) from None
+    except RecursionError:
+        raise FlowsweepError(f"{path}: nested too deeply to be an experiment") from None
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise FlowsweepError(
+            f"{path}, line 1: this is not an experiment",
+            found=f"a {type(data).__name__}",
+            expected="keys such as sites, link, workload, axes",
+        )
+    beside = path.name == "experiment.yaml" and (path.parent / "runs").is_dir()
+    if beside and "captured" not in data:
+        data = {**data, "captured": "."}
+    try:
+        experiment = model.Experiment.model_validate(data)
+    except ValidationError as error:
+        raise _invalid(path, tree, error) from None
+    name = path.absolute().parent.name if beside else path.stem
+    experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
+    experiment._name = name  # noqa: SLF001
+    if experiment.captured is not None:
+        folder = path.parent / experiment.captured
+        if not (folder / "runs").is_dir():
+            raise FlowsweepError(
+                f"{path}: there is no captured experiment in {folder}",
+                found="no folder `runs` in it" if folder.is_dir() else "no such folder",
+                expected=f"{folder / 'runs'}/<run>/<host>.pcap",
+                remedy="correct `captured`; it is relative to the experiment file",
+            )
+        object.__setattr__(experiment, "captured", folder)
+    return experiment
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise FlowsweepError(
+                f"{path}: too big to be an experiment",
+                found=f"{path.stat().st_size:,} bytes",
+                expected=f"at most {MAX_FILE_BYTES:,}",
+            )
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FlowsweepError(
+            f"{path}: cannot be read",
+            found=error.strerror,
+            expected="an experiment file",
+            remedy="workflows/experiments/demo.yaml is one to begin with",
+        ) from None
+    except UnicodeDecodeError as error:
+        raise FlowsweepError(
+            f"{path}: is not text", found=f"byte {error.start} is not UTF-8", expected="YAML"
+        ) from None
+
+
+def _not_yaml(path: Path, error: yaml.YAMLError) -> FlowsweepError:
+    mark = getattr(error, "problem_mark", None)
+    place = f"{path}, line {mark.line + 1}" if mark is not None else str(path)
+    return FlowsweepError(
+        f"{place}: this is not YAML",
+        found=getattr(error, "problem", None) or str(error),
+        expected="key: value, indented by spaces",
+    )
+
+
+def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
+    """The first fault as one message; how many more there are is said."""
+    faults = error.errors()
+    # An unknown key is often the cause of the others ("required", "too short").
+    fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
+    location = [part for part in fault["loc"] if not str(part).startswith("function-")]
+    node, line, named = _find(tree, location)
+    where = ".".join(named).replace(".[", "[")
+    found = expected = remedy = None
+    if fault["type"] == "extra_forbidden":
+        key = str(location[-1])
+        known = _known_keys([str(part) for part in location[:-1]])
+        near = difflib.get_close_matches(key, known, n=1)
+        what, found = "unknown key", f'"{key}"'
+        expected = f"one of {', '.join(known)}" if known else None
+        remedy = f'write "{near[0]}"' if near else f"remove line {line}"
+    elif fault["type"] == "refused":
+        parts = fault["ctx"]
+        what, found, expected = parts["what"], parts["found"], parts["expected"]
+        line = _line_of_scalar(node, what) or line
+        remedy = f"correct line {line}"
+    else:
+        what = fault["msg"][0].lower() + fault["msg"][1:]
+        found = repr(fault["input"])[:80]
+        remedy = f"correct line {line}"
+    if len(faults) > 1:
+        remedy = f"{remedy or 'correct it'} ({len(faults) - 1} more to correct after it)"
+    place = f"{path}, line {line}" + (f": {where}" if where else "")
+    return FlowsweepError(f"{place}: {what}", found=found, expected=expected, remedy=remedy)
+
+
+def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None, int, list[str]]:
+    """A place in the file: its node, its line, and its path as people write it."""
+    node = tree
+    named: list[str] = []
+    line = tree.start_mark.line + 1 if tree is not None else 1
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            pairs = {key.value: (key, value) for key, value in node.value}
+            if part not in pairs:
+                continue  # a level of the model that the file spells in short form
+            key, node = pairs[part]
+            line = key.start_mark.line + 1
+            named.append(str(part))
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+            named.append(f"[{part}]")
+    return node, line, named
+
+
+def _line_of_scalar(node: yaml.Node | None, message: str) -> int | None:
+    """The last line below `node` that holds the word which `message` quotes."""
+    quoted = re.search(r'"([^"]+)"', message)
+    lines: list[int] = []
+    pending = [node] if node is not None and quoted is not None else []
+    while pending:
+        current = pending.pop()
+        if isinstance(current, yaml.ScalarNode):
+            lines += [current.start_mark.line + 1] * (
+                quoted is not None and current.value == quoted[1]
+            )
+        elif isinstance(current, yaml.MappingNode):
+            pending += [part for pair in current.value for part in pair]
+        elif isinstance(current, yaml.SequenceNode):
+            pending += current.value
+    return max(lines, default=None)
+
+
+def _known_keys(location: list[str]) -> list[str]:
+    """The keys that the file may have at a place."""
+    current: type[BaseModel] = model.Experiment
+    for part in location:
+        for name, field in current.model_fields.items():
+            if part in (name, field.alias):
+                current = model.Workload if name == "workloads" else field.annotation  # type: ignore[assignment]
+    return [field.alias or name for name, field in current.model_fields.items()]

@@ -1,0 +1,1 @@
+"""Rows to figures, tables and the page."""

@@ -1,0 +1,82 @@
+"""Axes that the figures share: given ticks on log scales, a place for zero, slowdown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MAX_TICKS = 8
+
+
+def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
+    """1-2-5 steps from `low` to `high`, thinned to decades where that is more than `most`."""
+    if not 0 < low < high:
+        return [low] if low > 0 else []
+    steps: tuple[int, ...]
+    for steps in ((1, 2, 5), (1,)):
+        exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [
+            step * 10.0**exponent
+            for exponent in exponents
+            for step in steps
+            if low * 0.999 <= step * 10.0**exponent <= high * 1.001
+        ]
+        if len(ticks) <= most:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def number_labels(ticks: list[float]) -> str:
+    """A label expression: plain numbers with a comma, no exponents."""
+    return _table({tick: f"{tick:,.10g}" for tick in ticks})
+
+
+def prefix_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
+    """A label expression with k, M, G for axes whose unit has no prefix."""
+    labels = {}
+    for tick in ticks:
+        text = f"{tick:.10g}"
+        for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+            if tick >= size:
+                text = f"{tick / size:.10g} {prefix}"
+                break
+        labels[tick] = text
+    return _table(labels | (special or {}))
+
+
+def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
+    """A label expression for seconds on a log axis: 10 µs, 1 ms, 1 s."""
+    labels = {}
+    for tick in ticks:
+        for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)):
+            if tick * factor >= 0.999 or unit == "ns":
+                labels[tick] = f"{tick * factor:.10g} {unit}"
+                break
+    return _table(labels | (special or {}))
+
+
+def _table(labels: dict[float, str]) -> str:
+    """Nearest entry within 0.1 %: ticks come back from the scale with rounding."""
+    expression = "''"
+    for value, text in labels.items():
+        near = f"abs(datum.value / {value!r} - 1) < 1e-3"
+        expression = f"{near} ? '{text}' : {expression}"
+    return expression
+
+
+def slowdown_y(largest: float, title: str = "completion time ÷ baseline", **options: Any) -> alt.Y:
+    """The log axis from 0.9 with ticks at 1, 1.1, 1.5, 2 and beyond."""
+    import altair as alt
+
+    top = max(1.6, largest * 1.06)
+    ticks = [tick for tick in (1, 1.1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= top]
+    return alt.Y(
+        "slowdown:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[0.9, top], nice=False, clamp=True),
+        axis=alt.Axis(values=ticks, labelExpr=number_labels([float(tick) for tick in ticks])),
+        **options,
+    )

@@ -1,0 +1,311 @@
+"""Figures `completion_by_rtt` and `completion_by_rate`: slowdown along an axis.
+
+The line between two medians is the interpolant that the thresholds use (linear in RTT
+and in 1/rate), so that the drawn crossing is the printed one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, theme
+from flowsweep.render.figure import Context, Figure, empty, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+SAMPLES = 8
+CLIP = 10.0
+HEIGHT, HALF_HEIGHT = 260, 190
+LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
+MAX_SINGLE_RUNS = 400
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What differs between the two figures."""
+
+    name: str
+    column: str
+    noun: str
+    unit: str
+    title: str
+    heading: str
+
+
+RTT = Axis(
+    "rtt", "rtt_ms", "RTT", "ms", "round-trip time",
+    "How completion time reacts to the round-trip time",
+)  # fmt: skip
+RATE = Axis(
+    "rate", "rate_mbit_s", "rate", "Mbit/s", "rate of the link",
+    "How completion time reacts to the rate of the link",
+)  # fmt: skip
+
+
+def by_rtt(context: Context) -> Figure | None:
+    """Completion time against RTT."""
+    return _figure(context, RTT)
+
+
+def by_rate(context: Context) -> Figure | None:
+    """Completion time against the rate of the link."""
+    return _figure(context, RATE)
+
+
+def _figure(context: Context, axis: Axis) -> Figure | None:
+    import altair as alt
+
+    rows = context.rows(f"completion_by_{axis.name}")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    usable = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0))
+    chart: Any
+    if usable.is_empty():
+        chart = empty("no valid run to compare", theme.FULL_WIDTH, HALF_HEIGHT)
+    elif len(shown) == 1:
+        size = (theme.FULL_WIDTH, HEIGHT)
+        chart = _panel(context, axis, shown[0], shown, size)
+    else:
+        panels = [
+            _panel(context, axis, one, shown, (theme.HALF_WIDTH, HALF_HEIGHT)).properties(
+                title=alt.TitleParams(one.label, color=one.text_colour)
+            )
+            for one in shown
+        ]
+        chart = alt.concat(*panels, columns=2, align="all")
+    return Figure(
+        name=f"completion_by_{axis.name}",
+        heading=axis.heading,
+        caption=_caption(context, axis, rows),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _panel(
+    context: Context,
+    axis: Axis,
+    one: Series,
+    shown: list[Series],
+    size: tuple[int, int],
+) -> Any:
+    """One application; the others behind it as thin lines."""
+    import altair as alt
+
+    everything = context.rows(f"completion_by_{axis.name}").filter(
+        pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0)
+    )
+    runs = context.model("sweep_runs").filter(pl.col("axis") == axis.name)
+    low = float(everything.select(pl.col(axis.column).min()).item())
+    high = float(everything.select(pl.col(axis.column).max()).item())
+    drawn = runs.filter(pl.col("slowdown") <= CLIP)["slowdown"].max()
+    largest = float(drawn) if isinstance(drawn, float) else 1.0
+    measured = "measured" if runs["is_x_measured"].any() else "as asked"
+    ticks = axes.log_ticks(low * 0.95, high * 1.05)
+    x = alt.X(
+        "x:Q",
+        title=f"{axis.title} ({axis.unit}, {measured})",
+        scale=alt.Scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
+        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks)),
+    )
+    y = axes.slowdown_y(largest)
+    mild_end = low * 0.94 if axis.name == "rtt" else high * 1.06
+    layers: list[Any] = [*_levels(x, y, axis, mild_end, largest)]
+    for other in shown:
+        if other != one:
+            lines = _interpolated(context.of(everything, other), axis)
+            line = alt.Chart(values(lines)).mark_line(color=theme.CONTEXT, strokeWidth=1, clip=True)
+            layers.append(line.encode(x=x, y=y, detail="buffer:N"))
+    mine = context.of(everything, one)
+    layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
+    line = alt.Chart(values(_interpolated(mine, axis))).mark_line(color=one.colour, clip=True)
+    layers.append(line.encode(x=x, y=y, strokeDash=_dash(mine), detail="buffer:N"))
+    layers += _runs(context.of(runs, one), one, x, y)
+    layers += _points(mine, one, axis, x, y)
+    return alt.layer(*layers).properties(width=size[0], height=size[1])
+
+
+def _levels(x: alt.X, y: alt.Y, axis: Axis, mild_end: float, largest: float) -> list[alt.Chart]:
+    """Dotted rules at 1.1 and 1.5, named on the side where no curve runs."""
+    import altair as alt
+
+    rows = [
+        {"slowdown": level, "x": mild_end, "text": text}
+        for level, text in LEVELS
+        if level <= max(1.6, largest * 1.06)
+    ]
+    data = values(rows)
+    rule = alt.Chart(data).mark_rule(strokeDash=[2, 2], color=theme.MUTED).encode(y=y)
+    words = alt.Chart(data).mark_text(
+        align="left" if axis.name == "rtt" else "right",
+        dx=4 if axis.name == "rtt" else -4,
+        dy=-6,
+        fontSize=11,
+        color=theme.MUTED,
+    )
+    return [rule, words.encode(x=x, y=y, text="text:N")]
+
+
+def _interpolated(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
+    """Each segment between two medians, sampled along the interpolant."""
+    found: list[dict[str, Any]] = []
+    for buffer in sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 0):
+        line = rows.filter(pl.col("buffer_bytes").eq_missing(pl.lit(buffer))).sort(axis.column)
+        points = list(zip(line[axis.column], line["slowdown"], strict=True))
+        for (x0, y0), (x1, y1) in itertools.pairwise(points):
+            for sample in range(SAMPLES + 1):
+                part = sample / SAMPLES
+                if axis.name == "rtt":
+                    x = x0 + part * (x1 - x0)
+                else:
+                    x = 1 / (1 / x0 + part * (1 / x1 - 1 / x0))
+                found.append({"x": x, "slowdown": y0 + part * (y1 - y0), "buffer": str(buffer)})
+    return found
+
+
+def _dash(rows: pl.DataFrame) -> Any:
+    """Dash tells the socket buffer, if there are several: the longer, the larger."""
+    import altair as alt
+
+    sizes = sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 2**62)
+    if len(sizes) < 2:
+        return alt.value([1, 0])
+    dashes = [[2, 3], [5, 3], [8, 3], [12, 3]][: len(sizes) - 1]
+    return alt.StrokeDash(
+        "buffer:N",
+        scale=alt.Scale(domain=[str(size) for size in sizes], range=[*dashes, [1, 0]]),
+        legend=None,
+    )
+
+
+def _runs(runs: pl.DataFrame, one: Series, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Single runs as small dots; a run that does not count as a cross, never joined."""
+    import altair as alt
+
+    timed = runs.filter(pl.col("slowdown").is_not_null() & (pl.col("x") > 0))
+    marks = []
+    used = timed.filter("is_used")
+    if 0 < used.height <= MAX_SINGLE_RUNS:
+        dots = alt.Chart(values(used.select("x", "slowdown").to_dicts())).mark_point(
+            size=10, opacity=0.35, color=one.colour, clip=True
+        )
+        marks.append(dots.encode(x=x, y=y))
+    refused = timed.filter(~pl.col("is_used"))
+    if not refused.is_empty():
+        cross = alt.Chart(values(refused.select("x", "slowdown").to_dicts())).mark_point(
+            shape="cross", angle=45, size=90, color=theme.BAD, filled=True
+        )
+        marks.append(cross.encode(x=x, y=y))
+    return marks
+
+
+def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Medians and their intervals; what is beyond the clip as a triangle with its number."""
+    import altair as alt
+
+    data = rows.rename({axis.column: "x"})
+    marks = []
+    ranges = data.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline"))
+    if not ranges.is_empty():
+        columns = ranges.select("x", "slowdown_low", "slowdown_high").to_dicts()
+        for row in columns:
+            row["slowdown"] = row.pop("slowdown_low")
+        rule = alt.Chart(values(columns)).mark_rule(
+            strokeWidth=2, opacity=0.6, color=one.colour, clip=True
+        )
+        marks.append(rule.encode(x=x, y=y, y2="slowdown_high:Q"))
+    inside = data.filter(pl.col("slowdown") <= CLIP).select("x", "slowdown").to_dicts()
+    point = alt.Chart(values(inside)).mark_point(size=45, shape=one.shape, color=one.colour)
+    marks.append(point.encode(x=x, y=y))
+    beyond = data.filter(pl.col("slowdown") > CLIP)
+    if not beyond.is_empty():
+        rows_beyond = [
+            {"x": row["x"], "text": f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}"}
+            for row in beyond.iter_rows(named=True)
+        ]
+        base = alt.Chart(values(rows_beyond)).encode(x=x, y=alt.value(6))
+        marks.append(base.mark_point(shape="triangle-up", filled=False, size=60, color=one.colour))
+        marks.append(
+            base.mark_text(dy=14, fontSize=11, color=one.text_colour).encode(text="text:N")
+        )
+    return marks
+
+
+def _threshold_marks(
+    context: Context, axis: Axis, one: Series, x: alt.X, span: tuple[float, float]
+) -> list[alt.Chart]:
+    """A rule at each threshold, a band where it has an interval, and the number."""
+    import altair as alt
+
+    found = context.of(context.rows("thresholds"), one).filter(
+        (pl.col("axis") == axis.name) & pl.col("state").is_in(["found", "one-sided"])
+    )
+    if found["buffer_bytes"].n_unique() > 1:
+        return []
+    marks: list[alt.Chart] = []
+    for row in found.iter_rows(named=True):
+        level = f"{(row['level'] - 1) * 100:.0f} %"
+        words = f"{level}: {numbers.estimate(row['estimate'])} {axis.unit}"
+        if row["low"] is not None and row["high"] is not None:
+            band = alt.Chart(values([{"x": row["low"], "end": row["high"]}])).mark_rect(
+                opacity=0.16, color=one.colour, clip=True
+            )
+            marks.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
+            words += " " + numbers.interval(row["low"], row["high"], row["estimate"])
+        data = values([{"x": row["estimate"], "text": words}])
+        rule = alt.Chart(data).mark_rule(strokeWidth=1.5, color=one.colour, opacity=0.55)
+        marks.append(rule.encode(x=x))
+        # On the roomier side, near the top: on the mild side the curve is below it.
+        part = math.log(row["estimate"] / span[0]) / math.log(span[1] / span[0])
+        is_left = part > (0.4 if axis.name == "rtt" else 0.6)
+        text = alt.Chart(data).mark_text(
+            align="right" if is_left else "left",
+            dx=-5 if is_left else 5,
+            color=one.text_colour,
+            fontSize=11,
+        )
+        place = 8 if row["level"] < 1.3 else 24
+        marks.append(text.encode(x=x, y=alt.value(place), text="text:N"))
+    return marks
+
+
+def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
+    used, out = int(rows["runs_used"].sum()), int(rows["runs_left_out"].sum())
+    least, most = rows["runs_used"].min(), rows["runs_used"].max()
+    baseline = context.model("baselines")
+    times = "; ".join(
+        f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
+        f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
+        for one in context.series_in(rows)
+        for row in context.of(baseline, one).iter_rows(named=True)
+    )
+    reasons = sorted({reason for reason in rows["left_out_because"] if reason})
+    has_interval = not rows.filter(
+        pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
+    ).is_empty()
+    per_point = str(least) if least == most else f"{least!s} to {most!s}"
+    return sentence(
+        f"Points: medians of {per_point} valid runs each ({numbers.plural(used, 'run')}), "
+        "small dots: single runs."
+        if most != 1
+        else f"Points: one valid run each ({numbers.plural(used, 'run')}).",
+        f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
+        "drawn as a cross where it has a time."
+        if out
+        else "No run was left out.",
+        f"Baseline: {times}.",
+        "Vertical rules on points: 95 % interval (bootstrap)."
+        if has_interval
+        else "Fewer than 6 runs a point: no intervals.",
+        f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
+        "Dashes: smaller socket buffers." if rows["buffer_bytes"].n_unique() > 1 else None,
+    )

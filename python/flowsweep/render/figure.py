@@ -1,0 +1,98 @@
+"""What every figure of the report consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from flowsweep.render.theme import Series
+    from flowsweep.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a figure is made from.
+
+    Attributes:
+        warehouse: Answers queries by name.
+        series: Applications in the order of the experiment file.
+        hints: Title, order of columns and caption of each figure, from its .yaml.
+    """
+
+    warehouse: Warehouse
+    series: Sequence[Series]
+    cache: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+    def rows(self, name: str) -> pl.DataFrame:
+        """Rows of a query, asked once."""
+        if name not in self.cache:
+            self.cache[name] = self.warehouse.rows(name)
+        return self.cache[name]
+
+    def model(self, name: str) -> pl.DataFrame:
+        """Rows of a model, for what a figure draws beside its query."""
+        key = f"model {name}"
+        if key not in self.cache:
+            self.cache[key] = self.warehouse.select(f"select * from {name} order by all")  # noqa: S608
+        return self.cache[key]
+
+    def series_in(self, frame: pl.DataFrame) -> list[Series]:
+        """The applications that a frame has rows of, in report order."""
+        present = set(frame.select("app", "problem").iter_rows())
+        return [one for one in self.series if (one.app, one.problem) in present]
+
+    def of(self, frame: pl.DataFrame, one: Series) -> pl.DataFrame:
+        """The rows of one application and problem."""
+        import polars as pl
+
+        return frame.filter((pl.col("app") == one.app) & (pl.col("problem") == one.problem))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A heading, a picture, what to know about it, and the rows behind it."""
+
+    name: str
+    heading: str
+    caption: str
+    chart: Any
+    rows: pl.DataFrame
+
+
+def values(rows: list[dict[str, Any]]) -> alt.InlineData:
+    """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
+    import altair as alt
+
+    return alt.InlineData(
+        values=[{key: _short(value) for key, value in row.items()} for row in rows]
+    )
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    return value
+
+
+def sentence(*parts: str | None) -> str:
+    """Parts of a caption, the absent ones left out."""
+    return " ".join(part for part in parts if part)
+
+
+def empty(message: str, width: int, height: int) -> Any:
+    """A frame with a sentence inside, where there is nothing to draw."""
+    import altair as alt
+
+    data = values([{"x": 0.5, "y": 0.5, "text": message}])
+    scale = alt.Scale(domain=[0, 1])
+    base = alt.Chart(data).encode(
+        x=alt.X("x:Q", scale=scale, axis=alt.Axis(labels=False, ticks=False, title=None)),
+        y=alt.Y("y:Q", scale=scale, axis=None),
+    )
+    words = base.mark_text(color="var(--muted)", fontStyle="italic").encode(text="text:N")
+    return alt.layer(words).properties(width=width, height=height)

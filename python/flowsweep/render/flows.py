@@ -1,0 +1,163 @@
+"""Figure `flow_sizes`: payload of each flow direction against its duration."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
+
+
+def sizes(context: Context) -> Figure | None:
+    """Flow size against duration."""
+    import altair as alt
+
+    rows = context.rows("flow_sizes")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    panels = [_panel(context.of(rows, one), rows, one, alone=len(shown) == 1) for one in shown]
+    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=2, align="all")
+    cut = int(rows.filter("is_cut")["flows"].sum())
+    far = int(rows.filter("is_far_side")["flows"].sum())
+    total = int(rows["flows"].sum())
+    return Figure(
+        name="flow_sizes",
+        heading="In which pieces: payload of each flow against its duration",
+        caption=sentence(
+            f"{numbers.count(total)} flow directions of {', '.join(sorted(set(rows['run'])))}, "
+            "all hosts, each taken from the capture of the host that sent it.",
+            f"{numbers.plural(far, 'direction')} taken from elsewhere, the sender was not captured."
+            if far
+            else None,
+            "R4: cells of 1/8 and 1/6 decade, area = number of flows."
+            if rows["is_cell"].any()
+            else "One point per direction.",
+            f"Open points: {numbers.count(cut)} that began before or ended after the capture."
+            if cut
+            else None,
+            "Dotted: equal rate. A direction of one packet lasts 0 s.",
+        ),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: bool) -> Any:
+    import altair as alt
+
+    width, height = (theme.FULL_WIDTH - 70, 280) if alone else (theme.HALF_WIDTH - 40, 220)
+    short, long = _span(everything["duration_s"], 1e-3, 1.0)
+    small, large = _span(everything["payload_bytes"], 10.0, 1e6)
+    no_time = everything.filter(pl.col("duration_s") <= 0).height > 0
+    no_bytes = everything.filter(pl.col("payload_bytes") <= 0).height > 0
+    # The band for 0 takes a tenth of the axis, with the mark in its middle.
+    time_step, byte_step = (long / short) ** 0.06, (large / small) ** 0.08
+    left = short / time_step**2 if no_time else short
+    bottom = small / byte_step**2 if no_bytes else small
+    x_ticks = [
+        *([short / time_step] if no_time else []),
+        *axes.log_ticks(short, long, 8 if alone else 5),
+    ]
+    y_ticks = [*([small / byte_step] if no_bytes else []), *axes.log_ticks(small, large)]
+    x = alt.X(
+        "x:Q",
+        title="duration",
+        scale=alt.Scale(type="log", domain=[left, long], nice=False),
+        axis=alt.Axis(
+            values=x_ticks, grid=True, labelExpr=axes.time_labels(x_ticks, {short / time_step: "0"})
+        ),
+    )
+    y = alt.Y(
+        "y:Q",
+        title="payload (bytes)",
+        scale=alt.Scale(type="log", domain=[bottom, large], nice=False),
+        axis=alt.Axis(
+            values=y_ticks, labelExpr=axes.prefix_labels(y_ticks, {small / byte_step: "none"})
+        ),
+    )
+    layers: list[Any] = []
+    for begin, end, wanted in ((left, short / time_step**0.4, no_time),):
+        if wanted:
+            band = alt.Chart(values([{"x": begin, "end": end}])).mark_rect(color=theme.GRID)
+            layers.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
+    if no_bytes:
+        band = alt.Chart(values([{"y": bottom, "end": small / byte_step**0.4}])).mark_rect(
+            color=theme.GRID
+        )
+        layers.append(band.encode(y=y, y2="end:Q", x=alt.value(0), x2=alt.value("width")))
+    layers += _equal_rates(x, y, (short, long), (small, large))
+    points = [
+        {
+            "x": row["duration_s"] if row["duration_s"] > 0 else short / time_step,
+            "y": row["payload_bytes"] if row["payload_bytes"] > 0 else small / byte_step,
+            "cut": row["is_cut"],
+            "flows": row["flows"],
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+    size: Any = alt.value(22)
+    if rows["is_cell"].any():
+        size = alt.Size("flows:Q", scale=alt.Scale(type="log", range=[6, 90]), legend=None)
+    for cut in (False, True):
+        chosen = [point for point in points if point["cut"] == cut]
+        if chosen:
+            mark = alt.Chart(values(chosen)).mark_point(
+                shape=one.shape, filled=not cut, opacity=0.55, color=one.colour, strokeWidth=1.2
+            )
+            layers.append(mark.encode(x=x, y=y, size=size))
+    panel = alt.layer(*layers).properties(width=width, height=height)
+    if not alone:
+        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+    return panel
+
+
+def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
+    """Whole decades around the positive values."""
+    positive = column.filter(column > 0)
+    if positive.is_empty():
+        return low, high
+    least, most = float(positive.min()), float(positive.max())  # type: ignore[arg-type]
+    bottom = 10.0 ** math.floor(math.log10(least))
+    top = 10.0 ** math.ceil(math.log10(most) + 1e-9)
+    # A tight top: half a decade where that holds the largest value.
+    if most * 1.15 < top / math.sqrt(10):
+        top /= math.sqrt(10)
+    return min(bottom, top / 100), top
+
+
+def _equal_rates(
+    x: alt.X, y: alt.Y, times: tuple[float, float], sizes_: tuple[float, float]
+) -> list[alt.Chart]:
+    """Dotted lines of equal rate, named in the margin where they leave the plot."""
+    import altair as alt
+
+    marks = []
+    for rate, name in RATES:
+        begin = max(times[0], sizes_[0] * 8 / rate)
+        end = min(times[1], sizes_[1] * 8 / rate)
+        if begin >= end:
+            continue
+        ends = [{"x": t, "y": t * rate / 8} for t in (begin, end)]
+        line = alt.Chart(values(ends)).mark_line(strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS)
+        marks.append(line.encode(x=x, y=y))
+        leaves_right = end == times[1]
+        words = alt.Chart(values([{**ends[1], "text": name}])).mark_text(
+            align="left" if leaves_right else "center",
+            dx=5 if leaves_right else 0,
+            dy=0 if leaves_right else -7,
+            fontSize=11,
+            color=theme.MUTED,
+        )
+        marks.append(words.encode(x=x, y=y, text="text:N"))
+    return marks

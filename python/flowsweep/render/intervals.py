@@ -1,0 +1,213 @@
+"""Figure `packet_intervals`: gaps between consecutive packets, one row per RTT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+LOW_US, HIGH_US = 1.0, 1e6
+ZERO_US = 0.35
+FRAME_BITS = 1514 * 8
+MAX_ROWS = 6
+ROW_HEIGHT = 64
+# A gap is near a predicted one within this factor of it.
+NEAR = 1.25
+# Above this share of merged packets the gaps are not those of the wire.
+MAX_MERGED = 0.05
+
+
+def gaps(context: Context) -> Figure | None:
+    """Distribution of packet gaps per RTT."""
+    import altair as alt
+
+    rows = context.rows("packet_intervals")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    alone = len(shown) == 1
+    columns = [_panels(context.of(rows, one), one, alone=alone) for one in shown]
+    cells = []
+    for first in range(0, len(columns), 2):
+        pair = columns[first : first + 2]
+        for number in range(max(map(len, pair))):
+            cells += [panels[min(number, len(panels) - 1)] for panels in pair]
+    title = alt.TitleParams(
+        "share of gaps per 1/20 decade (%)",
+        fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds",
+    )  # fmt: skip
+    chart: Any = alt.concat(
+        *cells, columns=1 if alone else 2, align="each", spacing=12, title=title
+    )
+    runs = int(rows.group_by("app", "problem", "rtt_ms").agg(pl.col("runs").first())["runs"].sum())
+    total = rows.group_by("app", "problem", "rtt_ms", "stream").agg(pl.col("of_count").first())
+    left_out = sum(max(len(_rtts(context.of(rows, one))) - MAX_ROWS, 0) for one in shown)
+    return Figure(
+        name="packet_intervals",
+        heading="How packets follow each other, per round-trip time",
+        caption=sentence(
+            f"{numbers.count(int(total['of_count'].sum()))} gaps between consecutive packets of a "
+            "flow that crossed between the sites, in the capture of the receiving host; "
+            f"{numbers.plural(runs, 'valid run')} at the baseline's rate.",
+            "Filled: the direction of each connection with more payload; grey line: the other. "
+            "Data and bare ACK packets are not told apart.",
+            "R3: share of all gaps of the direction per 1/20 decade.",
+            "Dotted: predicted places of back-to-back packets of 1,514 bytes at the rate of the "
+            "link, and of the RTT. In the titles: the share at most "
+            f"{(NEAR - 1) * 100:.0f} % above the first, and within {(NEAR - 1) * 100:.0f} % of "
+            "the second.",
+            f"{left_out} RTTs in between are not drawn." if left_out else None,
+        ),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _rtts(rows: pl.DataFrame) -> list[float | None]:
+    return sorted(set(rows["rtt_ms"]), key=lambda rtt: rtt or 0)
+
+
+def _panels(rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
+    rtts = _rtts(rows)
+    if len(rtts) > MAX_ROWS:
+        step = (len(rtts) - 1) / (MAX_ROWS - 1)
+        rtts = [rtts[round(number * step)] for number in range(MAX_ROWS)]
+    width = theme.FULL_WIDTH if alone else theme.HALF_WIDTH
+    top = float(rows["share"].max() or 0) * 100  # type: ignore[arg-type]
+    return [
+        _panel(
+            rows.filter(pl.col("rtt_ms").eq_missing(pl.lit(rtt))),
+            one, rtt, width, top, first=number == 0, last=number == len(rtts) - 1, alone=alone,
+        )
+        for number, rtt in enumerate(rtts)
+    ]  # fmt: skip
+
+
+def _panel(
+    rows: pl.DataFrame,
+    one: Series,
+    rtt: float | None,
+    width: int,
+    top: float,
+    *,
+    first: bool,
+    last: bool,
+    alone: bool,
+) -> Any:
+    import altair as alt
+
+    ticks = [ZERO_US, *(10.0**k for k in range(7))]
+    labels = {ZERO_US: "0"}
+    x = alt.X(
+        "x:Q",
+        title="gap to the packet before" if last else None,
+        scale=alt.Scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
+        axis=alt.Axis(
+            values=ticks,
+            labels=last,
+            labelExpr=axes.time_labels(
+                [tick / 1e6 for tick in ticks[1:]], {ZERO_US / 1e6: labels[ZERO_US]}
+            ).replace("datum.value", "(datum.value * 1e-6)"),
+        ),
+    )
+    y = alt.Y(
+        "share:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, top * 1.08], nice=False),
+        axis=alt.Axis(tickCount=2, format=",~f"),
+    )
+    band = alt.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
+    layers: list[Any] = [
+        band.mark_rect(color=theme.GRID).encode(
+            x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")
+        )
+    ]
+    data = _steps(rows, "data")
+    area = alt.Chart(values(data)).mark_area(
+        interpolate="step-after",
+        opacity=0.35,
+        color=one.colour,
+        line={"color": one.colour, "strokeWidth": 1.25, "interpolate": "step-after"},
+        clip=True,
+    )
+    layers.append(area.encode(x=x, y=y))
+    replies = alt.Chart(values(_steps(rows, "replies"))).mark_line(
+        interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
+    )
+    layers.append(replies.encode(x=x, y=y))
+    zero = [
+        {"x": ZERO_US, "share": row["share"] * 100}
+        for row in rows.filter((pl.col("high_us") == 0) & (pl.col("stream") == "data")).iter_rows(
+            named=True
+        )
+    ]
+    if zero:
+        bar = alt.Chart(values(zero)).mark_bar(width=9, color=one.colour, opacity=0.6)
+        layers.append(bar.encode(x=x, y=y))
+    title, places = _peaks(rows, rtt)
+    if places:
+        marks = alt.Chart(values(places))
+        layers.append(marks.mark_rule(strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x))
+        if first:
+            layers.append(
+                marks.transform_filter("datum.is_left")
+                .mark_text(align="right", dx=-4, fontSize=11, color=theme.MUTED)
+                .encode(x=x, y=alt.value(6), text="text:N")
+            )
+            layers.append(
+                marks.transform_filter("!datum.is_left")
+                .mark_text(align="left", dx=4, fontSize=11, color=theme.MUTED)
+                .encode(x=x, y=alt.value(6), text="text:N")
+            )
+    head = [one.label, title] if not alone and first else title
+    return alt.layer(*layers).properties(
+        width=width,
+        height=ROW_HEIGHT,
+        title=alt.TitleParams(
+            head, fontSize=12, fontWeight=600, offset=5, frame="group",
+            color=one.text_colour,
+        ),
+    )  # fmt: skip
+
+
+def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
+    """Shares of one stream as steps; empty buckets fall to 0 instead of being bridged."""
+    mine = rows.filter((pl.col("stream") == stream) & (pl.col("high_us") > 0)).sort("low_us")
+    found: list[dict[str, float]] = []
+    end = LOW_US
+    for row in mine.iter_rows(named=True):
+        if row["low_us"] > end * 1.01:
+            found.append({"x": end, "share": 0.0})
+        found.append({"x": row["low_us"], "share": row["share"] * 100})
+        end = row["high_us"]
+    return [*found, {"x": end, "share": 0.0}, {"x": HIGH_US, "share": 0.0}]
+
+
+def _peaks(rows: pl.DataFrame, rtt: float | None) -> tuple[str, list[dict[str, Any]]]:
+    """The row's title with the shares at the predicted places, and these places."""
+    data = rows.filter(pl.col("stream") == "data")
+    rate = rows["rate_mbit_s"][0]
+    title, places = "", []
+    if rtt is not None:
+        title = f"RTT {numbers.estimate(rtt)} ms"
+    parts = []
+    if rate and (rows["super_share"][0] or 0) > MAX_MERGED:
+        merged = numbers.share(rows["super_share"][0])
+        parts.append(f"back to back cannot be told, offloading merged {merged} of the packets")
+    elif rate:
+        gap = FRAME_BITS / rate
+        near = data.filter(pl.col("low_us") < gap * NEAR)["share"].sum()
+        parts.append(f"{numbers.share(float(near))} back to back")
+        places.append({"x": gap, "text": "back to back", "is_left": True})
+    if rtt:
+        low, high = rtt * 1e3 / NEAR, rtt * 1e3 * NEAR
+        around = data.filter((pl.col("low_us") >= low) & (pl.col("high_us") <= high * 1.06))
+        parts.append(f"{numbers.share(float(around['share'].sum()))} near RTT")
+        places.append({"x": rtt * 1e3, "text": "RTT", "is_left": False})
+    return ": ".join(part for part in (title, ", ".join(parts)) if part), places

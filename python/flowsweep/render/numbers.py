@@ -1,0 +1,130 @@
+"""Numbers to text, one way in the whole report.
+
+Three significant figures for estimates, a comma for thousands, a space before the unit.
+"""
+
+from __future__ import annotations
+
+import math
+
+MINUS = "−"  # noqa: RUF001 - a minus as wide as a plus
+NONE = "–"  # noqa: RUF001 - nothing there, or not known
+TIMES = "×"  # noqa: RUF001
+EXACT_COUNT = 9_999
+
+
+def estimate(value: float | None, digits: int = 3) -> str:
+    """Three significant figures, trailing zeros kept: 165, 4.20, 0.0163."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    text = f"{value:,.{decimals(value, digits)}f}"
+    return text.replace("-", MINUS)
+
+
+def decimals(value: float, digits: int = 3) -> int:
+    """Decimal places that show `digits` significant figures of `value`."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    rounded = float(f"{abs(value):.{digits - 1}e}")
+    return max(digits - 1 - math.floor(math.log10(rounded)), 0)
+
+
+def fixed(value: float | None, places: int) -> str:
+    """A column's number: as many decimals as its neighbours."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:,.{places}f}".replace("-", MINUS)
+
+
+def column(values: list[float | None], digits: int = 3) -> list[str]:
+    """All values with the decimals that the middle one needs for `digits` figures."""
+    known = sorted(abs(value) for value in values if value)
+    places = decimals(known[len(known) // 2], digits) if known else 0
+    return [fixed(value, places) for value in values]
+
+
+def interval(low: float | None, high: float | None, like: float) -> str:
+    """`[124, 231]` with the decimals of the estimate; open ends in words."""
+    places = decimals(like)
+    if low is None and high is None:
+        return "[not bounded by this sweep]"
+    if high is None:
+        return f"[{fixed(low, places)}, not bounded above by this sweep]"
+    if low is None:
+        return f"[not bounded below by this sweep, {fixed(high, places)}]"
+    return f"[{fixed(low, places)}, {fixed(high, places)}]"
+
+
+def count(value: float | None) -> str:
+    """Exact to 9,999, then 12.3 k and 4.56 M."""
+    if value is None:
+        return NONE
+    if value <= EXACT_COUNT:
+        return f"{value:,.0f}"
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{estimate(value / size)} {unit}"
+    raise AssertionError
+
+
+def share(value: float | None) -> str:
+    """`0.4 %`; never a bare 0.0 for something that is there."""
+    if value is None:
+        return NONE
+    percent = value * 100
+    if percent == 0:
+        return "0 %"
+    if percent < 0.1:
+        return "< 0.1 %"
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
+    places = 0 if percent >= 9.95 else 1
+    return f"{percent:.{places}f} %"
+
+
+def change(value: float | None) -> str:
+    """A change against the baseline: `+3.4 %`, `-12 %`, `0 %`."""
+    if value is None:
+        return NONE
+    percent = value * 100
+    if abs(percent) < 0.05:
+        return "0 %"
+    sign = "+" if percent > 0 else MINUS
+    return f"{sign}{abs(percent):.{0 if abs(percent) >= 9.95 else 1}f} %"
+
+
+def plain(value: float | None) -> str:
+    """A number that somebody chose, as short as possible: 16, 0.5, 1,000."""
+    if value is None:
+        return NONE
+    return f"{value:,.6f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+
+
+def size(value: float | None) -> str:
+    """Bytes: KiB and MiB where they divide evenly (buffers), else kB and MB."""
+    if value is None:
+        return NONE
+    for unit, power in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= power and value % power == 0:
+            return f"{value / power:,.0f} {unit}"
+    for unit, power in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if value >= power:
+            return f"{estimate(value / power)} {unit}"
+    return f"{value:,.0f} B"
+
+
+def seconds(value: float | None) -> str:
+    """A duration with the unit that suits it."""
+    if value is None:
+        return NONE
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if value * factor >= 1 or unit == "µs":
+            return f"{estimate(value * factor)} {unit}"
+    raise AssertionError
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """`1 run`, `3 runs`."""
+    return f"{count(number)} {noun if number == 1 else many or noun + 's'}"

@@ -1,0 +1,302 @@
+"""Figures and tables to report.html: one file that needs nothing else.
+
+Same input, same bytes: no clock, no random ids, everything in a given order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import polars as pl
+import yaml
+
+from flowsweep.analysis import verdict as words
+from flowsweep.errors import FlowsweepError
+from flowsweep.render import (
+    completion,
+    flows,
+    intervals,
+    numbers,
+    requirement,
+    svg,
+    tables,
+    theme,
+    throughput,
+)
+from flowsweep.render.figure import Context, Figure
+from flowsweep.render.provenance import provenance
+from flowsweep.render.theme import Series
+from flowsweep.warehouse import Warehouse
+
+MAX_DATA_ROWS = 5_000
+MAX_TABLE_ROWS = 50
+BUDGET_BYTES = 8_000_000
+NBSP = "\u00a0"
+
+Heading = str | Callable[[Context], str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: anchor, heading, and what makes its content.
+
+    Attributes:
+        absent: What is said at the end of the page when it has no data.
+    """
+
+    anchor: str
+    heading: str
+    absent: str
+    figures: tuple[Callable[[Context], Figure | None], ...] = ()
+    tables: tuple[tuple[str, Heading, Callable[[Context], str | None]], ...] = ()
+
+
+SECTIONS = (
+    Section(
+        "requirement", "Requirement", "No requirement: neither RTT nor rate was varied.",
+        figures=(requirement.strip,),
+        tables=(("requirement", "", tables.requirement),),
+    ),
+    Section(
+        "sensitivity", "Sensitivity", "No sensitivity: neither RTT nor rate was varied.",
+        figures=(completion.by_rtt, completion.by_rate),
+        tables=(("completion_by_problem", "Time and traffic by problem", tables.problems),),
+    ),
+    Section(
+        "traffic", "Traffic", "No traffic: there are no throughput tables.",
+        figures=(throughput.series, throughput.cdf),
+        tables=(("totals", "How much is sent, per point of the sweep", tables.totals),),
+    ),
+    Section("flows", "Flows", "No flows: there are no flow tables.", figures=(flows.sizes,)),
+    Section(
+        "intervals", "Intervals", "No packet intervals: there are no interval tables.",
+        figures=(intervals.gaps,),
+    ),
+    Section(
+        "runs", "Runs", "No runs: the run table is empty.",
+        tables=(("run_table", tables.runs_heading, tables.runs),),
+    ),
+    Section(
+        "quality", "Quality", "No captures: nothing can be said about their quality.",
+        tables=(("run_quality", tables.quality_heading, tables.quality),),
+    ),
+)  # fmt: skip
+
+
+def write(directory: Path) -> tuple[Path, str]:
+    """Writes DIR/report.html, whole or not at all.
+
+    Returns:
+        The path, and the verdict's first sentence.
+    """
+    html, first = build(directory)
+    path = directory / "report.html"
+    # A temporary file of another name beside it: `rename` is atomic only within a disk.
+    handle, name = tempfile.mkstemp(dir=directory, prefix=".report.", suffix=".part")
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(html)
+        partial.chmod(0o644)
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path, first
+
+
+def build(directory: Path) -> tuple[str, str]:
+    """The page as text, and the verdict's first sentence."""
+    warehouse = Warehouse(directory)
+    experiment = directory / "experiment.yaml"
+    source = experiment.read_text(encoding="utf-8") if experiment.is_file() else ""
+    context = Context(warehouse, _series(warehouse, source))
+    verdict = words.verdict(
+        context.rows("thresholds").rows(named=True),
+        context.rows("requirement").rows(named=True),
+        {(one.app, one.problem): one.label for one in context.series},
+    )
+    counter = iter(range(1, 1000))
+    sections: list[dict[str, Any]] = []
+    absent = []
+    for section in SECTIONS:
+        parts = _parts(section, context, counter)
+        if parts:
+            sections.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
+        else:
+            absent.append(section.absent)
+    folder = warehouse.folder
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html = environment.get_template("page.html.j2").render(
+        head=_head(context, directory, source),
+        verdict=[_marked(sentence) for sentence in verdict.sentences],
+        unknown=verdict.unknown,
+        sections=sections,
+        absent=absent,
+        provenance=provenance(context, directory, source),
+        css=(folder / "page.css").read_text(encoding="utf-8"),
+        js=(folder / "page.js").read_text(encoding="utf-8"),
+        light=theme.css_variables(dark=False),
+        dark=theme.css_variables(dark=True),
+    )
+    size = len(html.encode())
+    if size > BUDGET_BYTES:
+        largest = max(
+            (part for section in sections for part in section["parts"]),
+            key=lambda part: len(str(part)),
+        )
+        raise FlowsweepError(
+            f"{directory}: the report would be larger than its budget",
+            found=f"{size:,} bytes; the largest part is {largest['name']}",
+            expected=f"at most {BUDGET_BYTES:,} bytes",
+        )
+    return html, verdict.first
+
+
+def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, Any]]:
+    """Tables and figures of a section; tables come first except after the curves."""
+    parts = []
+    for name, heading, make in section.tables:
+        html = make(context)
+        if html:
+            parts.append(
+                _table_part(
+                    context, name, heading if isinstance(heading, str) else heading(context), html
+                )
+            )
+    for make_figure in section.figures:
+        figure = make_figure(context)
+        if figure is not None:
+            parts.append(_figure_part(context, figure, next(counter)))
+    if section.anchor == "sensitivity":
+        parts.sort(key=lambda part: part["kind"] != "figure")
+    return parts
+
+
+def _table_part(context: Context, name: str, heading: str, html: str) -> dict[str, Any]:
+    hint = _hint(context, name)
+    return {
+        "kind": "table",
+        "name": name,
+        "heading": heading,
+        "caption": _filled(hint.get("caption", ""), context),
+        "html": html,
+        "rows": len(context.rows(name)),
+        "csv": _csv(context.rows(name)),
+        "sql": context.warehouse.sql(name),
+        "size": html.count("<tr"),
+        "fine": html.count('<tr class="is-fine">'),
+    }
+
+
+def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any]:
+    return {
+        "kind": "figure",
+        "name": figure.name,
+        "number": number,
+        "heading": figure.heading,
+        "caption": figure.caption,
+        "svg": svg.render(figure.chart, figure.name),
+        "rows": figure.rows.height,
+        "csv": _csv(figure.rows),
+        "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),
+        "sql": context.warehouse.sql(figure.name),
+        "shown": min(figure.rows.height, MAX_TABLE_ROWS),
+    }
+
+
+def _hint(context: Context, name: str) -> dict[str, str]:
+    """Heading and caption of a table, from figures/<name>.yaml."""
+    path = context.warehouse.folder / "figures" / f"{name}.yaml"
+    if not path.is_file():
+        return {}
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found if isinstance(found, dict) else {}
+
+
+def _filled(caption: str, context: Context) -> str:
+    host = context.model("shown_host")["host"]
+    return caption.replace("{host}", str(host[0]) if len(host) else "one host").strip()
+
+
+def _csv(rows: pl.DataFrame) -> str | None:
+    """Rows for download; None above the limit: then the page names the command."""
+    if rows.height > MAX_DATA_ROWS:
+        return None
+    return rows.write_csv().replace("</", "<\\/")
+
+
+def _series(warehouse: Warehouse, source: str) -> list[Series]:
+    """Applications in the order of the experiment file, others by name behind them."""
+    rows = warehouse.select("select distinct app, problem from runs order by all").rows()
+    listed = re.findall(r"\b(?:name|app):\s*([A-Za-z0-9_]+)", source)
+    order = {name: place for place, name in reversed(list(enumerate(listed)))}
+    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
+    counts = {app: sum(1 for other, _ in rows if other == app) for app, _ in rows}
+    return [
+        Series(app, problem, f"{app} {problem}" if counts[app] > 1 else app, index)
+        for index, (app, problem) in enumerate(rows)
+    ]
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """`n 9` before `n 10`."""
+    return [
+        (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part
+    ]
+
+
+def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
+    runs = context.rows("run_table")
+    counted = runs.filter(~pl.col("is_warmup"))
+    valid = counted.filter("is_used").height
+    quality = context.model("captures")
+    grades = quality.filter(pl.col("run").is_in(counted.filter("is_used")["run"].to_list())).sort(
+        "grade_rank", descending=True
+    )
+    starts = runs["start_ns"].drop_nulls()
+    title = re.search(r"^title:\s*(.+?)\s*$", source, flags=re.MULTILINE)
+    many = len({one.app for one in context.series}) > 1
+    hosts = context.model("hosts").select("host", "site").unique().sort("site", "host")
+    sites = hosts["site"].drop_nulls().n_unique()
+    parts = [
+        f"{numbers.count(counted.height)} runs, {numbers.count(valid)} valid",
+        numbers.plural(hosts["host"].n_unique(), "host")
+        + (f" in {numbers.plural(sites, 'site')}" if sites else ""),
+    ]
+    if len(starts):
+        day = pl.Series([starts.min()], dtype=pl.Int64).cast(pl.Datetime("ns"))
+        parts.append(f"captured {day.dt.strftime('%Y-%m-%d')[0]}")
+    return {
+        "question": "What network do these applications need?"
+        if many
+        else "What network does this application need?",
+        "name": directory.absolute().name,
+        "title": title[1].strip("\"'") if title else "",
+        "facts": parts,
+        "grade": grades["grade"][0] if grades.height else None,
+        "grade_class": tables.GRADE_CLASS.get(grades["grade"][0]) if grades.height else "",
+        "hash": hashlib.sha256(source.encode()).hexdigest()[:12] if source else "",
+    }
+
+
+def _marked(sentence: str) -> str:
+    """Markup of a verdict sentence to HTML."""
+    text = escape(sentence, quote=False)
+    # A number stays with its unit.
+    text = re.sub(r"\*\*(.+?)\*\*", lambda found: f"<b>{found[1].replace(' ', NBSP)}</b>", text)
+    return re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)

@@ -1,0 +1,162 @@
+"""Figure `requirement`: the thresholds of every application as a strip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+ROW_HEIGHT = 24
+WIDTH = 500
+AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
+
+
+def strip(context: Context) -> Figure | None:
+    """What each application needs, rate and RTT."""
+    import altair as alt
+
+    rows = context.rows("thresholds").join(
+        context.model("baselines").select("app", "problem", "buffer_bytes"),
+        on=["app", "problem", "buffer_bytes"],
+        nulls_equal=True,
+    )
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    panels = [
+        _panel(context, rows.filter(pl.col("axis") == axis), shown, title)
+        for axis, title in AXES
+        if not rows.filter(pl.col("axis") == axis).is_empty()
+    ]
+    # A browser's font may be wider than the one that was measured with: room at the right.
+    room = {"left": 4, "top": 8, "right": 40, "bottom": 4}
+    chart: Any = alt.vconcat(*panels, spacing=26).properties(padding=room)
+    has_interval = rows["low"].is_not_null().any() or rows["high"].is_not_null().any()
+    return Figure(
+        name="requirement",
+        heading="What each application needs" if len(shown) > 1 else f"What {shown[0].label} needs",
+        caption=sentence(
+            "Where the median completion time is 10 % (filled) and 50 % (open) above the baseline.",
+            "Bars: 95 % intervals (bootstrap)."
+            if has_interval
+            else "Fewer than 6 runs a point: no intervals.",
+            "Thin line: the tried points between which it lies.",
+            "The axis covers the range that was tried.",
+        ),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _panel(context: Context, rows: pl.DataFrame, shown: list[Series], title: str) -> Any:
+    import altair as alt
+
+    ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
+    if not ends:
+        ends = [1.0, 10.0]
+    low, high = min(ends), max(ends)
+    if low == high:
+        low, high = low / 2, high * 2
+    ticks = axes.log_ticks(low, high)
+    names = [
+        f"{one.label}, {level} %" if len(shown) > 1 else f"within {level} %"
+        for one in shown
+        for level in (10, 50)
+    ]
+    x = alt.X(
+        "x:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[low / 1.04, high * 1.04], nice=False),
+        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks), grid=True),
+    )
+    y = alt.Y(
+        "row:N",
+        title=None,
+        scale=alt.Scale(domain=names),
+        axis=alt.Axis(grid=False, labelLimit=220, labelColor=theme.TEXT, minExtent=90),
+    )
+    layers: list[Any] = []
+    for one in shown:
+        for row in context.of(rows, one).sort("level").iter_rows(named=True):
+            level = 10 if row["level"] < 1.3 else 50
+            name = f"{one.label}, {level} %" if len(shown) > 1 else f"within {level} %"
+            layers += _marks(row, name, one, (x, y), (low, high))
+    return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * len(names))
+
+
+def _marks(
+    row: dict[str, Any],
+    name: str,
+    one: Series,
+    place: tuple[alt.X, alt.Y],
+    span: tuple[float, float],
+) -> list[alt.Chart]:
+    import altair as alt
+
+    (x, y), axis, unit = place, row["axis"], row["unit"]
+    marks: list[alt.Chart] = []
+    words, italic = describe(row, unit), row["state"] not in ("found", "one-sided")
+    if row["estimate"] is not None and row["state"] in ("found", "one-sided"):
+        easier = row["easier"] or span[0 if axis == "rtt" else 1]
+        between = alt.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
+        marks.append(
+            between.mark_rule(strokeWidth=1, color=one.colour, opacity=0.7).encode(
+                x=x, x2="end:Q", y=y
+            )
+        )
+        if row["low"] is not None or row["high"] is not None:
+            low, high = row["low"] or span[0], row["high"] or span[1]
+            bar = alt.Chart(values([{"row": name, "x": low, "end": high}])).mark_bar(
+                height=6, opacity=0.35, color=one.colour, clip=True
+            )
+            marks.append(bar.encode(x=x, x2="end:Q", y=y))
+        point = alt.Chart(values([{"row": name, "x": row["estimate"]}])).mark_point(
+            size=60, shape=one.shape, filled=row["level"] < 1.3, color=one.colour, strokeWidth=1.8
+        )
+        # an open point hides the line behind it
+        if row["level"] > 1.3:
+            point = point.mark_point(
+                size=60, shape=one.shape, fill=theme.PAGE, stroke=one.colour, strokeWidth=1.8
+            )
+        marks.append(point.encode(x=x, y=y))
+    elif row["state"] == "never":
+        edge = row["hardest"]
+        direction = "triangle-right" if axis == "rtt" else "triangle-left"
+        arrow = alt.Chart(values([{"row": name, "x": edge}])).mark_point(
+            size=70, shape=direction, filled=False, color=one.colour
+        )
+        marks.append(arrow.encode(x=x, y=y))
+    text = alt.Chart(values([{"row": name, "text": words}])).mark_text(
+        align="left", fontStyle="italic" if italic else "normal",
+        color=theme.MUTED if italic else one.text_colour,
+    )  # fmt: skip
+    marks.append(text.encode(x=alt.value(WIDTH + 12), y=y, text="text:N"))
+    return marks
+
+
+def describe(row: dict[str, Any], unit: str) -> str:
+    """One threshold in a few words."""
+    state = row["state"]
+    if state in ("found", "one-sided"):
+        text = f"{numbers.estimate(row['estimate'])} {unit}"
+        if row["low"] is not None or row["high"] is not None:
+            text += " " + numbers.interval(row["low"], row["high"], row["estimate"]).replace(
+                "not bounded above by this sweep", "open"
+            ).replace("not bounded below by this sweep", "open")
+        return text
+    if state == "never":
+        side = ">" if row["axis"] == "rtt" else "<"
+        return f"{side} {numbers.estimate(row['hardest'])} {unit}: not reached"
+    if state == "at once":
+        return "already at the mildest point"
+    if state == "not monotone":
+        return "crosses more than once"
+    return "cannot tell"

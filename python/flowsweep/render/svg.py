@@ -1,0 +1,68 @@
+"""An Altair chart to a static SVG that may stand inside the page.
+
+Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
+two decimals, ARIA left out (the table under the figure serves readers).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from flowsweep.render import theme
+
+if TYPE_CHECKING:
+    from altair import Chart as PlainChart
+    from altair import ConcatChart, HConcatChart, LayerChart, VConcatChart
+
+    Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
+
+VEGA_LITE = "6.4"
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_NOISE = re.compile(
+    r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"|'
+    r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>'
+)
+
+
+def _two_decimals(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+
+
+@cache
+def _loaded() -> None:
+    import altair as alt
+
+    alt.data_transformers.disable_max_rows()
+
+
+def render(chart: Chart, name: str) -> str:
+    """The SVG element, scalable, without a fixed size in pixels.
+
+    Args:
+        chart: Colours are CSS variables of `theme`.
+        name: Prefix of the ids inside.
+    """
+    import vl_convert
+
+    _loaded()
+    # Validation takes most of the time of a figure and guards against our own mistakes only:
+    # the tests do it.
+    spec = chart.to_dict(validate=False)
+    spec["config"] = theme.config()
+    text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    text = _NOISE.sub("", text)
+    text = re.sub(r"<[^>]+>", lambda tag: _LONG_NUMBER.sub(_two_decimals, tag[0]), text)
+    # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
+    for number, old in enumerate(re.findall(r'\bid="([^"]+)"', text)):
+        text = text.replace(f'id="{old}"', f'id="{name}-{number}"')
+        text = text.replace(f"url(#{old})", f"url(#{name}-{number})")
+    text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace(
+        ' version="1.1"', ""
+    )
+    return text.replace(
+        "<svg ",
+        f'<svg role="img" aria-labelledby="{name}-title" aria-describedby="{name}-caption" ',
+        1,
+    )

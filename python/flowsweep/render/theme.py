@@ -1,0 +1,152 @@
+"""Colours, shapes and axes: what every figure shares.
+
+Colours are CSS variables, so that one SVG serves light, dark and print. The palette is
+used in order: one colour is one application in the whole report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# name, light, light text, dark, dark text, Vega shape, dash
+PALETTE = (
+    ("blue", "#006cb4", "#006cb4", "#259cde", "#259cde", "circle", (1, 0)),
+    ("orange", "#d86105", "#bd5300", "#f98924", "#f98924", "square", (8, 3)),
+    ("olive", "#54571c", "#54571c", "#e4d530", "#e4d530", "triangle-up", (2, 3)),
+    ("sky", "#3e9dca", "#127eaa", "#2cd6e8", "#2cd6e8", "diamond", (8, 3, 2, 3)),
+    ("violet", "#4b1eaa", "#4b1eaa", "#795de7", "#876df8", "triangle-down", (5, 3)),
+    ("green", "#2a9754", "#078543", "#85ba92", "#85ba92", "cross", (2, 2, 6, 2)),
+    ("pink", "#cf7a95", "#ae5c77", "#c176a3", "#c176a3", "triangle-right", (12, 3)),
+    ("brown", "#580c02", "#580c02", "#b04a24", "#cf6640", "triangle-left", (4, 2)),
+    ("ink", "#05343e", "#05343e", "#eef3f5", "#eef3f5", "square", (1, 2)),
+    ("grey", "#7b707a", "#7b707a", "#776c63", "#8c8077", "circle", (6, 6)),
+)
+# name: light, dark
+COLOURS = {
+    "page": ("#ffffff", "#15191e"),
+    "text": ("#1b1f24", "#e6e9ec"),
+    "muted": ("#57606a", "#9aa4af"),
+    "axis": ("#8c959f", "#6b7681"),
+    "grid": ("#e4e7eb", "#2a3038"),
+    "panel": ("#f6f8fa", "#1d232a"),
+    "context": ("#d5dae0", "#3a424c"),
+    "ok": ("#1a7f37", "#4ac26b"),
+    "note": ("#9a6700", "#e3b341"),
+    "bad": ("#b42318", "#ff7b72"),
+    "link": ("#0a66c2", "#6cb6ff"),
+}
+SEQUENTIAL = (
+    ("#f3f7fb", "#c9ddee", "#8fbadb", "#4f93c4", "#1f6aa5", "#0b4479", "#06284a"),
+    ("#1a2430", "#17395a", "#1a5a8e", "#2f80b8", "#62a6d3", "#a3cde8", "#e8f3fb"),
+)
+FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
+
+TEXT, MUTED, AXIS, GRID = "var(--text)", "var(--muted)", "var(--axis)", "var(--grid)"
+BAD, PAGE, CONTEXT = "var(--bad)", "var(--page)", "var(--context)"
+FULL_WIDTH, HALF_WIDTH = 780, 352
+
+
+@dataclass(frozen=True)
+class Series:
+    """How one application (with one problem) looks everywhere."""
+
+    app: str
+    problem: str
+    label: str
+    index: int
+
+    @property
+    def colour(self) -> str:
+        """Of marks."""
+        return f"var(--app-{self.index % len(PALETTE) + 1})"
+
+    @property
+    def text_colour(self) -> str:
+        """Of words; as a rule darker than the mark's."""
+        return f"var(--app-{self.index % len(PALETTE) + 1}-text)"
+
+    @property
+    def shape(self) -> str:
+        """Of points."""
+        return PALETTE[self.index % len(PALETTE)][5]
+
+    @property
+    def dash(self) -> list[int]:
+        """Of lines without points."""
+        return list(PALETTE[self.index % len(PALETTE)][6])
+
+
+def css_variables(dark: bool) -> str:
+    """All colours of one theme as CSS declarations."""
+    pick = 1 if dark else 0
+    lines = [f"--{name}: {pair[pick]};" for name, pair in COLOURS.items()]
+    for number, (_, light, light_text, night, night_text, _, _) in enumerate(PALETTE, start=1):
+        mark, words = (night, night_text) if dark else (light, light_text)
+        lines.append(f"--app-{number}: {mark}; --app-{number}-text: {words};")
+    for number, colour in enumerate(SEQUENTIAL[pick], start=1):
+        lines.append(f"--seq-{number}: {colour};")
+    return "\n  ".join(lines)
+
+
+def config() -> dict[str, Any]:
+    """The Vega-Lite configuration of every figure."""
+    text = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 12}
+    return {
+        "background": None,
+        "padding": {"left": 4, "top": 8, "right": 4, "bottom": 4},
+        "font": FONT,
+        "view": {"stroke": None},
+        "aria": False,
+        "axis": {
+            **text,
+            "labelColor": MUTED,
+            "titleColor": MUTED,
+            "titleFontWeight": 500,
+            "gridColor": GRID,
+            "gridWidth": 1,
+            "domainColor": AXIS,
+            "tickColor": AXIS,
+            "tickSize": 4,
+            "labelPadding": 4,
+            "labelOverlap": "greedy",
+            "labelFlush": False,
+            "labelBound": False,
+        },
+        "axisX": {"grid": False, "titleAnchor": "end", "titlePadding": 6},
+        "axisY": {
+            "domain": False,
+            "ticks": False,
+            "titleAngle": 0,
+            "titleAlign": "left",
+            "titleAnchor": "start",
+            "titleX": -44,
+            "titleY": -14,
+            "titleBaseline": "bottom",
+        },
+        "title": {
+            "anchor": "start",
+            "fontSize": 14,
+            "offset": 10,
+            "frame": "bounds",
+            "color": TEXT,
+            "font": FONT,
+        },
+        "legend": {
+            **text,
+            "orient": "top",
+            "direction": "horizontal",
+            "labelColor": MUTED,
+            "titleColor": MUTED,
+            "symbolSize": 360,
+            "symbolStrokeWidth": 2.5,
+            "columnPadding": 14,
+        },
+        "line": {"strokeWidth": 1.75, "strokeCap": "round", "strokeJoin": "round"},
+        "point": {"size": 36, "filled": True, "opacity": 1},
+        "rule": {"strokeWidth": 1, "color": MUTED},
+        "area": {"opacity": 0.22},
+        "text": {"font": FONT, "fontSize": 12, "color": TEXT},
+        "concat": {"spacing": 24},
+        "range": {"category": [f"var(--app-{number})" for number in range(1, 11)]},
+    }

@@ -1,0 +1,209 @@
+"""Figures `throughput_series` and `throughput_cdf`: traffic of one host over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, theme
+from flowsweep.render.figure import Context, Figure, empty, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+DIRECTIONS = ("out", "in")
+# Rate 0 has no place on a log axis: it gets a band left of the first decade.
+ZERO = 150.0
+OWN_SCALE = 10
+FIRST_DECADE = 1e3
+
+
+def series(context: Context) -> Figure | None:
+    """Throughput of the shown host over time, one run of each application."""
+    import altair as alt
+
+    rows = context.rows("throughput_series")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    alone = len(shown) == 1
+    width, height = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
+    host = rows["host"][0]
+    panels = []
+    for first in range(0, len(shown), 2):
+        for direction in DIRECTIONS:
+            panels += [
+                _series_panel(context.of(rows, one), one, direction, (width, height))
+                for one in shown[first : first + 2]
+            ]
+    chart: Any = alt.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
+    bin_ms = numbers.plain(rows["bin_ms"][0])
+    bins = rows["bins"].max()
+    drawn = (
+        "Pale: the busiest bin of a column; line: mean of all its bins, empty ones included "
+        f"(R1: columns of up to {numbers.plural(bins, 'bin')})."
+        if isinstance(bins, int) and bins > 1
+        else f"Every bin of {bin_ms} ms is drawn."
+    )
+    runs = sorted(set(rows["run"]))
+    windows = context.model("windows").filter(pl.col("run").is_in(runs))
+    window = ", ".join(sorted(set(windows["covers"])))
+    return Figure(
+        name="throughput_series",
+        heading=f"When it sends: throughput of {host}, {bin_ms} ms bins",
+        caption=sentence(
+            f"One run each, the baseline run of median completion time: {', '.join(runs)}.",
+            f"Captured at {host} ({context.model('shown_host')['because'][0]});",
+            f"time shown: {window}.",
+            drawn,
+            "Wire bytes with Ethernet header.",
+            "Scales differ between applications, and between directions where one is 10 times "
+            "the other.",
+        ),
+        chart=chart,
+        rows=rows,
+    )  # fmt: skip
+
+
+def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[int, int]) -> Any:
+    import altair as alt
+
+    mine = rows.filter(pl.col("direction") == direction).sort("start_s")
+    peak = float(mine["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
+    # Both directions share a scale, unless one of them would be a flat line.
+    top = float(rows["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
+    if peak * OWN_SCALE < top:
+        top = peak
+    top = max(top, 1e-3)
+    weights = mine["bins"]
+    mean = float((mine["mean_mbit_s"] * weights).sum()) / max(int(weights.sum()), 1)
+    steps = mine.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
+    # The last value is repeated at the end of its column, else the line falls.
+    if steps:
+        steps.append({**steps[-1], "start_s": mine["end_s"][-1]})
+    end = float(mine["end_s"].max() or 1)  # type: ignore[arg-type]
+    x = alt.X(
+        "start_s:Q",
+        title="time since its start (s)" if direction == "in" else None,
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(tickCount=6, format=",~f", labels=direction == "in", ticks=direction == "in"),
+    )
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(
+            field,
+            title=None,
+            scale=alt.Scale(domain=[0, top * 1.05], nice=False),
+            axis=alt.Axis(tickCount=3, format=",~f"),
+        )
+
+    data = values(steps)
+    area = alt.Chart(data).mark_area(
+        interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+    )
+    line = alt.Chart(data).mark_line(
+        interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+    )
+    title = (
+        f"{one.label}, {direction}: peak {numbers.estimate(peak)}, "
+        f"mean {numbers.estimate(mean)} Mbit/s"
+    )
+    return alt.layer(
+        area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
+        line.encode(x=x, y=y("mean_mbit_s:Q")),
+    ).properties(
+        width=size[0],
+        height=size[1],
+        title=alt.TitleParams(title, fontSize=12, fontWeight=600, color=one.text_colour),
+    )
+
+
+def cdf(context: Context) -> Figure | None:
+    """Share of time at or below a rate, with the empty bins as their own place."""
+    import altair as alt
+
+    rows = context.rows("throughput_cdf")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    largest = float(rows["mbit_s"].max() or 0) * 1e6  # type: ignore[arg-type]
+    high = 10.0 ** _decade_above(max(largest, 1e6))
+    panels = [_cdf_panel(context, rows, shown, direction, high) for direction in DIRECTIONS]
+    host, bin_ms = rows["host"][0], numbers.plain(rows["bin_ms"][0])
+    chart: Any = alt.concat(*panels, columns=2, align="all")
+    if largest <= 0:
+        chart = empty("no packet in these runs", theme.FULL_WIDTH, 120)
+    counts = "; ".join(
+        f"{one.label}: {numbers.count(context.of(rows, one)['bins'][0])} bins" for one in shown
+    )
+    return Figure(
+        name="throughput_cdf",
+        heading=f"How often it sends how much: distribution of {bin_ms} ms bins of {host}",
+        caption=sentence(
+            f"Share of {bin_ms} ms bins at or below a rate; runs, time and capture point as in the "
+            f"figure before ({counts}).",
+            "Empty bins count: their share is where the line begins.",
+            "R2: 120 quantiles of the busy bins and the tail, drawn as steps.",
+        ),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _decade_above(value: float) -> int:
+    import math
+
+    return math.ceil(math.log10(value) - 1e-9)
+
+
+def _cdf_panel(
+    context: Context, rows: pl.DataFrame, shown: list[Series], direction: str, high: float
+) -> Any:
+    import altair as alt
+
+    ticks = [ZERO, *(10.0**k for k in range(3, _decade_above(high) + 1))]
+    low = ZERO / 2
+    x = alt.X(
+        "x:Q",
+        title="throughput (bit/s)",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=ticks, labelExpr=axes.prefix_labels(ticks, {ZERO: "empty"})),
+    )
+    y = alt.Y(
+        "share:Q",
+        title=f"share of time (%), {direction}",
+        scale=alt.Scale(domain=[0, 100], nice=False),
+        axis=alt.Axis(values=[0, 25, 50, 75, 90, 100]),
+    )
+    band = alt.Chart(values([{"x": low, "end": ZERO * 2}])).mark_rect(color=theme.GRID)
+    layers: list[Any] = [band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height"))]
+    labels = []
+    for one in shown:
+        mine = context.of(rows, one).filter(pl.col("direction") == direction).sort("mbit_s")
+        steps = [
+            {"x": max(row["mbit_s"] * 1e6, ZERO), "share": row["share"] * 100}
+            for row in mine.iter_rows(named=True)
+        ]
+        if not steps:
+            continue
+        start = {"x": low, "share": steps[0]["share"]}
+        line = alt.Chart(values([start, *steps, {"x": high, "share": 100.0}])).mark_line(
+            interpolate="step-after", strokeWidth=2, color=one.colour, strokeDash=one.dash
+        )
+        layers.append(line.encode(x=x, y=y))
+        text = f"{one.label} {numbers.share(mine['share'][0])} empty"
+        labels.append([steps[0]["share"], text, one.text_colour])
+    # Words right of the band, at least 14 px apart.
+    labels.sort(key=lambda label: -label[0])
+    previous = 1e9
+    for share, text, colour in labels:
+        # below the line where there is room, so that the curve does not run through it
+        place = min(share - 5 if share > 12 else share + 6, previous - 8)
+        previous = place
+        data = values([{"x": ZERO * 2.4, "share": place, "text": text}])
+        words = alt.Chart(data).mark_text(align="left", color=colour)
+        layers.append(words.encode(x=x, y=y, text="text:N"))
+    return alt.layer(*layers).properties(width=theme.HALF_WIDTH, height=210)

@@ -1,0 +1,218 @@
+"""run.json files to the table `runs`: one row per run, axes in base units.
+
+A person's own run.json may hold no more than the axes and `completion_s`; what is
+missing is null, and a folder without run.json is still a row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import units
+from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AXIS_COLUMNS = {
+    "rtt": ("rtt_asked_ns", "rtt_measured_ns", units.parse_time),
+    "rate": ("rate_asked_bit_s", "rate_measured_bit_s", units.parse_rate),
+    "queue": ("queue_bytes", None, units.parse_size),
+    "buffer": ("buffer_bytes", None, units.parse_size),
+    "loss": ("loss", None, units.parse_fraction),
+    "jitter": ("jitter_ns", None, units.parse_time),
+}
+CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
+
+
+def capture_files(run_directory: Path) -> dict[str, Path]:
+    """The captures of a run by host name, sorted."""
+    found = {}
+    for path in sorted(run_directory.iterdir()):
+        match = CAPTURE_NAME.fullmatch(path.name)
+        if match and path.is_file():
+            found[match["host"]] = path
+    return found
+
+
+def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict[str, Any]]:
+    """One row per folder of `directory`, sorted by name.
+
+    Raises:
+        FlowsweepError: A run.json that cannot be read, with file, place and remedy.
+    """
+    if not directory.is_dir():
+        raise FlowsweepError(
+            f"{directory}: no such folder",
+            expected="the folder `runs` of an experiment, with a folder for each run",
+        )
+    loaded = None
+    if experiment_file is not None:
+        from flowsweep import experiment
+
+        loaded = experiment.load(experiment_file)
+    default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
+    name = loaded.name if loaded else directory.absolute().parent.name
+    return [
+        _row(path, name, default_app)
+        for path in sorted(directory.iterdir())
+        if path.is_dir() and not path.name.startswith(".")
+    ]
+
+
+def write_table(directory: Path, output: Path, experiment_file: Path | None) -> None:
+    """Writes the table `runs` as Parquet, whole or not at all."""
+    import polars as pl
+
+    frame = pl.DataFrame(read_rows(directory, experiment_file), schema=_schema(), orient="row")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_name(f".{output.name}.part")
+    try:
+        frame.write_parquet(partial, compression="zstd")
+        partial.rename(output)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _schema() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    time = pl.Datetime("ns", "UTC")
+    host = pl.Struct({"name": pl.String, "site": pl.String, "address": pl.String})
+    return {
+        "run": pl.String(),
+        "experiment": pl.String(),
+        "app": pl.String(),
+        "problem": pl.String(),
+        "compute": pl.String(),
+        "repetition": pl.Int64(),
+        "block": pl.Int64(),
+        "baseline": pl.Boolean(),
+        "warmup": pl.Boolean(),
+        "rtt_asked_ns": pl.Int64(),
+        "rtt_measured_ns": pl.Int64(),
+        "rate_asked_bit_s": pl.Float64(),
+        "rate_measured_bit_s": pl.Float64(),
+        "queue_bytes": pl.Int64(),
+        "buffer_bytes": pl.Int64(),
+        "loss": pl.Float64(),
+        "jitter_ns": pl.Int64(),
+        "start": time,
+        "end": time,
+        "completion_s": pl.Float64(),
+        "status": pl.String(),
+        "reason": pl.String(),
+        "hosts": pl.List(host),
+        "spec_hash": pl.String(),
+        "emulator_late_p99_ns": pl.Int64(),
+        "emulator_dropped": pl.Int64(),
+        "json": pl.String(),
+    }
+
+
+def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]:
+    record, text = _load(path / "run.json")
+    emulator = record.get("emulator") or {}
+    hosts = record.get("hosts") or []
+    row: dict[str, Any] = {
+        "run": path.name,
+        "experiment": record.get("experiment") or experiment,
+        "app": record.get("app") or default_app or experiment,
+        "problem": json.dumps(record["problem"], sort_keys=True) if "problem" in record else None,
+        "compute": record.get("compute"),
+        "repetition": record.get("repetition"),
+        "block": record.get("block"),
+        "baseline": record.get("baseline"),
+        "warmup": bool(record.get("warmup", False)),
+        "start": _time(record.get("start")),
+        "end": _time(record.get("end")),
+        "completion_s": record.get("completion_s"),
+        # A person's own run without a status counts: nothing says that it is not valid.
+        "status": record.get("status") or ("valid" if record else "no record"),
+        "reason": record.get("reason") or (None if record else "no run.json"),
+        "hosts": [
+            {key: host.get(key) for key in ("name", "site", "address")}
+            for host in hosts
+            if isinstance(host, dict)
+        ]
+        or None,
+        "spec_hash": record.get("spec_hash"),
+        "emulator_late_p99_ns": (emulator.get("lateness_ns") or {}).get("p99"),
+        "emulator_dropped": _dropped(emulator),
+        "json": text,
+    }
+    axes = record.get("axes") or {}
+    for axis in axes:
+        if axis not in AXIS_COLUMNS:
+            raise FlowsweepError(
+                f"{path / 'run.json'}: axes: unknown axis",
+                found=f'"{axis}"',
+                expected=f"some of {', '.join(AXIS_COLUMNS)}",
+            )
+    for axis, (asked, measured, parse) in AXIS_COLUMNS.items():
+        value = axes.get(axis)
+        both = value if isinstance(value, dict) else {"asked": value}
+        for column, key in ((asked, "asked"), (measured, "measured")):
+            if column is None:
+                continue
+            given = both.get(key)
+            try:
+                row[column] = None if given is None else parse(given)
+            except FlowsweepError as error:
+                error.what = f"{path / 'run.json'}: axes.{axis}: {error.what}"
+                raise
+    if record.get("queue_bytes") is not None:
+        row["queue_bytes"] = record["queue_bytes"]
+    return row
+
+
+def _load(path: Path) -> tuple[dict[str, Any], str | None]:
+    if not path.exists():
+        return {}, None
+    try:
+        text = path.read_text(encoding="utf-8")
+        record = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FlowsweepError(
+            f"{path}, line {error.lineno}: this is not JSON",
+            found=error.msg,
+            expected='{"axes": {"rtt": "16ms"}, "completion_s": 12.3}',
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FlowsweepError(f"{path}: cannot be read", found=str(error)) from None
+    if not isinstance(record, dict):
+        raise FlowsweepError(
+            f"{path}: this is not the record of a run",
+            found=f"a {type(record).__name__}",
+            expected='{"axes": {"rtt": "16ms"}, "completion_s": 12.3}',
+        )
+    return record, text
+
+
+def _time(text: str | None) -> int | None:
+    """RFC 3339 with up to nine decimals, as nanoseconds since the epoch."""
+    match = re.fullmatch(r"(.+?)(?:\.([0-9]{1,9}))?(Z|[+-][0-9:]+)", text or "")
+    if match is None:
+        return None
+    whole, fraction, zone = match.groups()
+    with contextlib.suppress(ValueError):
+        seconds = datetime.fromisoformat(whole + zone.replace("Z", "+00:00")).timestamp()
+        return int(seconds) * 10**9 + int((fraction or "0").ljust(9, "0"))
+    return None
+
+
+def _dropped(emulator: dict[str, Any]) -> int | None:
+    links = emulator.get("links")
+    if not isinstance(links, list):
+        return None
+    return sum(
+        int(value)
+        for link in links
+        for key, value in link.items()
+        if key.startswith("dropped_") and not key.endswith("_bytes")
+    )

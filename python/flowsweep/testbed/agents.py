@@ -1,0 +1,180 @@
+"""The emulator and the capture agents as running processes; their counters as records."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import kernel
+from flowsweep.testbed.launch import program_path
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed, BedHost
+
+START_LIMIT_S = 10.0
+STOP_LIMIT_S = 20.0
+EMULATOR_PRIORITY = 50
+
+
+class Agent:
+    """A process that prints "ready" when it works and ends in order on SIGTERM."""
+
+    def __init__(self, name: str, argv: Sequence[object], namespace: Path) -> None:
+        self.name = name
+        self._log = beds.LOGS / f"{name}.log"
+        with self._log.open("wb") as log, kernel.network_namespace(namespace):
+            self._process = subprocess.Popen(
+                [str(word) for word in argv],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # The scheduler shares cores among sessions first: in one of its own, an agent
+                # that hardly computes is run at once when it wakes, whatever the ranks do.
+                start_new_session=True,
+            )
+
+    def wait_ready(self) -> None:
+        """Waits for the line "ready"."""
+        stdout = self._process.stdout
+        readable = stdout and select.select([stdout], [], [], START_LIMIT_S)[0]
+        line = stdout.readline() if stdout and readable else b""
+        if line.strip() != b"ready":
+            raise self._failure("did not start", line.decode(errors="replace").strip())
+
+    def check_alive(self) -> None:
+        """Raises when the process has ended."""
+        if self._process.poll() is not None:
+            raise self._failure("ended too early", f"exit code {self._process.returncode}")
+
+    def ask_to_stop(self) -> None:
+        """Sends SIGTERM; `wait_stopped` waits for the end."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    def wait_stopped(self) -> None:
+        """Waits for an orderly end."""
+        try:
+            code = self._process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise self._failure("did not stop", f"running {STOP_LIMIT_S:g} s later") from None
+        if code not in (0, 1):  # 1: data was lost, and the manifest says how much
+            raise self._failure("failed", f"exit code {code}")
+
+    def _failure(self, what: str, found: str) -> FlowsweepError:
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return FlowsweepError(
+            f"testbed: {self.name} {what}",
+            found=" / ".join(lines[-3:]) or found or "no output",
+            expected="ready",
+            remedy="flowsweep testbed check",
+        )
+
+
+class Emulator(Agent):
+    """flowsweep-wan between the uplinks of all sites."""
+
+    def __init__(self, bed: Bed) -> None:
+        self._control = beds.STATE / "wan.sock"
+        self._stats = beds.STATE / "wan.stats.json"
+        config = beds.STATE / "wan.json"
+        config.write_text(json.dumps(emulator_config(bed)))
+        argv = [
+            program_path("flowsweep-wan"),
+            *("--config", config),
+            *("--control", self._control),
+            *("--stats", self._stats),
+            *("--priority", str(EMULATOR_PRIORITY)),
+        ]
+        super().__init__("flowsweep-wan", argv, beds.NETNS / beds.WAN)
+
+    def stats(self) -> dict[str, Any]:
+        """Its counters now."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
+            control.settimeout(STOP_LIMIT_S)
+            try:
+                control.connect(str(self._control))
+                control.sendall(b"stats\n")
+                with control.makefile("r") as answer:
+                    record: dict[str, Any] = json.loads(answer.readline())
+            except (OSError, ValueError) as error:
+                raise self._failure("did not answer", str(error)) from None
+        return record
+
+    def wait_quiet(self, quiet_s: float, limit_s: float) -> bool:
+        """Waits until nothing is on its way and nothing came in for `quiet_s`."""
+        end = time.monotonic() + limit_s
+        last, since = -1, time.monotonic()
+        while time.monotonic() < end:
+            links = self.stats()["links"]
+            received = sum(link["received"] for link in links)
+            moving = any(link["in_flight"] for link in links)
+            if received != last or moving:
+                last, since = received, time.monotonic()
+            elif time.monotonic() - since >= quiet_s:
+                return True
+            time.sleep(min(0.01, quiet_s / 4))
+        return False
+
+    def final_stats(self) -> dict[str, Any]:
+        """Stops it; its counters at the end."""
+        self.ask_to_stop()
+        self.wait_stopped()
+        record: dict[str, Any] = json.loads(self._stats.read_text())
+        return record
+
+
+class Capture(Agent):
+    """flowsweep-capture on the experiment interface of one host."""
+
+    def __init__(self, bed: Bed, host: BedHost) -> None:
+        folder = Path(bed.folder)
+        self.host = host
+        self.manifest_path = folder / f"{host.name}.capture.json"
+        argv = [
+            program_path("flowsweep-capture"),
+            *("-i", beds.EXPERIMENT_INTERFACE),
+            *("-w", folder / f"{host.name}.pcap.zst"),
+            *("--snaplen", str(bed.snaplen)),
+            *("--buffer", str(bed.capture_buffer_bytes)),
+            *("--manifest", self.manifest_path),
+        ]
+        if bed.capture_filter:
+            argv += ["--filter", bed.capture_filter]
+        super().__init__(f"capture-{host.name}", argv, host.namespace)
+
+    def manifest(self) -> dict[str, Any]:
+        """What was captured and lost, after the end."""
+        record: dict[str, Any] = json.loads(self.manifest_path.read_text())
+        return record
+
+
+def emulator_config(bed: Bed) -> dict[str, Any]:
+    """What flowsweep-wan reads: a port for each site, the same link for each pair."""
+    sites = bed.sites
+    return {
+        "seed": bed.seed,
+        "overhead_bytes": 0,
+        "ports": [{"name": site, "interface": f"wan-{site}"} for site in sites],
+        "links": [
+            {
+                "a": a,
+                "b": b,
+                "delay_ns": bed.rtt_ns // 2,
+                "rate_bit_s": bed.rate_bit_s if bed.rate_bit_s is None else round(bed.rate_bit_s),
+                "queue_bytes": bed.queue_bytes,
+            }
+            for index, a in enumerate(sites)
+            for b in sites[index + 1 :]
+        ],
+    }

@@ -1,0 +1,71 @@
+"""Interface counters of the kernel to one record: who sent and received how many frames."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import kernel
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+RTM_GETLINK, IFLA_IFNAME, IFLA_STATS64 = 18, 3, 23
+NLM_F_REQUEST, NLM_F_DUMP, NLMSG_DONE = 1, 0x300, 3
+
+Frames = dict[str, tuple[int, int]]  # interface -> frames received, frames sent
+
+
+def read(bed: Bed) -> Frames:
+    """The experiment interface of each host (by host name), and up-<site> of each site."""
+    found: Frames = {}
+    for host in bed.hosts:
+        with kernel.network_namespace(host.namespace):
+            found[host.name] = _interfaces()[beds.EXPERIMENT_INTERFACE]
+    with kernel.network_namespace(beds.NETNS / beds.WAN):
+        uplinks = _interfaces()
+    for site in bed.sites:
+        found[f"up-{site}"] = uplinks[f"up-{site}"]
+    return found
+
+
+def since(before: Frames, after: Frames) -> Frames:
+    """What was added between two readings."""
+    return {
+        name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after
+    }
+
+
+def _interfaces() -> Frames:
+    """Counters of the current namespace; /sys would show those of another one."""
+    found: Frames = {}
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
+        request = struct.pack("=IHHIIBxxxIII", 32, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0,
+                              0, 0, 0, 0)  # fmt: skip
+        route.send(request)
+        while True:
+            data = route.recv(65536)
+            while len(data) >= 16:
+                size, kind = struct.unpack_from("=IH", data)
+                if kind == NLMSG_DONE:
+                    return found
+                name, counters = _attributes(data[32:size])
+                if name:
+                    found[name] = counters
+                data = data[(size + 3) & ~3 :]
+
+
+def _attributes(data: bytes) -> tuple[str, tuple[int, int]]:
+    name, counters = "", (0, 0)
+    while len(data) >= 4:
+        size, kind = struct.unpack_from("=HH", data)
+        if kind == IFLA_IFNAME:
+            name = os.fsdecode(data[4:size].rstrip(b"\0"))
+        elif kind == IFLA_STATS64:
+            received, sent = struct.unpack_from("=QQ", data, 4)
+            counters = (received, sent)
+        data = data[max(4, (size + 3) & ~3) :]
+    return name, counters

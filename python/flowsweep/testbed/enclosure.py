@@ -1,0 +1,173 @@
+"""A command of ours to a process tree in private namespaces that cannot outlive us.
+
+    flowsweep -> unshare -> hub (process 1 of its PID namespace) -> everything else
+
+The kernel kills `unshare` when this process dies, the hub when `unshare` dies, and all
+others when the hub dies; networks go with their last process. So nothing has to be
+cleaned up, whichever of them is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import kernel
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+LOCK_NAME = "flowsweep-testbed.lock"
+END_LIMIT_S = 10.0
+CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
+
+
+def is_privileged() -> bool:
+    """Whether namespaces may be made without a user namespace around them."""
+    status = Path("/proc/self/status").read_text()
+    effective = int(status.split("CapEff:")[1].split()[0], 16)
+    return bool(effective >> CAP_NET_ADMIN & 1 and effective >> CAP_SYS_ADMIN & 1)
+
+
+def unshare_command() -> list[str]:
+    """What starts a command in new namespaces, with all rights inside them."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        raise FlowsweepError(
+            "testbed: programs are missing",
+            found="no unshare or no ip in PATH",
+            expected="util-linux and iproute2",
+            remedy="apt install util-linux iproute2",
+        )
+    user = [] if is_privileged() else ["--user", "--map-current-user", "--keep-caps"]
+    spaces = ["--net", "--mount", "--uts", "--ipc", "--pid"]
+    return ["unshare", *user, *spaces, "--fork", "--kill-child", "--mount-proc"]
+
+
+@contextlib.contextmanager
+def exclusive(purpose: str, say: Callable[[str], None]) -> Iterator[int]:
+    """Waits until no other testbed is up on this machine; yields the lock's descriptor."""
+    folder = next(
+        (path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)),
+        Path(tempfile.gettempdir()),
+    )
+    path = folder / LOCK_NAME
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            say(f"waiting: the testbed of this machine is used by {holder or 'another run'}")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{purpose} (process {os.getpid()})\n".encode(), 0)
+        yield descriptor
+    finally:
+        # The hub holds the lock too: it is free when the last of the two has gone.
+        os.close(descriptor)
+
+
+def run(bed: Bed, mode: str, lock: int) -> tuple[int, dict[str, Any]]:
+    """Runs a hub to its end; its exit code and its result.
+
+    mode "shell": in our session with our terminal. Others ("run", "check"): in a session
+    of its own, so that Ctrl-C reaches only us, and we end it.
+    """
+    kernel.adopt_orphans()
+    spec = os.memfd_create("spec", 0)
+    os.write(spec, bed.to_json().encode())
+    os.lseek(spec, 0, os.SEEK_SET)
+    events, events_in = os.pipe()
+    hub = [sys.executable, "-m", "flowsweep.testbed.hub", str(spec), str(events_in), mode]
+    said = os.memfd_create("stderr", 0)
+    with os.fdopen(events) as reader, os.fdopen(said, "r+b") as errors, _signals(mode):
+        process = subprocess.Popen(
+            [*unshare_command(), *hub],
+            stdin=None if mode == "shell" else subprocess.DEVNULL,
+            stderr=None if mode == "shell" else errors,
+            pass_fds=(spec, events_in, lock),
+            start_new_session=mode != "shell",
+            preexec_fn=kernel.die_with_parent,  # noqa: PLW1509 - there is one thread
+        )
+        os.close(events_in)
+        os.close(spec)
+        try:
+            text = reader.read()
+            code = process.wait()
+        finally:
+            _end(process)
+        errors.seek(0)
+        return _outcome(code, text, errors.read().decode(errors="replace"))
+
+
+def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
+    lines = text.splitlines()
+    if not lines:
+        last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
+        raise FlowsweepError(
+            "testbed: it ended without a result",
+            found=last[0],
+            expected="namespaces in which a network can be built",
+            remedy="flowsweep testbed check",
+        )
+    result: dict[str, Any] = json.loads(lines[-1])
+    if result["event"] == "error":
+        raise FlowsweepError(
+            result["what"],
+            found=result["found"],
+            expected=result["expected"],
+            remedy=result["remedy"],
+        )
+    return code, result
+
+
+@contextlib.contextmanager
+def _signals(mode: str) -> Iterator[None]:
+    """SIGTERM unwinds as Ctrl-C does; under a shell, Ctrl-C is for its command."""
+
+    def terminate(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    old = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
+    old[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
+    if mode == "shell":
+        old[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends everything in the namespaces and waits until it is gone."""
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    # The hub became our child when `unshare` died; the kernel reports its end after
+    # that of all processes inside.
+    end = time.monotonic() + END_LIMIT_S
+    while time.monotonic() < end:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(0.005)

@@ -1,0 +1,125 @@
+"""The few kernel calls that Python does not offer: namespaces, mounts, ethtool.
+
+Nothing else in the package uses ctypes on the C library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWNET = 0x40000000
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 1 << 18
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+SIOCETHTOOL = 0x8946
+# ethtool commands that switch one offload each (linux/ethtool.h).
+ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO = (
+    0x15,
+    0x17,
+    0x1F,
+    0x24,
+    0x2C,
+)
+# Segmentation goes first: the kernel refuses to drop checksums that it depends on.
+OFFLOADS = (ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mount.argtypes = (
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_ulong,
+    ctypes.c_char_p,
+)
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mounts one file system; an empty `kind` with MS_BIND binds `source` onto `target`."""
+    result = _libc.mount(
+        source.encode(), str(target).encode(), kind.encode(), flags, options.encode()
+    )
+    _checked(result, f"mount {source} on {target}")
+
+
+def create_network_namespace(target: Path) -> None:
+    """A new network namespace that lives as long as the mount `target`, as `ip netns add`."""
+    target.touch()
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        _checked(_libc.unshare(CLONE_NEWNET), "a new network namespace")
+        mount("/proc/thread-self/ns/net", target, flags=MS_BIND)
+    finally:
+        _checked(_libc.setns(home, CLONE_NEWNET), "back to the own network namespace")
+        os.close(home)
+
+
+def create_host_name(target: Path, name: str) -> None:
+    """A host name of its own (UTS namespace) that lives as long as the mount `target`."""
+    target.touch()
+    home = os.open("/proc/thread-self/ns/uts", os.O_RDONLY)
+    try:
+        _checked(_libc.unshare(CLONE_NEWUTS), "a new UTS namespace")
+        socket.sethostname(name)
+        mount("/proc/thread-self/ns/uts", target, flags=MS_BIND)
+    finally:
+        _checked(_libc.setns(home, CLONE_NEWUTS), "back to the own UTS namespace")
+        os.close(home)
+
+
+@contextlib.contextmanager
+def network_namespace(path: Path) -> Iterator[None]:
+    """Sockets made and processes started inside belong to this network namespace."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    target = os.open(path, os.O_RDONLY)
+    try:
+        _checked(_libc.setns(target, CLONE_NEWNET), f"enter {path}")
+        yield
+    finally:
+        _checked(_libc.setns(home, CLONE_NEWNET), "back to the own network namespace")
+        os.close(target)
+        os.close(home)
+
+
+def disable_offloads(interface: str) -> None:
+    """Every frame leaves `interface` as it would on a wire: at most the MTU, checksum filled.
+
+    With checksum offload a veth never computes the checksum, and the emulator would
+    pass on broken packets.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in OFFLOADS:
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            request = struct.pack("16sP", interface.encode(), ctypes.addressof(value))
+            try:
+                # ifreq is 40 bytes; the rest of the union is not used.
+                fcntl.ioctl(control, SIOCETHTOOL, request.ljust(40, b"\0"))
+            except OSError as error:
+                error.strerror = f"offload {command:#x} of {interface}: {error.strerror}"
+                raise
+
+
+def die_with_parent() -> None:
+    """The kernel kills this process when the thread that started it ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Grandchildren whose parent dies become children, so that they can be waited for."""
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

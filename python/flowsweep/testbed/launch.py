@@ -1,0 +1,118 @@
+"""Ranks and their hosts to processes in namespaces: mpirun without sshd, and `on`.
+
+mpirun runs in the hub. Its daemons are started by a script in place of ssh, and
+speak over the management network; only the messages of the program itself (the
+BTLs of Open MPI) use the experiment network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import bed as beds
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+ON = """#!/bin/sh
+# Runs a command on an emulated host: on HOST COMMAND...
+host=$1
+if [ $# -lt 2 ] || [ ! -e {netns}/"$host" ]; then
+    hosts=$(echo "$FLOWSWEEP_HOSTS" | sed 's/=[^,]*//g; s/,/ /g')
+    echo "usage: on HOST COMMAND...  hosts: $hosts" >&2
+    exit 2
+fi
+shift
+exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- "$@"
+"""
+
+# What mpirun calls as `ssh HOST COMMAND`. Ranks yield to emulator and capture agents: within
+# their session by the scheduling class, and as a session (where the kernel groups by it) by
+# the nice value of the group.
+AGENT = """#!/bin/sh
+host=$1
+shift
+[ -n "{priority}" ] && [ -w /proc/self/autogroup ] && echo 19 2>/dev/null >/proc/self/autogroup
+exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- {priority} /bin/sh -c "$*"
+"""
+
+
+def program_path(name: str) -> Path:
+    """A program that is installed with flowsweep, or found in PATH.
+
+    Raises:
+        FlowsweepError: With what builds it.
+    """
+    folders = [os.environ.get("FLOWSWEEP_BIN_DIR"), str(Path(sys.prefix) / "bin")]
+    for folder in folders:
+        if folder and os.access(Path(folder) / name, os.X_OK):
+            return Path(folder) / name
+    found = shutil.which(name)
+    if found is None:
+        raise FlowsweepError(
+            f"{name} is not there",
+            found=f"not in {Path(sys.prefix) / 'bin'} and not in PATH",
+            expected="an installed flowsweep",
+            remedy="make build",
+        )
+    return Path(found)
+
+
+def write_scripts(bed: Bed, priority: list[str]) -> dict[str, str]:
+    """Writes `on` and mpirun's agent; returns the environment of everything in the hub."""
+    places = {"netns": beds.NETNS, "uts": beds.HOST_NAMES, "priority": " ".join(priority)}
+    for name, text in (("on", ON), ("agent", AGENT)):
+        path = beds.SCRIPTS / name
+        path.write_text(text.format(**places))
+        path.chmod(0o755)
+    bin_folder = str(Path(sys.prefix) / "bin")
+    return {
+        **os.environ,
+        "PATH": f"{beds.SCRIPTS}:{bin_folder}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(beds.STATE),
+        "TMPDIR": str(beds.STATE / "t"),
+        "FLOWSWEEP_HOSTS": ",".join(f"{host.name}={host.address}" for host in bed.hosts),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **_as_root(),
+    }
+
+
+def _as_root() -> dict[str, str]:
+    """Open MPI refuses root unless told twice; in a namespace of its own it is harmless."""
+    if os.geteuid() != 0:
+        return {}
+    names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+    return {f"{name}{end}": "1" for name in names for end in ("", "_CONFIRM")}
+
+
+def mpirun(bed: Bed) -> list[str]:
+    """The command that starts one process per entry of `bed.ranks`, in that order.
+
+    Ranks are placed host by host, so entries of one host must stand together.
+    """
+    slots: dict[str, int] = {}
+    for host in bed.ranks:
+        slots[host] = slots.get(host, 0) + 1
+    grouped = [host for host, count in slots.items() for _ in range(count)]
+    if grouped != bed.ranks:
+        raise FlowsweepError("ranks of one host must stand together", found=" ".join(bed.ranks))
+    return [
+        str(program_path("mpirun")),
+        *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
+        *("-np", str(len(bed.ranks))),
+        *("--map-by", "slot", "--bind-to", "none"),
+        *("--prtemca", "plm_ssh_agent", str(beds.SCRIPTS / "agent")),
+        *("--prtemca", "plm_ssh_no_tree_spawn", "1"),
+        *("--prtemca", "prte_if_include", beds.MANAGEMENT_NETWORK),
+        *("--mca", "pml", "ob1"),
+        *("--mca", "btl", "self,tcp"),
+        *("--mca", "btl_tcp_if_include", beds.EXPERIMENT_NETWORK),
+        *("--mca", "btl_tcp_disable_family", "6"),
+        *("--mca", "mpi_yield_when_idle", "1"),
+        *bed.program,
+    ]

@@ -1,0 +1,184 @@
+"""This machine to a list of findings: can it run experiments, and if not, what to change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import enclosure, launch, validity
+from flowsweep.testbed.bed import STATE, Bed, BedHost
+
+RTT_NS = 2_000_000
+RATE_BIT_S = 100e6
+FEW_CORES = 4
+UNPRIVILEGED_SWITCHES = {
+    # sysctl -> the value with which a user may make namespaces
+    "kernel/unprivileged_userns_clone": "1",
+    "kernel/apparmor_restrict_unprivileged_userns": "0",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the answer: "bad" says that experiments cannot run, or not validly."""
+
+    level: Literal["ok", "note", "bad"]
+    name: str
+    text: str
+    remedy: str | None = None
+
+
+def check(say: Callable[[str], None]) -> list[Finding]:
+    """Tries everything that a run needs; always the same lines in the same order."""
+    namespaces = _namespaces()
+    if namespaces.level == "bad":
+        untested = "not tested: it needs namespaces"
+        return [
+            namespaces,
+            *_installed(Finding("note", "capture", untested), "flowsweep-capture"),
+            *_installed(Finding("note", "link emulator", untested), "flowsweep-wan"),
+            Finding("note", "real-time priority", untested),
+            _cores(),
+            *_installed(Finding("note", "MPI", untested), "mpirun"),
+        ]
+    try:
+        program = ["hostname"] if launch.program_path("mpirun") else []
+    except FlowsweepError:
+        program = []
+    bed = _bed(program)
+    try:
+        with enclosure.exclusive("a testbed check", say) as lock:
+            _, facts = enclosure.run(bed, "check", lock)
+    except FlowsweepError as error:
+        broken = Finding("bad", "network", f"{error.what}: {error.found}", error.remedy)
+        return [namespaces, broken, _cores()]
+    return [
+        namespaces,
+        _capture(facts),
+        _emulator(facts),
+        _priority(facts),
+        _cores(),
+        _mpi(facts),
+    ]
+
+
+def _bed(program: list[str]) -> Bed:
+    hosts = [
+        BedHost("a", "here", "10.77.1.1", "10.99.0.2", "02:77:00:00:01:01"),
+        BedHost("b", "there", "10.77.2.1", "10.99.0.3", "02:77:00:00:02:01"),
+    ]
+    return Bed(
+        hosts=hosts,
+        rtt_ns=RTT_NS,
+        rate_bit_s=RATE_BIT_S,
+        queue_bytes=262_144,
+        folder=str(STATE / "t"),
+        timeout_s=20.0,
+        ranks=[host.name for host in hosts],
+        program=program,
+    )
+
+
+def _namespaces() -> Finding:
+    name = "user namespaces" if not enclosure.is_privileged() else "namespaces"
+    try:
+        command = [*enclosure.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
+    except FlowsweepError as error:
+        return Finding("bad", name, error.found or error.what, error.remedy)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        how = "as root" if enclosure.is_privileged() else "unshare works without root"
+        return Finding("ok", name, how)
+    said = done.stderr.strip().splitlines()
+    return Finding("bad", name, said[-1] if said else "unshare failed", _namespace_remedy())
+
+
+def _namespace_remedy() -> str:
+    for switch, wanted in UNPRIVILEGED_SWITCHES.items():
+        path = Path("/proc/sys") / switch
+        if path.exists() and path.read_text().strip() != wanted:
+            return f"sysctl -w {switch.replace('/', '.')}={wanted} as root"
+    limit = Path("/proc/sys/user/max_user_namespaces")
+    if limit.exists() and limit.read_text().strip() == "0":
+        return "sysctl -w user.max_user_namespaces=10000 as root"
+    return "run as root, or start the container with --privileged"
+
+
+def _installed(otherwise: Finding, program: str) -> list[Finding]:
+    try:
+        launch.program_path(program)
+    except FlowsweepError as error:
+        return [Finding("bad", otherwise.name, error.what, error.remedy)]
+    return [otherwise]
+
+
+def _capture(facts: dict[str, Any]) -> Finding:
+    name = "capture"
+    if "emulator_error" in facts:
+        return Finding("note", name, "not tested: it needs the link emulator")
+    if "capture_error" in facts:
+        return Finding("bad", name, facts["capture_error"].splitlines()[0], "make build")
+    manifest = facts["capture"]
+    lost = int(manifest["dropped_kernel"]) + int(manifest["dropped_interface"])
+    written, frames = int(manifest["packets_written"]), int(facts["frames"])
+    if lost or written != frames:
+        text = f"{written} of {frames} packets, {lost} reported as lost"
+        return Finding("bad", name, text, "stop other programs, and check again")
+    libpcap = str(manifest.get("libpcap", "libpcap")).removeprefix("libpcap version ")
+    return Finding("ok", name, f"libpcap {libpcap}, all of {frames} packets")
+
+
+def _emulator(facts: dict[str, Any]) -> Finding:
+    name = "link emulator"
+    if "emulator_error" in facts:
+        return Finding("bad", name, facts["emulator_error"].splitlines()[0], "make build")
+    late_ns = int(facts["emulator"]["lateness_ns"]["p99"])
+    limit_ns = validity.lateness_limit_ns(RTT_NS)
+    rtt_ns = facts["paths"][0]["rtt_ns"]
+    netem = "netem is there too" if facts["netem"] else "no netem"
+    text = (
+        f"{netem}; flowsweep-wan is used, late by {late_ns / 1e3:.0f} µs at p99; "
+        f"{RTT_NS / 1e6:g} ms asked, {rtt_ns / 1e6:.2f} ms measured"
+    )
+    if late_ns > limit_ns:
+        remedy = "stop other programs, or permit real-time priority (next line)"
+        return Finding("bad", name, f"{text} (limit {limit_ns / 1e3:.0f} µs)", remedy)
+    return Finding("ok", name, text)
+
+
+def _priority(facts: dict[str, Any]) -> Finding:
+    name = "real-time priority"
+    if "emulator_error" in facts:
+        return Finding("note", name, "not tested: it needs the link emulator")
+    if facts["emulator"]["scheduling"] == "fifo":
+        return Finding("ok", name, "permitted")
+    remedy = "ulimit -r 50 in the login shell (rtprio in limits.conf), or --cap-add SYS_NICE"
+    text = "not permitted; runs become invalid when other programs use the cores"
+    return Finding("note", name, text, remedy)
+
+
+def _cores() -> Finding:
+    count = len(os.sched_getaffinity(0))
+    if count < FEW_CORES:
+        text = f"{count}; for {FEW_CORES} busy hosts use `compute: paced`"
+        return Finding("note", "cores", text)
+    return Finding("ok", "cores", str(count))
+
+
+def _mpi(facts: dict[str, Any]) -> Finding:
+    if "emulator_error" in facts:
+        return Finding("note", "MPI", "not tested: it needs the link emulator")
+    if facts["mpi_error"] is not None:
+        return Finding("bad", "MPI", str(facts["mpi_error"]), "make build")
+    from importlib import metadata
+
+    try:
+        version = f"Open MPI {metadata.version('openmpi')}"
+    except metadata.PackageNotFoundError:
+        version = "mpirun"
+    return Finding("ok", "MPI", f"{version} starts on two hosts")

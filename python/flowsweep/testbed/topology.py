@@ -1,0 +1,190 @@
+"""A testbed's description to namespaces, bridges, links and addresses.
+
+    hub:    bridge mgmt (10.99.0.1) -- mgmt0 of every host
+    host:   exp0 (10.77.<site>.<host>) -- bridge of its site, in namespace `wan`
+    wan:    br-<site> -- up-<site> = wan-<site> -- emulator
+
+Hosts of one site meet in their bridge; the emulator sees only frames between sites.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import kernel
+from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
+
+SYSCTL = Path("/proc/sys")
+
+
+def build(bed: Bed) -> None:
+    """Everything up to addresses and routes; no process is left running."""
+    _private_state(bed)
+    for name in [beds.WAN, *(host.name for host in bed.hosts)]:
+        kernel.create_network_namespace(beds.NETNS / name)
+        with kernel.network_namespace(beds.NETNS / name):
+            _no_ipv6()
+    for host in bed.hosts:
+        kernel.create_host_name(beds.HOST_NAMES / host.name, host.name)
+    _no_ipv6()
+    _management(bed)
+    _experiment(bed)
+    for host in bed.hosts:
+        with kernel.network_namespace(host.namespace):
+            _host(bed, host)
+
+
+def _private_state(bed: Bed) -> None:
+    """An own /run and /etc/hosts, seen by nobody outside."""
+    kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", beds.STATE, "tmpfs", options="mode=755")
+    for folder in (beds.NETNS, beds.HOST_NAMES, beds.SCRIPTS, beds.LOGS, beds.STATE / "t"):
+        folder.mkdir()
+    # What a killed MPI leaves there goes with us.
+    kernel.mount("tmpfs", Path("/dev/shm"), "tmpfs")  # noqa: S108 - an own one
+    # Names mean the management network, so that wire-up never crosses the emulated link.
+    names = beds.STATE / "hosts"
+    lines = ["127.0.0.1 localhost", f"{beds.HUB_ADDRESS} hub"]
+    lines += [f"{host.mgmt_address} {host.name}" for host in bed.hosts]
+    names.write_text("\n".join(lines) + "\n")
+    kernel.mount(str(names), Path("/etc/hosts"), flags=kernel.MS_BIND)
+    socket.sethostname("hub")
+
+
+def _no_ipv6() -> None:
+    """Router and listener messages of IPv6 would appear in every capture."""
+    for scope in ("all", "default"):
+        path = SYSCTL / f"net/ipv6/conf/{scope}/disable_ipv6"
+        if path.exists():
+            path.write_text("1")
+
+
+def _management(bed: Bed) -> None:
+    lines = [
+        "link set lo up",
+        "link add mgmt type bridge stp_state 0 mcast_snooping 0",
+        f"addr add {beds.HUB_ADDRESS}/16 dev mgmt",
+        "link set mgmt up",
+    ]
+    for host in bed.hosts:
+        port = f"m-{host.name}"
+        peer = f"peer name {MANAGEMENT_INTERFACE} netns {host.name}"
+        lines += [
+            f"link add {port} type veth {peer}",
+            f"link set {port} master mgmt up",
+        ]
+    _batch("ip", lines)
+
+
+def _experiment(bed: Bed) -> None:
+    create, ports, forwarding = [], [], []
+    for site in bed.sites:
+        bridge, uplink = f"br-{site}", f"up-{site}"
+        create += [
+            f"link add {bridge} type bridge stp_state 0 mcast_snooping 0",
+            f"link add {uplink} type veth peer name wan-{site}",
+        ]
+        ports += [
+            f"link set {uplink} master {bridge} up",
+            f"link set wan-{site} up",
+            f"link set {bridge} up",
+        ]
+        for host in bed.at(site):
+            peer = f"peer name {EXPERIMENT_INTERFACE} address {host.mac} netns {host.name}"
+            create.append(f"link add x-{host.name} type veth {peer}")
+            ports.append(f"link set x-{host.name} master {bridge} up")
+        for host in bed.hosts:
+            # Every bridge knows every host: no frame is flooded to a capture it is not for.
+            port = f"x-{host.name}" if host.site == site else uplink
+            forwarding.append(f"fdb add {host.mac} dev {port} master static")
+    with kernel.network_namespace(beds.NETNS / beds.WAN):
+        _batch("ip", create)
+        for site in bed.sites:
+            kernel.disable_offloads(f"up-{site}")
+            kernel.disable_offloads(f"wan-{site}")
+        for host in bed.hosts:
+            kernel.disable_offloads(f"x-{host.name}")
+        _batch("ip", ports)
+        _batch("bridge", forwarding)
+
+
+def _host(bed: Bed, host: BedHost) -> None:
+    kernel.disable_offloads(EXPERIMENT_INTERFACE)
+    lines = [
+        "link set lo up",
+        f"addr add {host.mgmt_address}/16 dev {MANAGEMENT_INTERFACE}",
+        f"link set {MANAGEMENT_INTERFACE} up",
+        f"addr add {host.address}/16 dev {EXPERIMENT_INTERFACE}",
+        f"link set {EXPERIMENT_INTERFACE} up",
+    ]
+    lines += [
+        # Known for ever: no ARP in the captures.
+        f"neigh add {other.address} lladdr {other.mac} dev {EXPERIMENT_INTERFACE} nud permanent"
+        for other in bed.hosts
+        if other is not host
+    ]
+    _batch("ip", lines)
+    settings = {
+        # A run must not inherit what an earlier connection learned.
+        "tcp_no_metrics_save": "1",
+        "tcp_slow_start_after_idle": "1",
+        # `ping` without rights; only groups that exist in this user namespace are allowed.
+        "ping_group_range": f"{os.getgid()} {os.getgid()}",
+    }
+    if bed.buffer_bytes is not None:
+        size = bed.buffer_bytes
+        settings["tcp_rmem"] = settings["tcp_wmem"] = f"{min(size, 4096)} {size} {size}"
+    for name, value in settings.items():
+        (SYSCTL / "net/ipv4" / name).write_text(value)
+    if bed.congestion_control is not None:
+        _congestion_control(bed, host, bed.congestion_control)
+
+
+def _congestion_control(bed: Bed, host: BedHost, name: str) -> None:
+    """By route: a namespace may not choose by sysctl what its owner did not allow."""
+    route = f"{beds.EXPERIMENT_NETWORK} dev {EXPERIMENT_INTERFACE} proto kernel scope link"
+    available = (SYSCTL / "net/ipv4/tcp_available_congestion_control").read_text().split()
+    failure = FlowsweepError(
+        f"tcp.congestion_control: this kernel cannot use {name}",
+        found=f"available: {' '.join(available)}",
+        expected=name,
+        remedy=f"modprobe tcp_{name} as root, or choose one of those available",
+    )
+    try:
+        _batch("ip", [f"route change {route} src {host.address} congctl {name}"])
+    except FlowsweepError:
+        raise failure from None
+    other = next(peer for peer in bed.hosts if peer is not host)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
+        attempt.setblocking(False)
+        # The SYN ends at the emulator's port, where nobody listens yet.
+        if attempt.connect_ex((other.address, 9)) not in (0, errno.EINPROGRESS):
+            raise FlowsweepError(f"{host.name} has no route to {other.name}")
+        used = attempt.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    if used.rstrip(b"\0").decode() != name:
+        raise failure
+
+
+def _batch(tool: str, lines: list[str]) -> None:
+    """Many commands in one process."""
+    done = subprocess.run(
+        [tool, "-batch", "-"],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        message = done.stderr.strip().splitlines()
+        raise FlowsweepError(
+            f"testbed: {tool} failed in set-up",
+            found=message[0] if message else f"exit code {done.returncode}",
+            expected="links and addresses set",
+            remedy="flowsweep testbed check",
+        )

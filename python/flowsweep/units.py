@@ -1,0 +1,116 @@
+"""Text with units ("16ms", "100Mbit/s", "256KiB") to base units and back.
+
+Times are integer nanoseconds, rates bit/s, sizes bytes, fractions plain numbers.
+Rates take decimal prefixes; sizes take decimal (kB) and binary (KiB) ones.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from flowsweep.errors import FlowsweepError
+
+TIME_UNITS = {
+    "ns": Fraction(1),
+    "us": Fraction(10**3),
+    "µs": Fraction(10**3),
+    "ms": Fraction(10**6),
+    "s": Fraction(10**9),
+    "min": Fraction(60 * 10**9),
+    "h": Fraction(3600 * 10**9),
+}
+RATE_UNITS = {
+    "bit/s": Fraction(1),
+    "kbit/s": Fraction(10**3),
+    "Mbit/s": Fraction(10**6),
+    "Gbit/s": Fraction(10**9),
+}
+SIZE_UNITS = {
+    "B": Fraction(1),
+    "kB": Fraction(10**3),
+    "MB": Fraction(10**6),
+    "GB": Fraction(10**9),
+    "KiB": Fraction(2**10),
+    "MiB": Fraction(2**20),
+    "GiB": Fraction(2**30),
+}
+
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*\Z")
+
+
+def _parse(text: str | float, units: dict[str, Fraction], kind: str, example: str) -> Fraction:
+    """The value of `text` in the base unit of `units`."""
+    match = _QUANTITY.match(str(text)) if not isinstance(text, bool) else None
+    expected = f"a {kind} with a unit ({', '.join(units)}), such as {example}"
+    if match is None:
+        raise FlowsweepError(f'"{text}" is not a {kind}', found=f'"{text}"', expected=expected)
+    number, unit = match.groups()
+    if not unit:
+        raise FlowsweepError(f'"{text}" has no unit', found=f'"{text}"', expected=expected)
+    # A wrong case is forgiven only where no other unit could be meant.
+    near = [known for known in units if known.lower() == unit.lower()]
+    if unit not in units and len(near) == 1:
+        unit = near[0]
+    if unit not in units:
+        raise FlowsweepError(
+            f'"{unit}" is not a unit of a {kind}', found=f'"{text}"', expected=expected
+        )
+    return Fraction(number) * units[unit]
+
+
+def parse_time(text: str | float) -> int:
+    """A time such as "16ms" in nanoseconds, rounded to the nearest."""
+    return round(_parse(text, TIME_UNITS, "time", "16ms"))
+
+
+def parse_rate(text: str | float) -> float:
+    """A rate such as "100Mbit/s" in bit/s."""
+    return float(_parse(text, RATE_UNITS, "rate", "100Mbit/s"))
+
+
+def parse_size(text: str | float) -> int:
+    """A size such as "256KiB" in bytes, rounded to the nearest."""
+    return round(_parse(text, SIZE_UNITS, "size", "256KiB"))
+
+
+def parse_fraction(text: str | float) -> float:
+    """A share such as "1%" or 0.01, as a number between 0 and 1."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%?)\s*", str(text))
+    value = None
+    if match is not None and not isinstance(text, bool):
+        value = float(match.group(1)) / (100.0 if match.group(2) else 1.0)
+    if value is None or value > 1.0:
+        raise FlowsweepError(
+            f'"{text}" is not a share',
+            found=f'"{text}"',
+            expected="a percentage such as 1% or a number from 0 to 1",
+        )
+    return value
+
+
+def _format(value: float, units: dict[str, Fraction], names: tuple[str, ...]) -> str:
+    """`value` (base units) in the largest of `names` that keeps it at or above 1."""
+    chosen = names[0]
+    for name in names:
+        if abs(value) >= units[name]:
+            chosen = name
+    # 6 digits keep every value that people write; trailing zeros say nothing.
+    return f"{value / float(units[chosen]):.6g}{chosen}"
+
+
+def format_time(ns: float) -> str:
+    """Nanoseconds as the shortest text that `parse_time` reads back: "16ms"."""
+    return _format(ns, TIME_UNITS, ("ns", "us", "ms", "s"))
+
+
+def format_rate(bit_s: float) -> str:
+    """A rate in bit/s as the shortest text that `parse_rate` reads back."""
+    return _format(bit_s, RATE_UNITS, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+
+
+def format_size(size: float) -> str:
+    """Bytes as text: binary prefixes where they divide evenly, else decimal."""
+    if size >= 2**10 and size % 2**10 == 0:
+        return _format(size, SIZE_UNITS, ("B", "KiB", "MiB", "GiB"))
+    return _format(size, SIZE_UNITS, ("B", "kB", "MB", "GB"))

@@ -1,0 +1,263 @@
+"""Parquet tables of one experiment to the rows behind each figure, with DuckDB.
+
+Everything that is asked is a file in reports/: `models/*.sql` become views, in the
+order in which they name each other; `figures/<name>.sql` is one question each. What
+SQL cannot say (bootstrap intervals, thresholds) is computed here from a model and put
+back as a table, so that a question may name it like a view.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLES = ("captures", "flows", "intervals", "throughput")
+ESTIMATES = ("slowdown_intervals", "threshold_estimates")
+
+
+def reports_folder() -> Path:
+    """The folder with the SQL: $FLOWSWEEP_REPORTS, or the checkout's reports/."""
+    override = os.environ.get("FLOWSWEEP_REPORTS")
+    if override:
+        candidates = [Path(override)]
+    else:
+        candidates = [parent / "reports" for parent in Path(__file__).resolve().parents]
+    for folder in candidates:
+        if (folder / "models").is_dir() and (folder / "figures").is_dir():
+            return folder
+    raise FlowsweepError(
+        "the folder `reports` with the SQL of the figures was not found",
+        found=f"FLOWSWEEP_REPORTS={override}" if override else None,
+        expected="a folder with models/ and figures/",
+        remedy="set FLOWSWEEP_REPORTS to the folder `reports` of the checkout",
+    )
+
+
+def figure_names(folder: Path | None = None) -> list[str]:
+    """Names that `flowsweep query` knows, sorted."""
+    return sorted(path.stem for path in ((folder or reports_folder()) / "figures").glob("*.sql"))
+
+
+class Warehouse:
+    """The tables of one experiment, and the questions that can be asked of them.
+
+    Args:
+        directory: results/<experiment>, with tables/ inside.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.tables = directory / "tables"
+        self.folder = reports_folder()
+        if not self.tables.is_dir():
+            raise FlowsweepError(
+                f"{directory}: there are no tables here",
+                found=f"no folder {self.tables}",
+                expected="results/<experiment> with tables/runs.parquet and tables/flows/",
+                remedy="snakemake --configfile EXPERIMENT.yaml makes them",
+            )
+        if not (self.tables / "runs.parquet").is_file():
+            raise FlowsweepError(
+                f"{directory}: the table of the runs is missing",
+                found=f"no file {self.tables / 'runs.parquet'}",
+                expected="one row per run, made from runs/*/run.json",
+                remedy=f"flowsweep runs {directory}/runs --output {self.tables}/runs.parquet",
+            )
+        self.models = {
+            path.stem: path.read_text(encoding="utf-8")
+            for path in sorted((self.folder / "models").glob("*.sql"))
+        }
+        self.connection = duckdb.connect()
+        self.connection.execute("set timezone = 'UTC'")
+        self._made: set[str] = set()
+        self._estimates: dict[str, pl.DataFrame] = {}
+
+    def rows(self, name: str) -> pl.DataFrame:
+        """The rows behind the figure `name`."""
+        return self.select(self.sql(name))
+
+    def select(self, sql: str) -> pl.DataFrame:
+        """The rows of any query over the models.
+
+        What it reads is made first, as tables and once: a figure's query names the
+        same model several times, and many figures share one.
+        """
+        wanted = self._closure(sql)
+        for name in self._order:
+            if name in wanted - self._made:
+                self._made.add(name)
+                self._make(name)
+        return self._frame(sql)
+
+    def sql(self, name: str) -> str:
+        """The text of figures/<name>.sql."""
+        names = figure_names(self.folder)
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+            raise FlowsweepError(
+                f'no query is called "{name}"',
+                found=f'"{name}"',
+                expected=f"one of {', '.join(names)}",
+                remedy=f"did you mean {near[0]}?" if near else None,
+            )
+        return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
+
+    def script(self, name: str) -> str:
+        """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
+        query = self.sql(name)
+        wanted = self._closure(query)
+        parts = [
+            f"-- {name} of {self.directory}: the whole way from the Parquet files to the rows.",
+            "set timezone = 'UTC';",
+        ]
+        for other in self._order:
+            if other in wanted:
+                is_estimate = other in ESTIMATES
+                parts.append(self._literal(other) if is_estimate else self._view(other))
+        return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
+
+    @cached_property
+    def _order(self) -> list[str]:
+        """Everything that a query may read, so that each comes after all that it reads."""
+        return _ordered(self._reads)
+
+    @cached_property
+    def _reads(self) -> dict[str, set[str]]:
+        """What each file view, model and estimate reads."""
+        reads: dict[str, set[str]] = {f"file_{table}": set() for table in (*TABLES, "runs")}
+        reads |= {name: {"sweep_runs", "sweep_points", "baselines"} for name in ESTIMATES}
+        reads |= {name: _words(text) for name, text in self.models.items()}
+        return {name: words & reads.keys() - {name} for name, words in reads.items()}
+
+    def _closure(self, query: str) -> set[str]:
+        """All that a query reads, directly or through others."""
+        found: set[str] = set()
+        waiting = _words(query) & self._reads.keys()
+        while waiting:
+            name = waiting.pop()
+            found.add(name)
+            waiting |= self._reads[name] - found
+        return found
+
+    def _make(self, name: str) -> None:
+        if name in ESTIMATES:
+            self._estimate(name)
+        else:
+            body = self.models.get(name) or self._file(name.removeprefix("file_"))
+            self._execute(f"create or replace table {name} as {body}")
+
+    def _view(self, name: str) -> str:
+        body = self.models.get(name) or self._file(name.removeprefix("file_"))
+        return f"create or replace view {name} as\n{body.strip()};"
+
+    def _file(self, table: str) -> str:
+        """Reads all Parquet files of one kind; no rows where there is none."""
+        if table == "runs":
+            return f"select * from read_parquet({_quoted(self.tables / 'runs.parquet')})"  # noqa: S608
+        pattern = f"{table}/run=*/host=*/{table}.parquet"
+        if next(self.tables.glob(pattern), None) is None:
+            return "select null::varchar as run where false"
+        return (
+            f"select * from read_parquet(\n    {_quoted(self.tables / pattern)},\n"  # noqa: S608
+            "    hive_partitioning = true, hive_types_autocast = false, union_by_name = true\n)"
+        )
+
+    def _estimate(self, name: str) -> None:
+        """Makes a table that SQL cannot compute."""
+        from flowsweep.analysis import estimates
+
+        self._execute(estimates.TABLES[name])
+        if not self._estimates:
+            self._estimates = estimates.estimate(
+                runs=self._frame("select * from sweep_runs order by all"),
+                points=self._frame("select * from sweep_points order by all"),
+                baselines=self._frame("select * from baselines order by all"),
+            )
+        frame = self._estimates[name]
+        if frame.height:
+            places = ", ".join("?" * frame.width)
+            self.connection.executemany(f"insert into {name} values ({places})", frame.rows())  # noqa: S608
+
+    def _literal(self, table: str) -> str:
+        """An estimated table as SQL text, for a script that must stand alone."""
+        from flowsweep.analysis import estimates
+
+        rows = self.select(f"select * from {table} order by all").rows()  # noqa: S608
+        values = ",\n".join(f"    ({', '.join(_value(item) for item in row)})" for row in rows)
+        insert = f"\ninsert into {table} values\n{values};" if rows else ""
+        return f"-- {estimates.NOTES[table]}\n{estimates.TABLES[table]};{insert}"
+
+    def _frame(self, sql: str) -> pl.DataFrame:
+        """Results are small, so rows by way of Python; the Arrow way would need pyarrow."""
+        import polars as pl
+
+        kinds = {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String, "DOUBLE": pl.Float64}
+        self._execute(sql)
+        columns = self.connection.description
+        schema = {}
+        for column in columns:
+            kind = str(column[1])
+            is_whole = kind.endswith("INT") or kind == "INTEGER"
+            schema[column[0]] = pl.Int64 if is_whole else kinds.get(kind, pl.Float64)
+        return pl.DataFrame(self.connection.fetchall(), schema=schema, orient="row", strict=False)
+
+    def _execute(self, sql: str) -> None:
+        try:
+            self.connection.execute(sql)
+        except duckdb.Error as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: duckdb.Error) -> FlowsweepError:
+        return FlowsweepError(
+            f"{self.directory}: the tables cannot be queried",
+            found=str(error).splitlines()[0],
+            expected="the tables of the contract, as `flowsweep ingest` writes them",
+        )
+
+
+def _words(sql: str) -> set[str]:
+    """Names that follow `from` or `join`: the tables a query reads."""
+    code = re.sub(r"--[^\n]*", "", sql)
+    return set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", code))
+
+
+def _ordered(reads: dict[str, set[str]]) -> list[str]:
+    done: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise FlowsweepError(f"models read each other in a circle: {' -> '.join(path)}")
+        if name in done:
+            return
+        for other in sorted(reads[name]):
+            visit(other, (*path, name))
+        done.append(name)
+
+    for name in sorted(reads):
+        visit(name, ())
+    return done
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _value(item: object) -> str:
+    if item is None:
+        return "null"
+    if isinstance(item, str):
+        return "'" + item.replace("'", "''") + "'"
+    if isinstance(item, float) and item in (float("inf"), float("-inf")):
+        return f"'{item}'::double"
+    return str(item)

@@ -1,0 +1,131 @@
+-- One row per application and problem: the network it needs to stay within 10 % and
+-- 50 % of its baseline time, and the traffic it makes at the baseline.
+with
+
+limits as (
+    select
+        app,
+        problem,
+        max(estimate) filter (axis = 'rate' and level < 1.3)
+            as rate_gradual_mbit_s,
+        max(low) filter (axis = 'rate' and level < 1.3)
+            as rate_gradual_low_mbit_s,
+        max(high) filter (axis = 'rate' and level < 1.3)
+            as rate_gradual_high_mbit_s,
+        max(state) filter (axis = 'rate' and level < 1.3) as rate_gradual_state,
+        max(estimate) filter (axis = 'rate' and level > 1.3)
+            as rate_severe_mbit_s,
+        max(low) filter (axis = 'rate' and level > 1.3)
+            as rate_severe_low_mbit_s,
+        max(high) filter (axis = 'rate' and level > 1.3)
+            as rate_severe_high_mbit_s,
+        max(state) filter (axis = 'rate' and level > 1.3) as rate_severe_state,
+        max(hardest) filter (axis = 'rate') as lowest_rate_mbit_s,
+        max(estimate) filter (axis = 'rtt' and level < 1.3) as rtt_gradual_ms,
+        max(low) filter (axis = 'rtt' and level < 1.3) as rtt_gradual_low_ms,
+        max(high) filter (axis = 'rtt' and level < 1.3) as rtt_gradual_high_ms,
+        max(state) filter (axis = 'rtt' and level < 1.3) as rtt_gradual_state,
+        max(estimate) filter (axis = 'rtt' and level > 1.3) as rtt_severe_ms,
+        max(low) filter (axis = 'rtt' and level > 1.3) as rtt_severe_low_ms,
+        max(high) filter (axis = 'rtt' and level > 1.3) as rtt_severe_high_ms,
+        max(state) filter (axis = 'rtt' and level > 1.3) as rtt_severe_state,
+        max(hardest) filter (axis = 'rtt') as highest_rtt_ms,
+    from threshold_estimates
+    inner join baselines using (app, problem)
+    where
+        threshold_estimates.buffer_bytes
+        is not distinct from baselines.buffer_bytes
+    group by app, problem
+),
+
+-- the busier direction of the shown host, in the shown run
+traffic as (
+    select
+        shown_runs.app,
+        shown_runs.problem,
+        traffic.direction,
+        max(traffic.mbit_s) as peak_mbit_s,
+        sum(traffic.wire_bytes) * 8e3
+        / (any_value(windows.bins) * any_value(windows.bin_ns)) as mean_mbit_s,
+        -- the 99 % quantile over all bins, empty ones included
+        coalesce(
+            list_sort(list(traffic.mbit_s), 'desc')[
+                (any_value(windows.bins)
+                    - ceil(any_value(windows.bins) * 0.99) + 1)::bigint
+            ],
+            0
+        ) as p99_mbit_s,
+        any_value(windows.bin_ns) / 1e6 as bin_ms,
+    from host_traffic as traffic
+    inner join shown_runs using (run)
+    inner join shown_host using (host)
+    inner join windows using (run, host)
+    where
+        windows.bins > 0
+        and traffic.bin_start_ns // windows.bin_ns >= windows.first_bin
+        and traffic.bin_start_ns // windows.bin_ns
+        < windows.first_bin + windows.bins
+    group by shown_runs.app, shown_runs.problem, traffic.direction
+),
+
+busier as (
+    select
+        app,
+        problem,
+        arg_max(direction, (mean_mbit_s, direction)) as direction,
+        arg_max(peak_mbit_s, (mean_mbit_s, direction)) as peak_mbit_s,
+        arg_max(p99_mbit_s, (mean_mbit_s, direction)) as p99_mbit_s,
+        max(mean_mbit_s) as mean_mbit_s,
+        any_value(bin_ms) as bin_ms,
+    from traffic
+    group by app, problem
+),
+
+grades as (
+    select
+        runs.app,
+        runs.problem,
+        arg_max(captures.grade, (captures.grade_rank, captures.grade))
+            as worst_grade,
+    from captures
+    inner join runs using (run)
+    where runs.is_used
+    group by runs.app, runs.problem
+),
+
+counts as (
+    select
+        app,
+        problem,
+        count(*) filter (is_used) as runs_used,
+        count(*) filter (not is_used and not is_warmup) as runs_left_out,
+    from runs
+    group by app, problem
+),
+
+final as (
+    select
+        counts.app,
+        counts.problem,
+        round(baselines.completion_s, 4) as baseline_s,
+        round(baselines.rtt_ms, 4) as baseline_rtt_ms,
+        round(baselines.rate_mbit_s, 4) as baseline_rate_mbit_s,
+        baselines.buffer_bytes,
+        limits.* exclude (app, problem),
+        busier.direction as busier_direction,
+        round(busier.peak_mbit_s, 4) as peak_mbit_s,
+        round(busier.p99_mbit_s, 4) as p99_mbit_s,
+        round(busier.mean_mbit_s, 4) as mean_mbit_s,
+        busier.bin_ms,
+        counts.runs_used,
+        counts.runs_left_out,
+        grades.worst_grade,
+    from counts
+    left join baselines using (app, problem)
+    left join limits using (app, problem)
+    left join busier using (app, problem)
+    left join grades using (app, problem)
+)
+
+select * from final
+order by app, problem

@@ -1,0 +1,51 @@
+-- One row per run and capture file: whether the run counts, what the capture may be
+-- used for and why, how late the emulator was, and whether packets are conserved.
+with
+
+unexplained as (
+    select
+        run,
+        sum(abs(unexplained_frames))::bigint as unexplained_frames,
+        sum(abs(unexplained_packets))::bigint as unexplained_packets,
+    from conservation
+    group by run
+),
+
+final as (
+    select
+        runs.run,
+        runs.app,
+        runs.problem,
+        runs.repetition,
+        runs.is_warmup,
+        runs.status,
+        runs.reason,
+        runs.is_used,
+        captures.host,
+        captures.file,
+        captures.grade,
+        captures.reasons as grade_reasons,
+        captures.packets,
+        captures.wire_bytes,
+        captures.snaplen,
+        captures.dropped_kernel,
+        captures.dropped_interface,
+        captures.super_packets,
+        captures.time_regressions,
+        captures.undecoded_packets,
+        captures.is_truncated,
+        runs.rtt_asked_ms,
+        round(runs.rtt_ms, 4) as rtt_ms,
+        runs.rate_asked_mbit_s,
+        round(runs.rate_mbit_s, 4) as rate_mbit_s,
+        round(runs.emulator_late_p99_us, 1) as emulator_late_p99_us,
+        runs.emulator_dropped,
+        unexplained.unexplained_frames,
+        unexplained.unexplained_packets,
+    from runs
+    left join captures using (run)
+    left join unexplained using (run)
+)
+
+select * from final
+order by app, problem, run, host, file

@@ -1,0 +1,35 @@
+-- One row per application, problem, socket buffer, axis and slowdown: the RTT (ms) or
+-- rate (Mbit/s) at which the median slowdown crosses 1.1 and 1.5.
+with
+
+final as (
+    select
+        app,
+        problem,
+        buffer_bytes,
+        axis,
+        if(axis = 'rtt', 'ms', 'Mbit/s') as unit,
+        level,
+        if(level < 1.3, 'gradual', 'severe') as deterioration,
+        state,
+        round(estimate, 4) as estimate,
+        round(low, 4) as low,
+        round(high, 4) as high,
+        reason,
+        ---------- the tried points between which it crosses
+        round(easier, 4) as easier,
+        round(harder, 4) as harder,
+        ---------- the paper's own definition: the first point at the level
+        round(first_reached, 4) as first_reached,
+        ---------- the range that was tried, mildest to hardest
+        round(mildest, 4) as mildest,
+        round(hardest, 4) as hardest,
+        round(first_slowdown, 4) as first_slowdown,
+        round(largest_slowdown, 4) as largest_slowdown,
+        runs_beside,
+        runs_used,
+    from threshold_estimates
+)
+
+select * from final
+order by app, problem, buffer_bytes nulls last, axis desc, level

@@ -1,0 +1,27 @@
+-- One row per application and problem: the point that all others are compared with.
+with
+
+points as (
+    select
+        app,
+        problem,
+        ---------- the point
+        median(rtt_ms) as rtt_ms,
+        median(rate_mbit_s) as rate_mbit_s,
+        any_value(rtt_asked_ms) as rtt_asked_ms,
+        any_value(rate_asked_mbit_s) as rate_asked_mbit_s,
+        any_value(queue_bytes) as queue_bytes,
+        any_value(buffer_bytes) as buffer_bytes,
+        any_value(loss) as loss,
+        any_value(jitter_ms) as jitter_ms,
+        ---------- completion time there
+        median(completion_s) filter (is_used) as completion_s,
+        stddev_samp(completion_s) filter (is_used)
+        / avg(completion_s) filter (is_used) as variation,
+        count(*) filter (is_used) as runs_used,
+    from runs
+    where is_baseline
+    group by app, problem
+)
+
+select * from points

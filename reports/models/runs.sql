@@ -1,0 +1,82 @@
+-- One row per run: its point in the sweep, and whether a median may use it.
+with
+
+renamed as (
+    select
+        ---------- names
+        run,
+        coalesce(app, experiment, 'application') as app,
+        -- {"n": 14} is read as "n 14"
+        replace(translate(coalesce(problem, ''), '{}"', ''), ': ', ' ')
+            as problem,
+        compute,
+        repetition,
+        block,
+        ---------- the point, as asked; as measured where nothing was asked
+        coalesce(rtt_asked_ns, rtt_measured_ns) / 1e6 as rtt_asked_ms,
+        coalesce(rate_asked_bit_s, rate_measured_bit_s) / 1e6
+            as rate_asked_mbit_s,
+        queue_bytes,
+        buffer_bytes,
+        loss,
+        jitter_ns / 1e6 as jitter_ms,
+        ---------- the point, as measured; as asked where nothing was measured
+        coalesce(rtt_measured_ns, rtt_asked_ns) / 1e6 as rtt_ms,
+        coalesce(rate_measured_bit_s, rate_asked_bit_s) / 1e6 as rate_mbit_s,
+        ---------- outcome
+        epoch_ns(start) as start_ns,
+        epoch_ns("end") as end_ns,
+        -- the application's own clock, without the start-up of the ranks
+        epoch_ns(try_cast(
+            json_extract_string(json, '$.application.start') as timestamptz_ns
+        )) as work_start_ns,
+        epoch_ns(try_cast(
+            json_extract_string(json, '$.application.end') as timestamptz_ns
+        )) as work_end_ns,
+        completion_s,
+        coalesce(status, 'valid') as status,
+        reason,
+        emulator_late_p99_ns / 1e3 as emulator_late_p99_us,
+        emulator_dropped,
+        ---------- booleans
+        coalesce(baseline, false) as is_flagged,
+        coalesce(warmup, false) as is_warmup,
+        coalesce(status, 'valid') = 'valid' as is_valid,
+        coalesce(completion_s > 0, false) as is_timed,
+        rtt_measured_ns is not null as is_rtt_measured,
+        rate_measured_bit_s is not null as is_rate_measured,
+    from stg_runs
+),
+
+-- Without a flag the baseline is the mildest point: least RTT, highest rate.
+-- Null stands for "no limit" and is the mildest of all.
+mildest as (
+    select
+        app,
+        problem,
+        bool_or(is_flagged) as has_flag,
+        first(
+            (rtt_asked_ms, rate_asked_mbit_s, buffer_bytes)
+            order by
+                rtt_asked_ms asc nulls first,
+                rate_asked_mbit_s desc nulls first,
+                buffer_bytes desc nulls first
+        ) as point,
+    from renamed
+    group by app, problem
+),
+
+final as (
+    select
+        renamed.*,
+        case
+            when has_flag then is_flagged
+            else (rtt_asked_ms, rate_asked_mbit_s, buffer_bytes)
+                is not distinct from point
+        end as is_baseline,
+        is_valid and is_timed and not is_warmup as is_used,
+    from renamed
+    inner join mildest using (app, problem)
+)
+
+select * exclude (is_flagged) from final

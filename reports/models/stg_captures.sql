@@ -1,0 +1,32 @@
+-- One row per capture file and interface; columns that the files lack are null.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,
+        null::varchar as file,
+        null::varchar as interface,
+        null::bigint as snaplen,             -- bytes
+        null::bigint as packets,
+        null::bigint as wire_bytes,
+        null::timestamptz_ns as first_time,
+        null::timestamptz_ns as last_time,
+        null::boolean as truncated_tail,
+        null::bigint as undecoded_packets,   -- belong to no flow
+        null::bigint as not_ip_packets,      -- of these: ARP and the like
+        null::bigint as fragments,
+        null::bigint as super_packets,       -- merged by offloading
+        null::bigint as time_regressions,
+        null::bigint as dropped_kernel,      -- null: there was no manifest
+        null::bigint as dropped_interface
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_captures
+)
+
+select * from filled

@@ -1,0 +1,42 @@
+-- One row per capture point, connection and direction; columns that the files
+-- lack are null.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,            -- whose capture it is
+        null::bigint as connection,       -- number within the capture
+        null::varchar as direction,       -- 'forward' from the initiator
+        null::varchar as protocol,
+        null::varchar as src_ip,
+        null::integer as src_port,
+        null::varchar as dst_ip,
+        null::integer as dst_port,
+        null::timestamptz_ns as first_time,
+        null::timestamptz_ns as last_time,
+        null::bigint as duration_ns,
+        null::bigint as packets,
+        null::bigint as wire_bytes,       -- frames with link header, without FCS
+        null::bigint as payload_bytes,    -- by the headers' own lengths
+        null::varchar as start,           -- 'syn' or 'midstream'
+        null::varchar as "end",           -- 'fin', 'rst' or 'open'
+        null::bigint as retransmitted_packets
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_flows
+),
+
+renamed as (
+    select
+        * exclude (first_time, last_time),
+        epoch_ns(first_time) as first_ns,
+        epoch_ns(last_time) as last_ns,
+    from filled
+)
+
+select * from renamed

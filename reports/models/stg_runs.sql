@@ -1,0 +1,45 @@
+-- One row per run, as run.json tells it; columns that the file lacks are null.
+with
+
+contract as (
+    select
+        ---------- names
+        null::varchar as run,
+        null::varchar as experiment,
+        null::varchar as app,
+        null::varchar as problem,        -- JSON
+        null::varchar as compute,        -- 'busy' or 'paced'
+        ---------- place in the sweep
+        null::bigint as repetition,
+        null::bigint as block,
+        null::boolean as baseline,
+        null::boolean as warmup,
+        null::bigint as rtt_asked_ns,
+        null::bigint as rtt_measured_ns,
+        null::double as rate_asked_bit_s,
+        null::double as rate_measured_bit_s,
+        null::bigint as queue_bytes,
+        null::bigint as buffer_bytes,
+        null::double as loss,
+        null::bigint as jitter_ns,
+        ---------- outcome
+        null::timestamptz_ns as start,
+        null::timestamptz_ns as "end",
+        null::double as completion_s,    -- as the application says
+        null::varchar as status,         -- 'valid', 'invalid', 'failed'
+        null::varchar as reason,
+        null::struct("name" varchar, site varchar, address varchar)[] as hosts,
+        null::varchar as spec_hash,
+        null::bigint as emulator_late_p99_ns,
+        null::bigint as emulator_dropped,  -- frames, all links
+        null::varchar as json              -- the whole run.json
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_runs
+)
+
+select * from filled

@@ -1,0 +1,24 @@
+-- One row per capture point, pair of addresses and bin in which a packet passed.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,
+        null::timestamptz_ns as bin_start,  -- a multiple of bin_ns since the epoch
+        null::bigint as bin_ns,
+        null::varchar as src_ip,
+        null::varchar as dst_ip,
+        null::bigint as packets,
+        null::bigint as wire_bytes,
+        null::bigint as payload_bytes
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_throughput
+)
+
+select * from filled

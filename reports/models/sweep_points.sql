@@ -1,0 +1,30 @@
+-- One row per point of a line through the baseline: median slowdown over its runs.
+with
+
+points as (
+    select
+        app,
+        problem,
+        axis,
+        buffer_bytes,
+        bool_or(has_baseline_buffer) as has_baseline_buffer,
+        x_asked,
+        ---------- the axis carries what was measured
+        coalesce(median(x) filter (is_used), median(x)) as x,
+        bool_and(is_x_measured) as is_x_measured,
+        ---------- outcome
+        median(slowdown) filter (is_used) as slowdown,
+        median(completion_s) filter (is_used) as completion_s,
+        count(*) filter (is_used) as runs_used,
+        count(*) filter (not is_used) as runs_left_out,
+        string_agg(
+            distinct coalesce(reason, status), '; '
+            order by coalesce(reason, status)
+        )
+            filter (not is_used) as left_out_because,
+        bool_or(is_baseline) as is_baseline,
+    from sweep_runs
+    group by app, problem, axis, buffer_bytes, x_asked
+)
+
+select * from points

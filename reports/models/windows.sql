@@ -1,0 +1,53 @@
+-- One row per run and host: the time that its bins cover, empty ones included.
+-- From start to end of the application's work; where run.json does not tell, of the
+-- run; else from first to last packet of the capture. Bins that lie only partly inside
+-- are left out.
+with
+
+spans as (
+    select
+        run,
+        host,
+        min(first_ns) as first_ns,
+        max(last_ns) as last_ns,
+    from captures
+    group by run, host
+),
+
+bins as (
+    select
+        run,
+        max(bin_ns) as bin_ns,
+    from stg_throughput
+    group by run
+),
+
+limits as (
+    select
+        spans.run,
+        spans.host,
+        bins.bin_ns,
+        coalesce(runs.work_start_ns, runs.start_ns, spans.first_ns)
+            as start_ns,
+        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns) as end_ns,
+        case
+            when runs.work_start_ns is not null then 'the application''s work'
+            when runs.start_ns is not null then 'the whole run'
+            else 'first to last packet'
+        end as covers,
+    from spans
+    inner join bins using (run)
+    inner join runs using (run)
+),
+
+final as (
+    select
+        *,
+        (start_ns + bin_ns - 1) // bin_ns as first_bin,
+        greatest(
+            end_ns // bin_ns - (start_ns + bin_ns - 1) // bin_ns, 0
+        ) as bins,
+    from limits
+)
+
+select * from final

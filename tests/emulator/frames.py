@@ -1,0 +1,37 @@
+"""Sends the hexadecimal frames of standard input on exp0, or prints those that come in.
+
+A VLAN tag that the kernel took out is put back.
+
+send | receive SECONDS_OF_SILENCE
+"""
+
+import socket
+import struct
+import sys
+
+SOL_PACKET = 263
+PACKET_AUXDATA = 8
+PACKET_IGNORE_OUTGOING = 23
+ETH_P_ALL = 3
+VLAN_VALID = 1 << 4
+
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+if sys.argv[1] == "send":
+    link.bind(("exp0", 0))
+    for line in sys.stdin:
+        link.send(bytes.fromhex(line))
+    sys.exit()
+link.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+link.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+link.bind(("exp0", ETH_P_ALL))
+link.settimeout(float(sys.argv[2]))
+print("ready", flush=True)
+try:
+    while True:
+        frame, [(_, _, auxiliary)], _, _ = link.recvmsg(65_536, 256)
+        status, _, _, _, _, tag, kind = struct.unpack("IIIHHHH", auxiliary)
+        if status & VLAN_VALID:
+            frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
+        print(frame.hex())
+except TimeoutError:
+    pass

@@ -1,0 +1,161 @@
+"""Our tables and the oracle's to the list of what differs, file by file."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from flowsweep.captures import CaptureError, Table
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PCAPS = Path(os.environ.get("FLOWSWEEP_PCAPS", CHECKOUT.parent / "shared" / "pcaps"))
+
+Row = dict[str, str]
+Ends = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number that is not the oracle's."""
+
+    file: str
+    what: str
+    ours: str
+    theirs: str
+
+
+@cache
+def oracle(name: str) -> list[Row]:
+    """The rows of an oracle table."""
+    path = PCAPS / "oracle" / name
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", newline="") as file:
+            return list(csv.DictReader(file))
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@cache
+def by_file(name: str) -> dict[str, list[Row]]:
+    """The rows of an oracle table by file."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in oracle(name):
+        rows[row["file"]].append(row)
+    return rows
+
+
+def readable_files() -> list[Row]:
+    """Oracle rows of the files whose container is one that the parser reads."""
+    return [row for row in oracle("files.csv") if row["container"] in ("pcap", "pcapng")]
+
+
+def table(file: str, name: str) -> pl.DataFrame:
+    """One of our tables of a file of the collection; no row where it cannot be read."""
+    try:
+        return pl.DataFrame(Table(name, (PCAPS / file,)))
+    except CaptureError:
+        return pl.DataFrame()
+
+
+def differences(file: Row) -> Iterator[Difference]:
+    """Everything in which our tables of a file differ from the oracle."""
+    name = file["file"]
+    captures = table(name, "captures")
+    theirs = (
+        file if file["packets"] not in ("", "0") else {**file, "packets": file["tcpdump_packets"]}
+    )
+    yield from _totals(name, captures, theirs)
+    flows, packets = table(name, "flows"), table(name, "packets")
+    streams = _streams(name)
+    yield from _conversations(name, flows, packets, streams)
+
+
+def _totals(name: str, captures: pl.DataFrame, theirs: Row) -> Iterator[Difference]:
+    if captures.is_empty():
+        yield Difference(name, "readable", "no", "yes")
+        return
+    seen = captures.filter(pl.col("packets") > 0)
+    ours: dict[str, object] = {
+        column: captures[column].sum() for column in ("packets", "wire_bytes", "captured_bytes")
+    }
+    ours["ts_steps_back"] = captures["time_regressions"].sum()
+    if theirs["ipv6_packets"] == "0":  # the oracle counts fragments of IPv4 only
+        ours["ip_fragment_packets"] = captures["fragments"].sum()
+    if seen.height == 1:
+        ours["first_ts_ns"] = seen["first_time"].dt.epoch("ns")[0]
+        ours["last_ts_ns"] = seen["last_time"].dt.epoch("ns")[0]
+    elif seen.height > 1:
+        ours["min_ts_ns"] = seen["first_time"].dt.epoch("ns").min()
+        ours["max_ts_ns"] = seen["last_time"].dt.epoch("ns").max()
+    for what, value in ours.items():
+        # Where tshark reads nothing, tcpdump's count is all there is.
+        if (
+            theirs[what] != ""
+            and (what == "packets" or theirs["tshark_rc"] == "0")
+            and str(value) != theirs[what]
+        ):
+            yield Difference(name, what, str(value), theirs[what])
+
+
+@dataclass
+class Side:
+    """Sums over one direction of one conversation."""
+
+    packets: int = 0
+    payload: int = 0
+
+
+def _streams(name: str) -> dict[Ends, list[Side]]:
+    """The oracle's conversations by innermost header: per direction, in order of their first packet."""
+    order: dict[tuple[str, str], dict[Ends, Side]] = {}
+    for row in by_file("packets.csv.gz").get(name, []):
+        if row["proto"] in ("tcp", "udp"):
+            ends = (row["proto"], row["src"], row["sport"], row["dst"], row["dport"])
+            # UDP has no connections to tell apart: sums per address and port.
+            stream = row["stream"] if row["proto"] == "tcp" else repr(ends)
+            side = order.setdefault((row["proto"], stream), {}).setdefault(ends, Side())
+            side.packets += 1
+            side.payload += int(row["payload"] or 0)
+    found: dict[Ends, list[Side]] = defaultdict(list)
+    for sides in order.values():
+        for ends, side in sides.items():
+            found[ends].append(side)
+    return found
+
+
+def _conversations(
+    name: str, flows: pl.DataFrame, packets: pl.DataFrame, streams: dict[Ends, list[Side]]
+) -> Iterator[Difference]:
+    ours: dict[Ends, list[Side]] = defaultdict(list)
+    if not flows.is_empty():
+        for row in flows.filter(pl.col("protocol").is_in(["tcp", "udp"])).iter_rows(named=True):
+            ends = tuple(
+                str(row[column])
+                for column in ("protocol", "src_ip", "src_port", "dst_ip", "dst_port")
+            )
+            sides = ours[ends]  # type: ignore[index]
+            if row["protocol"] == "udp" and sides:
+                sides[0].packets += row["packets"]
+                sides[0].payload += row["payload_bytes"]
+            else:
+                sides.append(Side(row["packets"], row["payload_bytes"]))
+    for ends in sorted(ours.keys() | streams.keys()):
+        label = f"{ends[0]} {ends[1]} {ends[2]} > {ends[3]} {ends[4]}"
+        own, other = ours.get(ends, []), streams.get(ends, [])
+        for number in range(max(len(own), len(other))):
+            a = own[number] if number < len(own) else Side()
+            b = other[number] if number < len(other) else Side()
+            if a.packets != b.packets:
+                yield Difference(name, f"{label} #{number} packets", str(a.packets), str(b.packets))
+            if a.payload != b.payload:
+                yield Difference(
+                    name, f"{label} #{number} payload_bytes", str(a.payload), str(b.payload)
+                )

@@ -1,0 +1,43 @@
+"""The tables of every capture of the collection against tshark, capinfos and tcpdump."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from agreement import PCAPS, Difference, differences, readable_files
+
+KNOWN = Path(__file__).with_name("disagreements.csv")
+
+needs_collection = pytest.mark.skipif(
+    not PCAPS.is_dir(), reason=f"no captures in {PCAPS}; set FLOWSWEEP_PCAPS to their folder"
+)
+FILES = {row["file"]: row for row in readable_files()} if PCAPS.is_dir() else {}
+
+
+def known() -> dict[tuple[str, str], tuple[str, str]]:
+    """The disagreements that were looked into: ours and theirs by file and number."""
+    with KNOWN.open(newline="", encoding="utf-8") as file:
+        return {
+            (row["file"], row["what"]): (row["ours"], row["theirs"]) for row in csv.DictReader(file)
+        }
+
+
+@needs_collection
+@pytest.mark.parametrize("file", FILES)
+def test_every_number_is_the_oracles_or_a_listed_disagreement(file: str) -> None:
+    listed = {
+        Difference(name, what, *both) for (name, what), both in known().items() if name == file
+    }
+    found = set(differences(FILES[file]))
+    assert found - listed == set(), "differs from the oracle and is not listed"
+    assert listed - found == set(), "is listed but differs no longer: take the row out"
+
+
+@needs_collection
+def test_every_listed_disagreement_names_a_file_of_the_collection_and_a_reason() -> None:
+    with KNOWN.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            assert row["file"] in FILES
+            assert len(row["reason"]) > 20, row

@@ -1,0 +1,162 @@
+"""The page in headless Chromium, as a reader opens it: a file, without a network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowsweep.render import page
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def report(one_app: Path) -> Path:
+    return page.write(one_app)[0]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        # Chromium's own sandbox does not work as root.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Any, report: Path) -> Iterator[Any]:
+    """Opens the report with the options given; complaints are collected and must stay none."""
+    contexts, complaints = [], []
+
+    def open_page(**options: Any) -> Any:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on(
+            "request",
+            lambda request: (
+                request.url.startswith(("file:", "data:", "blob:"))
+                or complaints.append(request.url)
+            ),
+        )
+        tab.goto(report.as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def is_wider_than_the_window(tab: Any) -> bool:
+    return bool(
+        tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    )
+
+
+def test_the_page_opens_without_a_word_on_the_console(opened: Any) -> None:
+    tab = opened(viewport={"width": 1366, "height": 768})
+    assert tab.locator("figure svg").count() == 7
+    assert tab.locator("#verdict p").first.inner_text().startswith("nqueens")
+    assert not is_wider_than_the_window(tab)
+
+
+def test_the_verdict_and_the_requirement_are_above_the_fold(opened: Any) -> None:
+    tab = opened(viewport={"width": 1366, "height": 768})
+    for selector in ("#verdict", "#requirement-table"):
+        box = tab.locator(selector).bounding_box()
+        assert box["y"] + box["height"] < 768
+
+
+def test_the_page_reads_without_javascript(opened: Any) -> None:
+    tab = opened(java_script_enabled=False)
+    assert tab.locator("figure svg").count() == 7
+    assert tab.locator("button:visible").count() == 0
+    tab.locator("#figure-completion_by_rtt summary", has_text="SQL").click()
+    assert "sweep_points" in tab.locator("#figure-completion_by_rtt pre").inner_text()
+
+
+def test_a_narrow_window_does_not_scroll_sideways(opened: Any) -> None:
+    assert not is_wider_than_the_window(opened(viewport={"width": 390, "height": 844}))
+
+
+def test_twice_the_zoom_does_not_scroll_sideways(opened: Any) -> None:
+    assert not is_wider_than_the_window(opened(viewport={"width": 683, "height": 384}))
+
+
+def colour(tab: Any, selector: str, name: str) -> str:
+    return str(tab.locator(selector).first.evaluate(f"node => getComputedStyle(node).{name}"))
+
+
+def test_dark_follows_the_system_and_the_button(opened: Any) -> None:
+    tab = opened(color_scheme="dark")
+    assert colour(tab, "body", "backgroundColor") == "rgb(21, 25, 30)"
+    assert colour(tab, "#figure-throughput_cdf svg path[stroke*='app-1']", "stroke") == (
+        "rgb(37, 156, 222)"
+    )
+    tab.locator("#theme").click()
+    assert colour(tab, "body", "backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_print_is_light_even_in_a_dark_theme(opened: Any) -> None:
+    tab = opened(color_scheme="dark")
+    tab.emulate_media(media="print", color_scheme="dark")
+    assert colour(tab, "body", "backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.locator("nav").is_hidden()
+    assert tab.locator(".controls").first.is_hidden()
+
+
+def test_the_page_prints(opened: Any, tmp_path: Path) -> None:
+    tab = opened()
+    tab.pdf(path=str(tmp_path / "report.pdf"), format="A4")
+    pages = len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "report.pdf").read_bytes()))
+    assert 4 <= pages <= 20
+
+
+@pytest.mark.parametrize("kind", ["csv", "svg", "png"])
+def test_a_figure_can_be_taken_away(opened: Any, tmp_path: Path, kind: str) -> None:
+    tab = opened(accept_downloads=True)
+    with tab.expect_download() as waiting:
+        tab.locator(f"#figure-completion_by_rtt button[data-get={kind}]").click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert path.name == f"completion_by_rtt.{kind}"
+    if kind == "csv":
+        assert path.read_text().startswith("app,problem,buffer_bytes,rtt_asked_ms,")
+    elif kind == "svg":
+        text = path.read_text()
+        assert "var(" not in text
+        assert "<title" in text
+    else:
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_run_table_can_be_filtered(opened: Any) -> None:
+    tab = opened()
+    tab.locator("#runs input").fill("invalid late")
+    assert tab.locator("#runs-table tbody tr:visible").count() == 1
+    assert tab.locator("#runs output").inner_text() == "1 of 31"
+
+
+def test_words_in_figures_stay_inside_the_figure(opened: Any) -> None:
+    tab = opened(viewport={"width": 1366, "height": 768})
+    outside = tab.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+            const frame = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll('text')].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.width > 0 && (box.left < frame.left - 8 || box.right > frame.right + 8);
+            }).map(text => text.textContent);
+        })"""
+    )
+    assert outside == []

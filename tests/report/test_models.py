@@ -1,0 +1,216 @@
+"""The models on tables of a few rows: what is a baseline, whose capture counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.render import numbers
+from flowsweep.warehouse import Warehouse
+
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+
+
+def rows(directory: Path, model: str) -> list[dict[str, object]]:
+    return Warehouse(directory).select(f"select * from {model} order by all").rows(named=True)
+
+
+def test_flagged_runs_are_the_baseline_even_if_a_milder_point_was_tried(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("a", baseline=True, rtt_asked_ns=4 * tiny.MS, completion_s=2.0),
+        tiny.run("b", rtt_asked_ns=1 * tiny.MS),
+    ])  # fmt: skip
+    (baseline,) = rows(tmp_path, "baselines")
+    assert (baseline["rtt_asked_ms"], baseline["completion_s"]) == (4.0, 2.0)
+
+
+def test_without_a_flag_the_mildest_point_is_the_baseline(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("a", rtt_asked_ns=1 * tiny.MS, rate_asked_bit_s=1e7),
+        tiny.run("b", rtt_asked_ns=1 * tiny.MS, rate_asked_bit_s=1e8),
+        tiny.run("c", rtt_asked_ns=9 * tiny.MS, rate_asked_bit_s=1e9),
+    ])  # fmt: skip
+    found = {row["run"]: row["is_baseline"] for row in rows(tmp_path, "runs")}
+    assert found == {"a": False, "b": True, "c": False}
+
+
+def test_a_hand_written_record_with_only_an_axis_and_a_time_is_enough(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        {"run": "near", "rtt_asked_ns": 1 * tiny.MS, "completion_s": 10.0},
+        {"run": "far", "rtt_asked_ns": 50 * tiny.MS, "completion_s": 12.0},
+    ])  # fmt: skip
+    points = Warehouse(tmp_path).rows("completion_by_rtt").rows(named=True)
+    assert [(row["rtt_ms"], row["slowdown"]) for row in points] == [(1.0, 1.0), (50.0, 1.2)]
+
+
+def test_warm_up_and_invalid_runs_never_enter_a_median(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("w", baseline=True, warmup=True, completion_s=99.0),
+        tiny.run("a", baseline=True, completion_s=1.0),
+        tiny.run("b", baseline=True, completion_s=3.0),
+        tiny.run("c", baseline=True, completion_s=50.0, status="invalid", reason="late"),
+        tiny.run("d", baseline=True, completion_s=None, status="failed", reason="timeout"),
+        tiny.run("e", rtt_asked_ns=4 * tiny.MS, completion_s=4.0),
+    ])  # fmt: skip
+    (baseline,) = rows(tmp_path, "baselines")
+    assert (baseline["completion_s"], baseline["runs_used"]) == (2.0, 2)
+    mild, hard = Warehouse(tmp_path).rows("completion_by_rtt").rows(named=True)
+    assert (mild["runs_used"], mild["runs_left_out"]) == (2, 2)
+    assert mild["left_out_because"] == "late; timeout"
+    assert hard["slowdown"] == 2.0
+
+
+def test_a_line_keeps_the_other_axes_at_the_baseline(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("base", baseline=True),
+        tiny.run("rtt", rtt_asked_ns=4 * tiny.MS),
+        tiny.run("rate", rate_asked_bit_s=1e7),
+        tiny.run("both", rtt_asked_ns=4 * tiny.MS, rate_asked_bit_s=1e7),
+    ])  # fmt: skip
+    found = {(row["axis"], row["run"]) for row in rows(tmp_path, "sweep_runs")}
+    assert found == {("rtt", "base"), ("rtt", "rtt"), ("rate", "base"), ("rate", "rate")}
+
+
+def test_a_queue_that_follows_from_the_rate_is_no_axis(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("base", baseline=True, queue_bytes=1000),
+        tiny.run("slow", rate_asked_bit_s=1e7, queue_bytes=100),
+    ])  # fmt: skip
+    assert {row["run"] for row in rows(tmp_path, "sweep_runs")} == {"base", "slow"}
+
+
+def test_a_queue_that_is_varied_makes_no_point_of_another_axis(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("base", baseline=True, queue_bytes=1000),
+        tiny.run("deep", queue_bytes=9000),
+        tiny.run("slow", rate_asked_bit_s=1e7, queue_bytes=1000),
+    ])  # fmt: skip
+    assert {row["run"] for row in rows(tmp_path, "sweep_runs")} == {"base", "slow"}
+
+
+def test_the_axis_carries_the_median_of_what_was_measured(tmp_path: Path) -> None:
+    far = {"rtt_asked_ns": 16 * tiny.MS}
+    tiny.runs(tmp_path, [
+        tiny.run("base", baseline=True),
+        tiny.run("a", **far, rtt_measured_ns=16_100_000),
+        tiny.run("b", **far, rtt_measured_ns=16_300_000),
+        tiny.run("c", **far, rtt_measured_ns=16_200_000),
+    ])  # fmt: skip
+    points = Warehouse(tmp_path).rows("completion_by_rtt")
+    assert points["rtt_ms"].to_list() == [1.0, 16.2]
+    assert points["rtt_asked_ms"].to_list() == [1.0, 16.0]
+
+
+def test_a_flow_is_taken_from_the_capture_of_its_sender(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    for host, there, back in (("pc1", 11, 21), ("pc3", 12, 22)):
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, EAST, packets=there),
+            tiny.flow(EAST, WEST, direction="backward", src_port=2000, dst_port=1000, packets=back),
+        ])  # fmt: skip
+    counted = [row for row in rows(tmp_path, "flows") if row["is_counted"]]
+    assert {(row["sender"], row["host"], row["packets"]) for row in counted} == {
+        ("pc1", "pc1", 11),
+        ("pc3", "pc3", 22),
+    }
+
+
+def test_a_flow_whose_sender_was_not_captured_is_taken_from_the_receiver(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow(WEST, EAST)])
+    (row,) = rows(tmp_path, "flows")
+    assert (row["is_counted"], row["is_at_sender"], row["is_at_receiver"]) == (True, False, True)
+
+
+def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    tiny.table(tmp_path, "flows", "r", "node7", [
+        tiny.flow("192.0.2.9", "192.0.2.7", packets=5),
+        tiny.flow("192.0.2.8", "192.0.2.7", packets=5, src_port=1),
+    ])  # fmt: skip
+    (host,) = rows(tmp_path, "hosts")
+    assert (host["host"], host["address"], host["is_guessed"]) == ("node7", "192.0.2.7", True)
+    assert all(row["is_between_sites"] for row in rows(tmp_path, "flows"))
+
+
+def test_the_shown_host_is_the_first_of_the_second_site(tmp_path: Path) -> None:
+    hosts = [
+        {"name": name, "site": site, "address": f"10.0.0.{number}"}
+        for number, (name, site) in enumerate(
+            [("pc1", "west"), ("pc2", "west"), ("pc3", "east"), ("pc4", "east")]
+        )
+    ]
+    tiny.runs(tmp_path, [tiny.run("r", hosts=hosts)])
+    (shown,) = rows(tmp_path, "shown_host")
+    assert shown["host"] == "pc3"
+
+
+@pytest.mark.parametrize(
+    ("changes", "grade"),
+    [
+        ({}, "A"),
+        ({"dropped_kernel": 1}, "B"),
+        ({"super_packets": 100}, "B"),
+        ({"dropped_kernel": 50}, "C"),
+        ({"super_packets": 600}, "C"),
+        ({"time_regressions": 1}, "C"),
+        ({"truncated_tail": True}, "C"),
+        ({"dropped_interface": 200}, "D"),
+        ({"undecoded_packets": 101}, "D"),
+        ({"dropped_kernel": None, "dropped_interface": None}, numbers.NONE),
+        ({"dropped_kernel": None, "dropped_interface": None, "truncated_tail": True}, "D"),
+    ],
+)
+def test_a_capture_has_the_grade_of_its_worst_fault(
+    tmp_path: Path, changes: dict[str, object], grade: str
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture(**changes)])
+    (row,) = rows(tmp_path, "captures")
+    assert row["grade"] == grade
+    assert bool(row["reasons"]) == (grade != "A")
+
+
+def test_a_flow_from_before_the_capture_lowers_the_grade_to_b(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture()])
+    tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST, start="midstream")])
+    (row,) = rows(tmp_path, "captures")
+    assert row["grade"] == "B"
+
+
+def test_packets_are_conserved_between_the_sites(tmp_path: Path) -> None:
+    link = '{"from": "west", "to": "east", "received": 10, "delivered": 8, "dropped_queue": 2}'
+    tiny.runs(tmp_path, [tiny.run("r", json=f'{{"emulator": {{"links": [{link}]}}}}')])
+    tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST, packets=10)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow(WEST, EAST, packets=7)])
+    (row,) = rows(tmp_path, "conservation")
+    assert (row["sent_packets"], row["arrived_packets"], row["dropped_frames"]) == (10, 7, 2)
+    assert (row["unexplained_packets"], row["unexplained_frames"]) == (1, 0)
+
+
+def test_a_table_may_lack_columns_and_have_others(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    short = {key: value for key, value in tiny.flow(WEST, EAST).items() if key != "start"}
+    tiny.table(tmp_path, "flows", "r", "pc1", [short | {"a_later_column": 1}])
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow(EAST, WEST)])
+    assert len(rows(tmp_path, "flows")) == 2
+
+
+def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(FlowsweepError, match="no tables") as caught:
+        Warehouse(tmp_path)
+    assert caught.value.remedy
+
+
+def test_missing_sql_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    monkeypatch.setenv("FLOWSWEEP_REPORTS", str(tmp_path))
+    with pytest.raises(FlowsweepError, match="reports") as caught:
+        Warehouse(tmp_path)
+    assert "FLOWSWEEP_REPORTS" in str(caught.value.remedy)

@@ -1,0 +1,59 @@
+"""How numbers are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowsweep.render import axes, numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(165.2, "165"), (4.2, "4.20"), (0.01634, "0.0163"), (1234.0, "1,234"), (0, "0"),
+     (None, numbers.NONE), (99.96, "100"), (-3.0, f"{numbers.MINUS}3.00"), (9.996, "10.0")],
+)  # fmt: skip
+def test_estimates_have_three_figures(value: float | None, text: str) -> None:
+    assert numbers.estimate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 %"), (0.0004, "< 0.1 %"), (0.004, "0.4 %"), (0.93, "93 %"), (0.99999, "> 99.9 %"),
+     (1, "100 %"), (0.0996, "10 %")],
+)  # fmt: skip
+def test_shares_never_hide_what_is_there(value: float, text: str) -> None:
+    assert numbers.share(value) == text
+
+
+def test_counts_are_exact_to_9999() -> None:
+    assert [numbers.count(n) for n in (0, 9_999, 12_345, 4_560_000)] == [
+        "0", "9,999", "12.3 k", "4.56 M",
+    ]  # fmt: skip
+
+
+def test_an_interval_has_the_decimals_of_its_estimate() -> None:
+    assert numbers.interval(3.94, 4.561, 4.2) == "[3.94, 4.56]"
+    assert numbers.interval(150.4, None, 200) == "[150, not bounded above by this sweep]"
+
+
+def test_buffers_are_binary_and_traffic_is_decimal() -> None:
+    assert [numbers.size(n) for n in (2**18, 2_000_000, 12)] == ["256 KiB", "2.00 MB", "12 B"]
+
+
+def test_a_column_has_one_number_of_decimals() -> None:
+    assert numbers.column([0.5, 10.25, 100.125]) == ["0.5", "10.2", "100.1"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(1, 64, [1, 2, 5, 10, 20, 50]), (5, 100, [5, 10, 20, 50, 100]),
+     (1, 1e5, [1, 10, 100, 1e3, 1e4, 1e5])],
+)  # fmt: skip
+def test_log_ticks_are_steps_of_1_2_5_or_decades(
+    low: float, high: float, ticks: list[float]
+) -> None:
+    assert axes.log_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_log_ticks_are_never_more_than_eight() -> None:
+    assert len(axes.log_ticks(1e-9, 1e9)) <= 8

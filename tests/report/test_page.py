@@ -1,0 +1,183 @@
+"""The page as text: complete, self-contained, the same every time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import synthetic
+import tiny
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.render import completion, flows, intervals, page, requirement, throughput
+from flowsweep.render.figure import Context
+from flowsweep.warehouse import Warehouse
+
+FIGURES = (
+    requirement.strip, completion.by_rtt, completion.by_rate, throughput.series, throughput.cdf,
+    flows.sizes, intervals.gaps,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def html(one_app: Path) -> str:
+    return page.build(one_app)[0]
+
+
+def test_a_second_build_gives_the_same_bytes(one_app: Path, html: str) -> None:
+    assert page.build(one_app)[0] == html
+
+
+def test_the_same_results_elsewhere_give_the_same_bytes(
+    one_app: Path, html: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / one_app.name
+    shutil.copytree(one_app, copy)
+    assert page.build(copy)[0] == html
+
+
+def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
+    addresses = set(re.findall(r"https?://[^\s\"'<)]+", html))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert "url(" not in html.replace("url(#", "")
+
+
+def test_no_path_of_this_machine_is_in_the_page(one_app: Path, html: str) -> None:
+    assert str(one_app.parent) not in html
+
+
+def test_every_section_is_there_and_linked(html: str) -> None:
+    for anchor in ("verdict", "requirement", "sensitivity", "traffic", "flows", "intervals",
+                   "runs", "quality", "provenance"):  # fmt: skip
+        assert f'<section id="{anchor}"' in html
+        assert f'href="#{anchor}"' in html
+
+
+def test_every_id_is_unique(html: str) -> None:
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_sql_of_every_figure_is_under_it(html: str) -> None:
+    for name in ("completion_by_rtt", "throughput_cdf", "packet_intervals", "totals"):
+        sql = page.jinja2.Environment(autoescape=True).from_string("{{ x }}").render(
+            x=Warehouse.sql.__doc__ and (page.Path(__file__).parents[2] / "reports" / "figures"
+                                         / f"{name}.sql").read_text(encoding="utf-8")
+        )  # fmt: skip
+        assert sql in html
+
+
+def test_an_invalid_run_is_named_with_its_reason(html: str) -> None:
+    assert "emulator late 3.1 ms" in html
+    assert "timed out after 120 s" in html
+
+
+def test_the_report_is_written_whole_or_not_at_all(
+    one_app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(one_app, copy, ignore=shutil.ignore_patterns("report.html"))
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="full"):
+        page.write(copy)
+    assert not [path for path in copy.iterdir() if "report" in path.name]
+
+
+def test_a_page_without_captures_names_what_is_missing(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("a", baseline=True)])
+    html, first = page.build(tmp_path)
+    assert "not what it needs" in first
+    assert "No packet intervals" in html
+    assert '<section id="traffic"' not in html
+
+
+def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "mine", "rtt_asked_ns": 5 * tiny.MS, "completion_s": 12.0}])
+    tiny.table(tmp_path, "captures", "mine", "node7", [tiny.capture(dropped_kernel=None)])
+    tiny.table(tmp_path, "flows", "mine", "node7", [tiny.flow("192.0.2.7", "192.0.2.9")])
+    tiny.table(
+        tmp_path, "throughput", "mine", "node7", tiny.bins("192.0.2.7", "192.0.2.9", {2: 900})
+    )
+    html, _ = page.build(tmp_path)
+    assert '<figure id="figure-throughput_series"' in html
+    assert "drops unknown" in html
+
+
+@pytest.mark.parametrize("make", FIGURES)
+def test_every_figure_survives_no_data(tmp_path: Path, make: object) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    assert make(Context(Warehouse(tmp_path), [])) is None  # type: ignore[operator]
+
+
+def test_a_sweep_without_valid_runs_is_drawn_empty(tmp_path: Path) -> None:
+    rows = [
+        tiny.run(f"{rtt}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS, status="failed",
+                 completion_s=None, reason="crashed")
+        for rtt in (1, 4)
+    ]  # fmt: skip
+    tiny.runs(tmp_path, rows)
+    html, first = page.build(tmp_path)
+    assert "no valid run to compare" in html
+    assert "no run is valid at the baseline" in first
+
+
+@pytest.mark.parametrize("make", FIGURES)
+def test_every_chart_is_valid_vega_lite(two_apps: Path, make: object) -> None:
+    warehouse = Warehouse(two_apps)
+    context = Context(warehouse, page._series(warehouse, ""))
+    figure = make(context)  # type: ignore[operator]
+    figure.chart.to_dict(validate=True)
+
+
+def test_no_mark_falls_off_a_log_axis(two_apps: Path) -> None:
+    """A single 0 on a log scale moves every mark of its layer to the edge, silently."""
+    warehouse = Warehouse(two_apps)
+    context = Context(warehouse, page._series(warehouse, ""))
+    for make in FIGURES:
+        figure = make(context)
+        for data in walk(figure.chart.to_dict(validate=False)):
+            for row in data:
+                assert row.get("x", 1) > 0, figure.name
+                if figure.name.startswith(("completion", "flow")):
+                    assert row.get("y", 1) > 0
+                    assert row.get("slowdown", 1) > 0
+
+
+def walk(spec: object) -> list[list[dict[str, float]]]:
+    """All inline data of a specification."""
+    found = []
+    if isinstance(spec, dict):
+        rows = spec.get("values")
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+            found.append(rows)
+        for key, value in spec.items():
+            if key == "datasets":
+                found += [rows for rows in value.values() if isinstance(rows, list)]
+            found += walk(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            found += walk(value)
+    return found
+
+
+def test_a_page_over_its_budget_names_the_figure(
+    one_app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "BUDGET_BYTES", 1000)
+    with pytest.raises(FlowsweepError, match="budget") as caught:
+        page.build(one_app)
+    assert "largest part" in str(caught.value.found)
+
+
+def test_the_made_up_tables_are_the_same_every_time(tmp_path: Path) -> None:
+    plan = synthetic.Plan(rtts_ms=(1, 4), rates_mbit_s=(100,), repetitions=1, warmup=0)
+    first, second = (synthetic.make(tmp_path / name, plan) for name in ("a", "b"))
+    files = sorted(path.relative_to(first) for path in first.rglob("*.parquet"))
+    assert len(files) > 20
+    assert all((first / path).read_bytes() == (second / path).read_bytes() for path in files)

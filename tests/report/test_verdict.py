@@ -1,0 +1,101 @@
+"""Thresholds to sentences: every state has its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flowsweep.analysis.verdict import plain, verdict
+
+REQUIREMENT = {
+    "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
+}  # fmt: skip
+
+
+def threshold(axis: str, level: float = 1.1, **changes: Any) -> dict[str, Any]:
+    row = {
+        "app": "lu", "problem": "", "buffer_bytes": None, "axis": axis, "level": level,
+        "state": "found", "estimate": 165.0 if axis == "rate" else 4.2, "low": None, "high": None,
+        "reason": None, "easier": 5.0, "harder": 10.0, "mildest": 1.0, "hardest": 32.3,
+        "first_slowdown": 1.84, "runs_beside": 10, "runs_used": 60,
+    }  # fmt: skip
+    return row | changes
+
+
+def sentences(*rows: dict[str, Any], **changes: Any) -> list[str]:
+    requirement = REQUIREMENT | changes
+    found = verdict(rows, [requirement], {("lu", ""): "lu"})
+    return [plain(sentence) for sentence in found.sentences]
+
+
+def test_both_thresholds_with_intervals() -> None:
+    rate = threshold("rate", low=124.0, high=231.0)
+    rtt = threshold("rtt", low=3.9, high=4.6)
+    assert sentences(rate, rtt)[0] == (
+        "lu needs at least 165 Mbit/s [124, 231] and an RTT of at most 4.20 ms [3.90, 4.60] "
+        "to stay within 10 % of its baseline time."
+    )
+
+
+def test_socket_buffers_are_named() -> None:
+    row = threshold("rate", buffer_bytes=2**20)
+    assert "with socket buffers of 1 MiB" in sentences(row, buffer_bytes=2**20)[0]
+
+
+def test_few_runs_are_admitted() -> None:
+    rows = [threshold("rate", runs_beside=3)]
+    assert sentences(*rows)[0].endswith("(n = 3, no interval).")
+    found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"})
+    assert any("6 valid runs" in clause for clause in found.unknown)
+
+
+def test_an_open_interval_is_named() -> None:
+    row = threshold("rate", state="one-sided", low=150.0)
+    assert "[150, not bounded above by this sweep]" in sentences(row)[0]
+
+
+def test_a_limit_that_was_never_reached() -> None:
+    assert sentences(threshold("rtt", state="never"))[0] == (
+        "lu stayed within 10 % at every RTT up to 32.3 ms, the largest tried; "
+        "its limit lies beyond."
+    )
+
+
+def test_a_limit_that_lies_before_the_first_point() -> None:
+    text = sentences(threshold("rate", state="at once", estimate=None))[0]
+    assert "already 1.84 times slower" in text
+
+
+def test_a_curve_that_crosses_twice() -> None:
+    text = sentences(threshold("rtt", state="not monotone", estimate=None))[0]
+    assert "more than once" in text
+
+
+def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
+    row = threshold("rate", state="cannot tell", reason="the baseline itself varies by 14 %")
+    assert sentences(row)[0] == (
+        "The rate that lu needs cannot be told: the baseline itself varies by 14 %. "
+        "More runs at 5.00 to 10.0 Mbit/s would help."
+    )
+
+
+def test_the_severe_threshold_follows() -> None:
+    rows = [threshold("rate"), threshold("rate", 1.5, estimate=40.0)]
+    assert sentences(*rows)[1] == "It is 50 % slower below 40.0 Mbit/s."
+
+
+def test_captures_without_a_sweep_say_nothing_about_needs() -> None:
+    assert sentences()[0] == (
+        "These captures show what lu sent, not what it needs: neither RTT nor rate was varied."
+    )
+
+
+def test_no_valid_baseline_is_said() -> None:
+    assert "no run is valid at the baseline" in sentences(baseline_s=None)[0]
+
+
+@pytest.mark.parametrize("word", ["good", "fast", "optimal", "significant"])
+def test_the_words_do_not_judge(word: str) -> None:
+    rows = [threshold("rate"), threshold("rtt", state="never"), threshold("rate", 1.5)]
+    assert word not in " ".join(sentences(*rows))

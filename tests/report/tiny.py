@@ -1,0 +1,92 @@
+"""Tables of a few rows, written by hand in the test that needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+TIME = pl.Datetime("ns", "UTC")
+T0 = 1_767_225_600_000_000_000
+MS = 1_000_000
+HOSTS = [
+    {"name": "pc1", "site": "west", "address": "10.77.1.1"},
+    {"name": "pc3", "site": "east", "address": "10.77.2.1"},
+]
+
+
+def run(name: str, **changes: Any) -> dict[str, Any]:
+    """A row of `runs`: valid, at 1 ms and 100 Mbit/s, 100 bins of 10 ms long."""
+    row: dict[str, Any] = {
+        "run": name,
+        "experiment": "tiny",
+        "app": "app",
+        "problem": '{"n": 1}',
+        "repetition": 1,
+        "baseline": False,
+        "warmup": False,
+        "rtt_asked_ns": 1 * MS,
+        "rtt_measured_ns": 1 * MS,
+        "rate_asked_bit_s": 1e8,
+        "rate_measured_bit_s": 1e8,
+        "start": T0,
+        "end": T0 + 1_000 * MS,
+        "completion_s": 1.0,
+        "status": "valid",
+        "reason": None,
+        "hosts": HOSTS,
+    }
+    return row | changes
+
+
+def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
+    """Writes tables/runs.parquet; the schema is what the rows have."""
+    tables = directory / "tables"
+    tables.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    times = [pl.col(name).cast(TIME) for name in ("start", "end") if name in frame.columns]
+    frame.with_columns(times).write_parquet(tables / "runs.parquet")
+    return directory
+
+
+def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, Any]]) -> None:
+    """Writes one Hive partition; columns called *_time or *_start are times in ns."""
+    path = directory / "tables" / name / f"run={run}" / f"host={host}" / f"{name}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    times = [column for column in frame.columns if column.endswith(("_time", "bin_start"))]
+    frame.with_columns(pl.col(times).cast(TIME)).write_parquet(path)
+
+
+def capture(**changes: Any) -> dict[str, Any]:
+    """A row of `captures` without fault."""
+    row = {
+        "file": "x.pcap", "interface": "eth0", "snaplen": 96, "packets": 10_000,
+        "wire_bytes": 1_000_000, "first_time": T0, "last_time": T0 + 1_000 * MS,
+        "truncated_tail": False, "undecoded_packets": 0, "fragments": 0, "super_packets": 0,
+        "time_regressions": 0, "dropped_kernel": 0, "dropped_interface": 0,
+    }  # fmt: skip
+    return row | changes
+
+
+def flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
+    """A row of `flows`: TCP from SYN to FIN."""
+    row = {
+        "connection": 0, "direction": "forward", "protocol": "tcp",
+        "src_ip": src, "src_port": 1000, "dst_ip": dst, "dst_port": 2000,
+        "first_time": T0, "last_time": T0 + 500 * MS, "duration_ns": 500 * MS,
+        "packets": 10, "wire_bytes": 10_000, "payload_bytes": 9_000, "start": "syn", "end": "fin",
+    }  # fmt: skip
+    return row | changes
+
+
+def bins(src: str, dst: str, sizes: dict[int, int]) -> list[dict[str, Any]]:
+    """Rows of `throughput`: wire bytes by number of the 10 ms bin since T0."""
+    return [
+        {
+            "bin_start": T0 + number * 10 * MS, "bin_ns": 10 * MS, "src_ip": src, "dst_ip": dst,
+            "packets": 1, "wire_bytes": size, "payload_bytes": size,
+        }
+        for number, size in sizes.items()
+    ]  # fmt: skip

@@ -1,0 +1,97 @@
+"""Runs without root: by the user of the tests, or by `nobody` when that is root."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from .conftest import EXPERIMENT, ROOT
+
+NOBODY = 65534
+CALL = "from flowsweep.cli import main; main()"
+
+
+def as_nobody() -> list[str]:
+    ids = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    return ["setpriv", *ids, "--inh-caps=-all", "--bounding-set=-all"]
+
+
+def python_for_nobody() -> str | None:
+    """A Python of our version that `nobody` may execute: ours can lie in root's home."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        works = subprocess.run(
+            [*as_nobody(), python, "-c", "pass"], capture_output=True, check=False
+        )
+        if works.returncode == 0:
+            return python
+    return None
+
+
+@pytest.fixture
+def nobody(namespaces, tmp_path_factory):
+    """Runs `flowsweep` as `nobody` in a folder that is theirs."""
+    if os.geteuid() != 0:
+        pytest.skip("not root: every other test runs without root already")
+    python = python_for_nobody()
+    if python is None:
+        pytest.skip(f"user nobody may execute neither {sys.executable} nor another such Python")
+    site = sysconfig.get_paths()["purelib"]
+    folder = Path("/var/tmp") / f"flowsweep-test-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    os.chown(folder, NOBODY, NOBODY)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'python'}:{site}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": str(folder),
+        "FLOWSWEEP_BIN_DIR": os.environ.get("FLOWSWEEP_BIN_DIR", str(Path(sys.prefix) / "bin")),
+        "PATH": f"{os.environ['PATH']}:{Path(sys.prefix) / 'bin'}",
+        "FLOWSWEEP_KERNELS": os.environ.get(
+            "FLOWSWEEP_KERNELS",
+            str(Path(sys.prefix) / "lib/flowsweep/libflowsweep_kernels.so"),
+        ),
+    }
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*as_nobody(), python, "-c", CALL, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd=folder,
+            env=environment,
+        )
+
+    yield run, folder
+    shutil.rmtree(folder)
+
+
+def test_an_unprivileged_user_can_make_a_run(nobody):
+    run, folder = nobody
+    (folder / "small.yaml").write_text(EXPERIMENT)
+    done = run("run", "small.yaml", "--output", "one")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "one" / "run.json").read_text())
+    assert record["application"]["correct"] is True
+    if record["status"] != "valid":
+        # Without real-time priority, other programs on the cores make the emulator late.
+        assert record["reason"].startswith("emulator late"), record["reason"]
+    assert (folder / "one" / "pc1.pcap.zst").stat().st_uid == NOBODY
+
+
+def test_an_unprivileged_user_can_ping_between_hosts(nobody):
+    run, folder = nobody
+    (folder / "small.yaml").write_text(EXPERIMENT)
+    ping = ["on", "pc1", "ping", "-q", "-c2", "-i0.2", "10.77.2.1"]
+    done = run("testbed", "shell", "small.yaml", "--", *ping)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0% packet loss" in done.stdout

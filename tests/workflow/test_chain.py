@@ -1,0 +1,150 @@
+"""From a running program to a report: what every link of the chain says must agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from .conftest import TINY  # noqa: TID252 - the experiment of these tests
+
+
+def records(results: Path) -> dict[str, dict]:
+    return {
+        path.parent.name: json.loads(path.read_text())
+        for path in sorted(results.glob("runs/*/run.json"))
+    }
+
+
+def times_of(results: Path, pattern: str) -> dict[str, int]:
+    return {
+        str(path.relative_to(results)): path.stat().st_mtime_ns for path in results.glob(pattern)
+    }
+
+
+def test_every_run_of_the_plan_is_there_and_valid(swept):
+    found = records(swept)
+    assert set(found) == {
+        "nqueens-baseline-r1",
+        "nqueens-baseline-r2",
+        "nqueens-rtt_16ms-r1",
+        "nqueens-rate_2Mbit-r1",
+    }
+    assert {run: record["status"] for run, record in found.items()} == dict.fromkeys(found, "valid")
+    assert all(record["application"]["correct"] for record in found.values())
+
+
+def test_the_report_shows_the_completion_times_of_the_application(swept, command):
+    truth = {
+        run: record["application"]["completion_s"] for run, record in records(swept).items()
+    }
+    result = command("flowsweep", "query", "run_quality", swept, "--format", "json")
+    rows = {row["run"]: row for row in json.loads(result.stdout)}
+    for run, completion in truth.items():
+        assert rows[run]["completion_s"] == pytest.approx(completion, rel=0.01)
+    html = (swept / "report.html").read_text()
+    assert all(run in html for run in truth)
+
+
+def test_frames_sent_are_frames_delivered_and_dropped(swept):
+    """Between sites: captured at the senders = received by the emulator, and so on."""
+    flows = (
+        f"(select * from read_parquet('{swept}/tables/flows/**/*.parquet', "
+        "hive_partitioning = true))"
+    )
+    for run, record in records(swept).items():
+        site = {host["address"]: host["site"] for host in record["hosts"]}
+        owner = {host["address"]: host["name"] for host in record["hosts"]}
+        rows = duckdb.sql(
+            f"select src_ip, dst_ip, host, sum(packets) from {flows} where run = '{run}' group by all"
+        ).fetchall()
+        for link in record["emulator"]["links"]:
+            crossing = [
+                row
+                for row in rows
+                if site.get(row[0]) == link["from"] and site.get(row[1]) == link["to"]
+            ]
+            sent = sum(count for src, _, host, count in crossing if owner[src] == host)
+            arrived = sum(count for _, dst, host, count in crossing if owner[dst] == host)
+            dropped = link["dropped_queue"] + link["dropped_send"]
+            assert sent > 0
+            assert sent == link["received"]
+            assert arrived == link["delivered"]
+            assert sent == arrived + dropped
+
+
+def test_a_second_start_does_nothing_and_says_so(swept, snakemake):
+    before = times_of(swept, "**/*")
+    result = snakemake(swept.parents[1], swept.parents[1] / "tiny.yaml")
+    assert result.returncode == 0
+    assert "Nothing to be done" in result.stdout + result.stderr
+    assert times_of(swept, "**/*") == before
+
+
+def test_after_touching_one_capture_only_its_run_is_parsed_again(swept, snakemake):
+    tables = "tables/*/run=*/host=*/*.parquet"
+    before = times_of(swept, tables)
+    records_before = times_of(swept, "runs/*/run.json")
+    assert before
+    touched = "nqueens-rtt_16ms-r1"
+    os.utime(swept / "runs" / touched / "pc3.pcap.zst")
+    result = snakemake(swept.parents[1], swept.parents[1] / "tiny.yaml")
+    assert result.returncode == 0, result.stderr
+    after = times_of(swept, tables)
+    assert set(after) == set(before)
+    parsed = {re.search("run=([^/]+)/", path)[1] for path in after if after[path] != before[path]}
+    assert parsed == {touched}
+    assert times_of(swept, "runs/*/run.json") == records_before
+
+
+def test_killed_at_any_moment_it_continues_and_runs_nothing_twice(
+    namespaces, root, command, tmp_path
+):
+    experiment = tmp_path / "tiny.yaml"
+    experiment.write_text(TINY)
+    arguments = ["--snakefile", root / "Snakefile", "--configfile", experiment]
+    results = tmp_path / "results/tiny"
+    survived: dict[str, int] = {}
+    for finished_runs in (1, 2):
+        process = subprocess.Popen(
+            [Path(os.sys.executable).parent / "snakemake", *map(str, arguments)],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        while len(list(results.glob("runs/*/run.json"))) < finished_runs:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.7)  # in the middle of the next run
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        now = times_of(results, "runs/*/run.json")
+        assert survived.items() <= now.items()
+        survived = now
+    result = command("snakemake", *arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    after = times_of(results, "runs/*/run.json")
+    assert survived.items() <= after.items()
+    assert len(after) == 4
+    assert (results / "report.html").exists()
+    assert not list(results.glob("**/*.part*"))
+
+
+def test_a_fault_in_the_experiment_starts_nothing(snakemake, tmp_path):
+    experiment = tmp_path / "tiny.yaml"
+    experiment.write_text(TINY.replace("rtt: [16ms]", "rtt: [16]"))
+    result = snakemake(tmp_path, experiment)
+    assert result.returncode != 0
+    message = result.stdout + result.stderr
+    assert f"{experiment}, line 12: axes.rtt[0]" in message
+    assert "remedy" in message
+    assert not (tmp_path / "results").exists()

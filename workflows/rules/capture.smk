@@ -1,0 +1,25 @@
+# A point of the sweep to a captured run: run.json, one capture per host.
+if RUN_PLAN:
+
+    rule capture:
+        output:
+            # update(): Snakemake leaves what is there, and `flowsweep run` decides. A run
+            # that ended while Snakemake was killed is complete and is not made again.
+            record=update(f"{RUNS_FOLDER}/{{run_id}}/run.json"),
+            captures=[
+                update(f"{RUNS_FOLDER}/{{run_id}}/{host.name}.pcap.zst")
+                for host in EXPERIMENT.hosts
+            ],
+        # The seeded order of the plan; runs go before the analysis.
+        priority: lambda wildcards: 1000000 - RUN_ORDER[wildcards.run_id]
+        resources:
+            testbed=100,
+        params:
+            # Only what decides the outcome: an edited title does not run it again.
+            spec=lambda wildcards: RUN_PLAN[wildcards.run_id].spec_hash(),
+            experiment=EXPERIMENT_FILE,
+        message:
+            "Running {wildcards.run_id}"
+        shell:
+            "flowsweep run {params.experiment:q} --run {wildcards.run_id:q}"
+            f" --output {RUNS_FOLDER}/{{wildcards.run_id}}"

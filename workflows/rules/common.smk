@@ -1,0 +1,78 @@
+# What every rule needs: the checked experiment, its runs, its hosts, the paths.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+
+from flowsweep import experiment as experiments
+from flowsweep.errors import FlowsweepError
+from flowsweep.run_records import capture_files
+
+# `flowsweep` of this very environment, also when it is not activated.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+# The scheduler's two lines a job would drown the progress of the runs.
+CHATTER = ("Select jobs to execute", "Execute ", "Touching output", "Using shell")
+logger.addFilter(lambda record: not record.getMessage().startswith(CHATTER))
+
+# Runs take all of the testbed, the analysis one hundredth: a reader-writer lock.
+# Without a limit Snakemake ignores the resource without a word, so one is made here.
+if "testbed" not in workflow.global_resources:
+    workflow.register_resource("testbed", 100)
+
+EXPERIMENT_FILE = str(
+    [*workflow.overwrite_configfiles, "workflows/experiments/demo.yaml"][0]
+)
+try:
+    EXPERIMENT = experiments.load(EXPERIMENT_FILE)
+except FlowsweepError as error:
+    raise WorkflowError(str(error))
+
+RESULTS = f"results/{EXPERIMENT.name}"
+TABLES = ["captures", "flows", "intervals", "throughput"]
+
+if EXPERIMENT.captured is None:
+    RUN_PLAN = {run.id: run for run in EXPERIMENT.plan()}
+    RUN_ORDER = {run_id: index for index, run_id in enumerate(RUN_PLAN)}
+    RUNS_FOLDER = f"{RESULTS}/runs"
+    CAPTURES = {
+        run_id: {
+            host.name: f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst"
+            for host in EXPERIMENT.hosts
+        }
+        for run_id in RUN_PLAN
+    }
+else:
+    RUN_PLAN = {}
+    RUNS_FOLDER = str(EXPERIMENT.captured / "runs")
+    CAPTURES = {
+        folder.name: {host: str(path) for host, path in capture_files(folder).items()}
+        for folder in sorted(Path(RUNS_FOLDER).iterdir())
+        if folder.is_dir() and not folder.name.startswith(".")
+    }
+    if not any(CAPTURES.values()):
+        raise WorkflowError(
+            f"{RUNS_FOLDER}: no captures\n"
+            f"  found     {len(CAPTURES)} folders without <host>.pcap\n"
+            f"  expected  {RUNS_FOLDER}/<run>/<host>.pcap, .pcapng, .pcap.zst, .pcap.gz"
+        )
+
+
+def run_records(wildcards):
+    """The run.json files that exist, or that a rule will make."""
+    files = [f"{RUNS_FOLDER}/{run_id}/run.json" for run_id in CAPTURES]
+    return [path for path in files if RUN_PLAN or Path(path).exists()]
+
+
+def tables_of(run_id):
+    return [
+        f"{RESULTS}/tables/{table}/run={run_id}/host={host}/{table}.parquet"
+        for host in CAPTURES[run_id]
+        for table in TABLES
+    ]
+
+
+wildcard_constraints:
+    run_id="[A-Za-z0-9._-]+",

@@ -1,0 +1,19 @@
+# A captured run to its tables: flows, intervals, throughput, captures of every host.
+
+
+rule parse_run:
+    input:
+        captures=lambda wildcards: list(CAPTURES[wildcards.run_id].values()),
+    output:
+        marker=touch(f"{RESULTS}/tables/.parsed/{{run_id}}"),
+    resources:
+        testbed=1,
+    params:
+        bin=EXPERIMENT.bin_ns,
+        run_directory=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
+        tables=f"{RESULTS}/tables",
+    message:
+        "Parsing {wildcards.run_id}"
+    shell:
+        "flowsweep ingest {params.run_directory:q} --output {params.tables:q}"
+        " --bin {params.bin}ns"

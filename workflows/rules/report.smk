@@ -1,0 +1,53 @@
+# The tables of all runs to one report.
+
+
+rule runs:
+    input:
+        records=run_records,
+    output:
+        table=f"{RESULTS}/tables/runs.parquet",
+    resources:
+        testbed=1,
+    params:
+        runs_folder=RUNS_FOLDER,
+        experiment=EXPERIMENT_FILE,
+    message:
+        "Collecting the records of {RUNS_FOLDER}"
+    shell:
+        "flowsweep runs {params.runs_folder:q} --experiment {params.experiment:q}"
+        " --output {output.table:q}"
+
+
+if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve():
+
+    rule experiment_file:
+        input:
+            EXPERIMENT_FILE,
+        output:
+            f"{RESULTS}/experiment.yaml",
+        message:
+            "Keeping a copy of {input}"
+        shell:
+            "cp {input:q} {output:q}"
+
+
+rule report:
+    input:
+        parsed=expand(f"{RESULTS}/tables/.parsed/{{run_id}}", run_id=CAPTURES),
+        runs=f"{RESULTS}/tables/runs.parquet",
+        experiment=f"{RESULTS}/experiment.yaml",
+        content=sorted(
+            str(path)
+            for path in Path(workflow.basedir, "reports").rglob("*")
+            if path.suffix in {".sql", ".yaml", ".j2", ".css", ".js"}
+        ),
+    output:
+        f"{RESULTS}/report.html",
+    resources:
+        testbed=1,
+    params:
+        results=RESULTS,
+    message:
+        "Rendering {output}"
+    shell:
+        "flowsweep report {params.results:q}"
