@@ -32,23 +32,43 @@ positions as (
         points.problem,
         points.rtt_asked_ms,
         median(runs.rtt_ms) as rtt_ms,
-        median(runs.rate_mbit_s) as rate_mbit_s,
+        -- as measured, if it was in every run
+        coalesce(
+            case
+                when bool_and(runs.is_rate_measured)
+                    then median(runs.rate_mbit_s)
+            end,
+            any_value(runs.rate_asked_mbit_s),
+            median(runs.rate_mbit_s)
+        ) as rate_mbit_s,
         count(*) as runs,
     from points
     inner join runs using (run)
     group by all
 ),
 
-merged as (
+-- A capture of grade D is no source of gaps; one of grade C is counted.
+grades as (
+    select
+        run,
+        host,
+        max(grade_rank) as worst_rank,
+    from captures
+    group by run, host
+),
+
+qualities as (
     select
         points.app,
         points.problem,
         points.rtt_asked_ms,
         sum(captures.super_packets) / greatest(sum(captures.packets), 1)
             as super_share,
+        count(*) filter (captures.grade_rank = 3) as doubtful_captures,
+        count(*) filter (captures.grade_rank = 4) as refused_captures,
     from points
     inner join captures using (run)
-    group by all
+    group by points.app, points.problem, points.rtt_asked_ms
 ),
 
 -- at the receiver's capture; where it was not captured, at the one there is
@@ -101,7 +121,8 @@ counted as (
     from stg_intervals as intervals
     inner join streams using (run, host, connection, direction)
     inner join points using (run)
-    where streams.is_arrival
+    left join grades using (run, host)
+    where streams.is_arrival and coalesce(worst_rank, 1) < 4
     group by all
 ),
 
@@ -114,6 +135,8 @@ final as (
         round(rate_mbit_s, 4) as rate_mbit_s,
         runs,
         round(super_share, 6) as super_share,
+        doubtful_captures,
+        refused_captures,
         stream,
         coalesce(round(pow(10, twentieth / 20) / 1e3, 6), 0) as low_us,
         coalesce(round(pow(10, (twentieth + 1) / 20) / 1e3, 6), 0) as high_us,
@@ -128,11 +151,12 @@ final as (
             counted.app = positions.app
             and counted.problem = positions.problem
             and counted.rtt_asked_ms is not distinct from positions.rtt_asked_ms
-    left join merged
+    left join qualities
         on
-            counted.app = merged.app
-            and counted.problem = merged.problem
-            and counted.rtt_asked_ms is not distinct from merged.rtt_asked_ms
+            counted.app = qualities.app
+            and counted.problem = qualities.problem
+            and counted.rtt_asked_ms
+            is not distinct from qualities.rtt_asked_ms
 )
 
 select

@@ -42,9 +42,13 @@ final as (
         runs.emulator_dropped,
         unexplained.unexplained_frames,
         unexplained.unexplained_packets,
+        framing.application_bytes,
+        framing.payload_bytes,
+        round(framing.framing_share, 6) as framing_share,
     from runs
     left join captures using (run)
     left join unexplained using (run)
+    left join framing using (run)
 )
 
 select * from final

@@ -24,7 +24,15 @@ points as (
         runs.buffer_bytes,
         bool_or(runs.is_baseline) as is_baseline,
         median(runs.rtt_ms) as rtt_ms,
-        median(runs.rate_mbit_s) as rate_mbit_s,
+        -- as measured, if it was in every run
+        coalesce(
+            case
+                when bool_and(runs.is_rate_measured)
+                    then median(runs.rate_mbit_s)
+            end,
+            runs.rate_asked_mbit_s,
+            median(runs.rate_mbit_s)
+        ) as rate_mbit_s,
         count(*) as runs_used,
         median(runs.completion_s) as completion_s,
         median(in_bytes) as in_bytes,
@@ -36,7 +44,12 @@ points as (
     from runs
     left join shown using (run)
     where runs.is_used
-    group by all
+    group by
+        runs.app,
+        runs.problem,
+        runs.rtt_asked_ms,
+        runs.rate_asked_mbit_s,
+        runs.buffer_bytes
 ),
 
 compared as (
@@ -57,7 +70,9 @@ final as (
         app,
         problem,
         is_baseline,
+        rtt_asked_ms,
         round(rtt_ms, 4) as rtt_ms,
+        rate_asked_mbit_s,
         round(rate_mbit_s, 4) as rate_mbit_s,
         buffer_bytes,
         runs_used,
@@ -76,5 +91,5 @@ final as (
 
 select * from final
 order by
-    app, problem, is_baseline desc, rate_mbit_s desc, rtt_ms,
-    buffer_bytes nulls last
+    app, problem, is_baseline desc, rate_asked_mbit_s desc nulls first,
+    rtt_asked_ms, buffer_bytes nulls last

@@ -7,7 +7,14 @@ points as (
         problem,
         ---------- the point
         median(rtt_ms) as rtt_ms,
-        median(rate_mbit_s) as rate_mbit_s,
+        -- as measured, if it was in every run
+        coalesce(
+            case
+                when bool_and(is_rate_measured) then median(rate_mbit_s)
+            end,
+            any_value(rate_asked_mbit_s),
+            median(rate_mbit_s)
+        ) as rate_mbit_s,
         any_value(rtt_asked_ms) as rtt_asked_ms,
         any_value(rate_asked_mbit_s) as rate_asked_mbit_s,
         any_value(queue_bytes) as queue_bytes,

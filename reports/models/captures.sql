@@ -69,7 +69,9 @@ graded as (
                 if(super_packets > 0,
                     super_packets || ' packets merged by offloading', null),
                 if(time_regressions > 0,
-                    time_regressions || ' steps back in time', null),
+                    time_regressions
+                    || if(time_regressions = 1, ' step', ' steps')
+                    || ' back in time', null),
                 if(midstream_flows > 0,
                     midstream_flows || ' flow directions began before the capture',
                     null),

@@ -7,8 +7,7 @@ renamed as (
         run,
         coalesce(app, experiment, 'application') as app,
         -- {"n": 14} is read as "n 14"
-        replace(translate(coalesce(problem, ''), '{}"', ''), ': ', ' ')
-            as problem,
+        replace(translate(problem, '{}"', ''), ': ', ' ') as own_problem,
         compute,
         repetition,
         block,
@@ -48,6 +47,19 @@ renamed as (
     from stg_runs
 ),
 
+-- A run without a record belongs to the problem of its application, if there is one.
+named as (
+    select
+        *,
+        case
+            when own_problem is not null then own_problem
+            when count(distinct own_problem) over (partition by app) = 1
+                then max(own_problem) over (partition by app)
+            else ''
+        end as problem,
+    from renamed
+),
+
 -- Without a flag the baseline is the mildest point: least RTT, highest rate.
 -- Null stands for "no limit" and is the mildest of all.
 mildest as (
@@ -62,21 +74,21 @@ mildest as (
                 rate_asked_mbit_s desc nulls first,
                 buffer_bytes desc nulls first
         ) as point,
-    from renamed
+    from named
     group by app, problem
 ),
 
 final as (
     select
-        renamed.*,
+        named.*,
         case
             when has_flag then is_flagged
             else (rtt_asked_ms, rate_asked_mbit_s, buffer_bytes)
                 is not distinct from point
         end as is_baseline,
         is_valid and is_timed and not is_warmup as is_used,
-    from renamed
+    from named
     inner join mildest using (app, problem)
 )
 
-select * exclude (is_flagged) from final
+select * exclude (is_flagged, own_problem) from final

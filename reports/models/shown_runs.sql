@@ -6,6 +6,15 @@ with_traffic as (
     select distinct run from host_traffic
 ),
 
+-- traffic of a run with a capture of grade D is not shown if there is another
+grades as (
+    select
+        run,
+        max(grade_rank) as worst_rank,
+    from captures
+    group by run
+),
+
 candidates as (
     select
         runs.app,
@@ -19,12 +28,14 @@ candidates as (
                 runs.is_used desc,
                 runs.is_baseline desc,
                 runs.is_valid desc,
+                coalesce(grades.worst_rank, 1) = 4 asc,
                 abs(runs.completion_s - baselines.completion_s) asc nulls last,
                 runs.run asc
         ) as place,
     from runs
     inner join with_traffic using (run)
     left join baselines using (app, problem)
+    left join grades on runs.run = grades.run
 ),
 
 final as (

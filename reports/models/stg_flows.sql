@@ -21,7 +21,8 @@ contract as (
         null::bigint as payload_bytes,    -- by the headers' own lengths
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
-        null::bigint as retransmitted_packets
+        null::bigint as retransmitted_packets,
+        null::bigint as retransmitted_bytes  -- octets sent again
     where false
 ),
 

@@ -9,9 +9,17 @@ points as (
         buffer_bytes,
         bool_or(has_baseline_buffer) as has_baseline_buffer,
         x_asked,
-        ---------- the axis carries what was measured
-        coalesce(median(x) filter (is_used), median(x)) as x,
-        bool_and(is_x_measured) as is_x_measured,
+        ---------- the axis carries what was measured, if it was in every run
+        coalesce(
+            case
+                when bool_and(is_x_measured) filter (is_used)
+                    then median(x) filter (is_used)
+            end,
+            x_asked,
+            median(x)
+        ) as x,
+        coalesce(bool_and(is_x_measured) filter (is_used), false)
+            as is_x_measured,
         ---------- outcome
         median(slowdown) filter (is_used) as slowdown,
         median(completion_s) filter (is_used) as completion_s,

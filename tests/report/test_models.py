@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,43 @@ def test_packets_are_conserved_between_the_sites(tmp_path: Path) -> None:
     (row,) = rows(tmp_path, "conservation")
     assert (row["sent_packets"], row["arrived_packets"], row["dropped_frames"]) == (10, 7, 2)
     assert (row["unexplained_packets"], row["unexplained_frames"]) == (1, 0)
+
+
+def test_payload_is_compared_with_what_the_ranks_say_they_sent(tmp_path: Path) -> None:
+    ranks = [
+        {"rank": 0, "host": "pc1", "to": {"1": {"messages": 1, "bytes": 77}}},
+        {"rank": 1, "host": "pc1", "to": {"2": {"messages": 2, "bytes": 800}}},
+        {"rank": 2, "host": "pc3", "to": {"0": {"messages": 1, "bytes": 200}}},
+    ]
+    tiny.runs(tmp_path, [tiny.run("r", json=json.dumps({"application": {"ranks": ranks}}))])
+    tiny.table(tmp_path, "flows", "r", "pc1", [
+        tiny.flow(WEST, EAST, payload_bytes=900, retransmitted_bytes=50)
+    ])  # fmt: skip
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        tiny.flow(EAST, WEST, src_port=2000, dst_port=1000, payload_bytes=200)
+    ])  # fmt: skip
+    (row,) = rows(tmp_path, "framing")
+    # within a host nothing crosses a wire: 800 + 200 bytes against 850 + 200 octets
+    assert (row["application_bytes"], row["payload_bytes"]) == (1000, 1050)
+    assert row["framing_share"] == pytest.approx(0.05)
+
+
+def test_a_run_without_a_record_makes_no_application_of_its_own(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("a", baseline=True),
+        tiny.run("b", problem=None, status="no record", completion_s=None, reason="no run.json"),
+    ])  # fmt: skip
+    assert {row["problem"] for row in rows(tmp_path, "runs")} == {"n 1"}
+
+
+def test_a_rate_that_was_not_measured_in_every_run_is_the_asked_one(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("a", baseline=True, rate_measured_bit_s=1.8e8),
+        tiny.run("b", baseline=True, rate_measured_bit_s=None),
+        tiny.run("c", rate_asked_bit_s=1e7, rate_measured_bit_s=1.1e7),
+    ])  # fmt: skip
+    found = Warehouse(tmp_path).rows("completion_by_rate")
+    assert found["rate_mbit_s"].to_list() == [100.0, 11.0]
 
 
 def test_a_table_may_lack_columns_and_have_others(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Threshold:
         easier: Tried point next to the crossing on the mild side.
         harder: Tried point next to the crossing on the hard side.
         first_reached: First tried point whose median is at the level (the paper's way).
-        runs_beside: Fewest valid runs at the two points beside the crossing.
+        runs_beside: Fewest valid runs at the two points beside the crossing and the baseline.
     """
 
     state: str
@@ -196,14 +196,14 @@ def _threshold(points: Points, replicates: slowdown.Floats, level: float) -> Thr
         estimate=_x(points.axis, crossing),
         easier=_finite(points.x[harder - 1]),
         harder=points.x[harder],
-        runs_beside=min(len(line.times[index]) for index in beside),
+        runs_beside=min(len(line.baseline), *(len(line.times[index]) for index in beside)),
     )
     if thresholds.crossing_count(medians, level) > 1 and _moved(line, medians, fitted[0]):
         return _with(common, state="not monotone", estimate=None)
     reason = _doubt(points, beside)
     if reason is not None:
         return _with(common, state="cannot tell", reason=reason)
-    if min(common.runs_beside, len(line.baseline)) < slowdown.MIN_RUNS:
+    if common.runs_beside < slowdown.MIN_RUNS:
         return common
     fits = thresholds.monotone(replicates, weights)
     ends = slowdown.interval(thresholds.crossings(hardness, fits, level))

@@ -26,6 +26,7 @@ CLIP = 10.0
 HEIGHT, HALF_HEIGHT = 260, 190
 LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
 MAX_SINGLE_RUNS = 400
+MAX_REASONS = 2
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,14 @@ def _panel(
     everything = context.rows(f"completion_by_{axis.name}").filter(
         pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0)
     )
-    runs = context.model("sweep_runs").filter(pl.col("axis") == axis.name)
+    # A run stands at its point, so that what scatters is its time.
+    keys = ["app", "problem", "axis", "buffer_bytes", "x_asked"]
+    runs = (
+        context.model("sweep_runs")
+        .filter(pl.col("axis") == axis.name)
+        .drop("x")
+        .join(context.model("sweep_points").select(*keys, "x"), on=keys, nulls_equal=True)
+    )
     low = float(everything.select(pl.col(axis.column).min()).item())
     high = float(everything.select(pl.col(axis.column).max()).item())
     drawn = runs.filter(pl.col("slowdown") <= CLIP)["slowdown"].max()
@@ -196,7 +204,7 @@ def _runs(runs: pl.DataFrame, one: Series, x: alt.X, y: alt.Y) -> list[alt.Chart
     used = timed.filter("is_used")
     if 0 < used.height <= MAX_SINGLE_RUNS:
         dots = alt.Chart(values(used.select("x", "slowdown").to_dicts())).mark_point(
-            size=10, opacity=0.35, color=one.colour, clip=True
+            size=14, opacity=0.45, color=one.colour, clip=True
         )
         marks.append(dots.encode(x=x, y=y))
     refused = timed.filter(~pl.col("is_used"))
@@ -288,7 +296,13 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         for one in context.series_in(rows)
         for row in context.of(baseline, one).iter_rows(named=True)
     )
-    reasons = sorted({reason for reason in rows["left_out_because"] if reason})
+    reasons = sorted({
+        reason
+        for joined in rows["left_out_because"].drop_nulls()
+        for reason in joined.split("; ")
+    })  # fmt: skip
+    if len(reasons) > MAX_REASONS:
+        reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
     has_interval = not rows.filter(
         pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     ).is_empty()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
+FEW = 50
 RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
 
 
@@ -106,7 +107,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
         }
         for row in rows.iter_rows(named=True)
     ]
-    size: Any = alt.value(22)
+    size: Any = alt.value(22 if len(points) > FEW else 45)
     if rows["is_cell"].any():
         size = alt.Size("flows:Q", scale=alt.Scale(type="log", range=[6, 90]), legend=None)
     for cut in (False, True):
@@ -128,7 +129,8 @@ def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
     if positive.is_empty():
         return low, high
     least, most = float(positive.min()), float(positive.max())  # type: ignore[arg-type]
-    bottom = 10.0 ** math.floor(math.log10(least))
+    # A mark on the edge would be cut.
+    bottom = 10.0 ** math.floor(math.log10(least / 1.5))
     top = 10.0 ** math.ceil(math.log10(most) + 1e-9)
     # A tight top: half a decade where that holds the largest value.
     if most * 1.15 < top / math.sqrt(10):

@@ -47,6 +47,10 @@ def gaps(context: Context) -> Figure | None:
     )
     runs = int(rows.group_by("app", "problem", "rtt_ms").agg(pl.col("runs").first())["runs"].sum())
     total = rows.group_by("app", "problem", "rtt_ms", "stream").agg(pl.col("of_count").first())
+    marks = rows.group_by("app", "problem", "rtt_ms").agg(
+        pl.col("doubtful_captures", "refused_captures").first()
+    )
+    doubtful, refused = int(marks["doubtful_captures"].sum()), int(marks["refused_captures"].sum())
     left_out = sum(max(len(_rtts(context.of(rows, one))) - MAX_ROWS, 0) for one in shown)
     return Figure(
         name="packet_intervals",
@@ -62,6 +66,10 @@ def gaps(context: Context) -> Figure | None:
             "link, and of the RTT. In the titles: the share at most "
             f"{(NEAR - 1) * 100:.0f} % above the first, and within {(NEAR - 1) * 100:.0f} % of "
             "the second.",
+            f"{numbers.plural(doubtful, 'capture')} of grade C: order or drops blur these gaps."
+            if doubtful
+            else None,
+            f"Left out: {numbers.plural(refused, 'capture')} of grade D." if refused else None,
             f"{left_out} RTTs in between are not drawn." if left_out else None,
         ),
         chart=chart,

@@ -193,7 +193,14 @@ def _table_part(context: Context, name: str, heading: str, html: str) -> dict[st
         "kind": "table",
         "name": name,
         "heading": heading,
-        "caption": _filled(hint.get("caption", ""), context),
+        "caption": " ".join(
+            part
+            for part in (
+                _filled(hint.get("caption", ""), context),
+                tables.framing(context) if name == "run_quality" else None,
+            )
+            if part
+        ),
         "html": html,
         "rows": len(context.rows(name)),
         "csv": _csv(context.rows(name)),
@@ -248,7 +255,7 @@ def _series(warehouse: Warehouse, source: str) -> list[Series]:
     rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
     counts = {app: sum(1 for other, _ in rows if other == app) for app, _ in rows}
     return [
-        Series(app, problem, f"{app} {problem}" if counts[app] > 1 else app, index)
+        Series(app, problem, f"{app} {problem}".strip() if counts[app] > 1 else app, index)
         for index, (app, problem) in enumerate(rows)
     ]
 

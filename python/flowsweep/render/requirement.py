@@ -1,4 +1,4 @@
-"""Figure `requirement`: the thresholds of every application as a strip."""
+"""Figure `thresholds`: the thresholds of every application as a strip."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def strip(context: Context) -> Figure | None:
     chart: Any = alt.vconcat(*panels, spacing=26).properties(padding=room)
     has_interval = rows["low"].is_not_null().any() or rows["high"].is_not_null().any()
     return Figure(
-        name="requirement",
+        name="thresholds",
         heading="What each application needs" if len(shown) > 1 else f"What {shown[0].label} needs",
         caption=sentence(
             "Where the median completion time is 10 % (filled) and 50 % (open) above the baseline.",
@@ -52,7 +52,7 @@ def strip(context: Context) -> Figure | None:
             "The axis covers the range that was tried.",
         ),
         chart=chart,
-        rows=rows,
+        rows=context.rows("thresholds"),
     )
 
 

@@ -255,7 +255,7 @@ def quality(context: Context) -> str | None:
 
     emulator = [
         Column(
-            "late, p99 (µs)",
+            "late (µs)",
             [numbers.estimate(row["emulator_late_p99_us"]) for row in rows],
             spanner="emulator",
         ),
@@ -272,10 +272,8 @@ def quality(context: Context) -> str | None:
             Column("grade", [_grade(row["grade"]) for row in rows], is_number=False),
             Column("packets", [numbers.count(row["packets"]) for row in rows]),
             Column("kernel", [known(row, "dropped_kernel") for row in rows], spanner="dropped"),
-            Column(
-                "interface", [known(row, "dropped_interface") for row in rows], spanner="dropped"
-            ),
-            Column("snap length", [known(row, "snaplen") for row in rows]),
+            Column("NIC", [known(row, "dropped_interface") for row in rows], spanner="dropped"),
+            Column("snap (B)", [known(row, "snaplen") for row in rows]),
             *emulator,
             words("notes", rows, lambda row: row["grade_reasons"]),
         ],
@@ -316,6 +314,23 @@ def quality_heading(context: Context) -> str:
             "the sites are unexplained"
         )
     return f"{numbers.plural(rows.height, 'capture')}: {', '.join(parts)}{conserved}"
+
+
+def framing(context: Context) -> str | None:
+    """How the bytes of the flows compare with what the application says it sent."""
+    rows = context.rows("run_quality").filter(
+        pl.col("is_used") & pl.col("framing_share").is_not_null()
+    )
+    if rows.is_empty():
+        return None
+    shares = rows["framing_share"].sort()
+    low, high = numbers.change(shares[0]), numbers.change(shares[-1])
+    between = low if low == high else f"{low} to {high}"
+    runs = numbers.plural(rows["run"].n_unique(), "run")
+    return (
+        "Payload of the flows between the hosts against the bytes that the ranks say they sent: "
+        f"{between} (MPI's start-up and headers), in {runs}."
+    )
 
 
 def data(name: str, frame: pl.DataFrame, limit: int) -> str:

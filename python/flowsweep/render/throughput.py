@@ -117,7 +117,9 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     ).properties(
         width=size[0],
         height=size[1],
-        title=alt.TitleParams(title, fontSize=12, fontWeight=600, color=one.text_colour),
+        title=alt.TitleParams(
+            title, fontSize=12, fontWeight=600, color=one.text_colour, frame="group"
+        ),
     )
 
 

@@ -1,0 +1,68 @@
+-- One row per run whose application counts its messages: bytes that ranks sent to ranks
+-- on other hosts, and the new payload octets of the flows that carried them. What is
+-- more in the flows is MPI's own: start-up, headers, acknowledgements of its protocol.
+with
+
+ranks as (
+    select
+        run,
+        unnest(json_extract(json, '$.application.ranks')::json[]) as record,
+    from stg_runs
+    where json is not null
+),
+
+senders as (
+    select
+        run,
+        record ->> 'rank' as rank,
+        record ->> 'host' as host,
+        record -> 'to' as counts,
+    from ranks
+),
+
+pairs as (
+    select
+        *,
+        unnest(json_keys(counts)) as peer,
+    from senders
+),
+
+application as (
+    select
+        pairs.run,
+        sum(
+            json_extract(pairs.counts, '$."' || pairs.peer || '".bytes')::bigint
+        )::bigint as application_bytes,
+    from pairs
+    inner join senders as receivers
+        on pairs.run = receivers.run and pairs.peer = receivers.rank
+    where pairs.host <> receivers.host
+    group by pairs.run
+),
+
+carried as (
+    select
+        run,
+        sum(payload_bytes - coalesce(retransmitted_bytes, 0))::bigint
+            as payload_bytes,
+    from flows
+    where
+        is_counted
+        and protocol = 'tcp'
+        and sender is not null
+        and receiver is not null
+    group by run
+),
+
+final as (
+    select
+        run,
+        application_bytes,
+        payload_bytes,
+        payload_bytes / application_bytes - 1 as framing_share,
+    from application
+    inner join carried using (run)
+    where application_bytes > 0
+)
+
+select * from final
