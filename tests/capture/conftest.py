@@ -55,8 +55,12 @@ class Cable:
         pid = self.holder.stdout.readline().strip()
         keep = ["--preserve-credentials"] if rootless else []
         self.enter = ["nsenter", "--target", pid, *kinds, *keep, "--"]
-        self.run("mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add peer")
-        self.plug()
+        try:
+            self.run("mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add peer")
+            self.plug()
+        except BaseException:
+            self.close()
+            raise
 
     def plug(self) -> None:
         self.run(f"""

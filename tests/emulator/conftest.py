@@ -54,7 +54,11 @@ class Laboratory:
         pid = self.holder.stdout.readline().strip()
         keep = ["--preserve-credentials"] if os.geteuid() != 0 else []
         self.enter = ["nsenter", "--target", pid, *kinds, *keep, "--"]
-        self.run("hub", "sh", "-ec", self._setup())
+        try:
+            self.run("hub", "sh", "-ec", self._setup())
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def _setup() -> str:

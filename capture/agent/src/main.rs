@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::file::Format;
 use crate::manifest::{Clock, Manifest};
 use crate::recorder::{Recorder, Series};
-use crate::sys::libpcap::{self, Capture, Settings};
+use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
 
 /// Writes a line to standard error; nobody may listen there any more.
@@ -112,13 +112,8 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         level: arguments.level,
     };
     let filter = arguments.filter.as_deref().unwrap_or("");
-    let agent =
-        Agent::start(capture, filter, is_loopback(&arguments.interface)).map_err(|failure| {
-            Error::Filter {
-                filter: filter.to_owned(),
-                failure,
-            }
-        })?;
+    let agent = Agent::start(capture, filter, is_loopback(&arguments.interface));
+    let agent = agent.map_err(|failure| start_error(arguments, filter, failure))?;
     let recorder = Recorder::create(arguments.write.clone(), format, arguments.rotate);
     let mut recorder = recorder.map_err(|source| Error::Output {
         file: arguments.write.clone(),
@@ -177,6 +172,18 @@ fn open(arguments: &Arguments) -> Result<Capture, Error> {
         interface: arguments.interface.clone(),
         failure,
     })
+}
+
+/// Once the interface is open, only a filter can be wrong with what was asked for.
+fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
+    if filter.is_empty() {
+        let interface = arguments.interface.clone();
+        return Error::Interface { interface, failure };
+    }
+    Error::Filter {
+        filter: filter.to_owned(),
+        failure,
+    }
 }
 
 fn manifest_path(arguments: &Arguments) -> PathBuf {
