@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use zstd::stream::write::Encoder;
 
 use crate::names;
+use crate::order::Ordered;
 use crate::sys::libpcap::Packet;
 
 /// Bytes collected before they go to the compressor or the disk.
@@ -81,7 +82,7 @@ impl Sink {
 pub struct PcapFile {
     path: PathBuf,
     sink: Sink,
-    buffer: Vec<u8>,
+    buffer: Ordered,
     /// Packets and pcap bytes given so far.
     packets: u64,
     pcap_bytes: u64,
@@ -102,7 +103,7 @@ impl PcapFile {
         let mut created = Self {
             path: path.to_owned(),
             sink,
-            buffer: Vec::with_capacity(BUFFER_BYTES + LONGEST_PACKET),
+            buffer: Ordered::new(BUFFER_BYTES + LONGEST_PACKET, format.resolution_ns),
             packets: 0,
             pcap_bytes: FILE_HEADER_BYTES,
             safe_packets: 0,
@@ -121,12 +122,12 @@ impl PcapFile {
             1 => MAGIC_NANOSECONDS,
             _ => MAGIC_MICROSECONDS,
         };
-        self.buffer.extend(magic.to_ne_bytes());
-        self.buffer.extend(2_u16.to_ne_bytes());
-        self.buffer.extend(4_u16.to_ne_bytes());
-        self.buffer.extend([0; 8]);
-        self.buffer.extend(format.snaplen.to_ne_bytes());
-        self.buffer.extend(format.link_type.to_ne_bytes());
+        self.buffer.extend(&magic.to_ne_bytes());
+        self.buffer
+            .extend(&[2_u16, 4].map(u16::to_ne_bytes).concat());
+        self.buffer.extend(&[0; 8]);
+        self.buffer.extend(&format.snaplen.to_ne_bytes());
+        self.buffer.extend(&format.link_type.to_ne_bytes());
     }
 
     /// Size of the pcap so far, before compression.
@@ -146,43 +147,33 @@ impl PcapFile {
 
     /// Adds a packet.
     pub fn write(&mut self, packet: &Packet<'_>) -> io::Result<()> {
-        for word in [
-            packet.seconds,
-            packet.fraction,
-            packet.bytes.len() as u32,
-            packet.length,
-        ] {
-            self.buffer.extend(word.to_ne_bytes());
-        }
-        self.buffer.extend_from_slice(packet.bytes);
+        self.buffer.push(packet);
         self.packets += 1;
         self.pcap_bytes += Self::record_bytes(packet);
         if self.buffer.len() >= BUFFER_BYTES {
-            self.empty_buffer()?;
+            let (settled, held) = self.buffer.settled();
+            self.sink.write_all(settled)?;
+            self.buffer.forget_settled();
+            if matches!(self.sink, Sink::Plain(_)) {
+                self.mark_safe(held as u64)?;
+            }
         }
         Ok(())
     }
 
-    fn empty_buffer(&mut self) -> io::Result<()> {
-        self.sink.write_all(&self.buffer)?;
-        self.buffer.clear();
-        if matches!(self.sink, Sink::Plain(_)) {
-            self.mark_safe()?;
-        }
-        Ok(())
-    }
-
-    fn mark_safe(&mut self) -> io::Result<()> {
-        self.safe_packets = self.packets;
+    /// Remembers where the file may end; `held` packets are not in it yet.
+    fn mark_safe(&mut self, held: u64) -> io::Result<()> {
+        self.safe_packets = self.packets - held;
         self.safe_bytes = self.sink.file().stream_position()?;
         Ok(())
     }
 
     /// Makes everything so far readable on disk.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.empty_buffer()?;
+        self.sink.write_all(self.buffer.all())?;
+        self.buffer.clear();
         self.sink.flush()?;
-        self.mark_safe()
+        self.mark_safe(0)
     }
 
     /// Ends the file and gives it its name. Where the last packets could not be written, the file ends before them and
@@ -317,7 +308,7 @@ mod tests {
         else {
             panic!("compressed");
         };
-        file.buffer.extend([0; 1_000]);
+        file.buffer.extend(&[0; 1_000]);
         assert!(file.flush().is_err());
         file.buffer.clear();
         file.sink = Sink::Compressed(good);

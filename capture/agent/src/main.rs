@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod manifest;
 mod names;
+mod order;
 mod recorder;
 mod size;
 mod sys;
