@@ -83,9 +83,7 @@ def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1)
     out["destination_port"] = np.where(backward, client_port, 5201)
     out["sequence"] = np.select([number == 0, backward], [0, np.minimum(number, 2) > 1], sent)
     out["sequence"][(number == 2)] = 1
-    out["acknowledgement"] = np.select(
-        [number == 0, number == 1, backward], [0, 1, sent], 1
-    )
+    out["acknowledgement"] = np.select([number == 0, number == 1, backward], [0, 1, sent], 1)
     out["offset"], out["window"] = 0x80, 65535
     out["flags"] = np.select([number == 0, number == 1], [0x02, 0x12], 0x10)
     out["padding"], out["timestamp_option"] = b"\x01\x01", b"\x08\x0a"

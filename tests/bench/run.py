@@ -71,7 +71,10 @@ def main() -> None:
     report = {"machine": platform.platform(), "cpus": os.cpu_count(), "captures": []}
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        plan = [("17 connections, snap length 128", 17), ("100 000 connections, interleaved", 100_000)]
+        plan = [
+            ("17 connections, snap length 128", 17),
+            ("100 000 connections, interleaved", 100_000),
+        ]
         for title, connections in plan:
             capture = scratch / f"{connections}.pcap"
             captures.write_interleaved(capture, options.packets, connections)
@@ -108,7 +111,8 @@ def measure(title: str, capture: Path, scratch: Path, options: argparse.Namespac
         cpu, wall, memory = (statistics.median(column) for column in zip(*found, strict=True))
         rows.append({"command": name, "cpu_s": cpu, "wall_s": wall, "peak_mb": memory})
         speed = packets / cpu / 1e6 if cpu else float("inf")
-        print(f"{name:52}  {speed:11.2f}  {wall:7.2f}  {cpu:6.2f}  {cpu / base:6.2f}  {memory:7.0f}")
+        numbers = f"{speed:11.2f}  {wall:7.2f}  {cpu:6.2f}  {cpu / base:6.2f}  {memory:7.0f}"
+        print(f"{name:52}  {numbers}")
     for name in missing:
         print(f"{name:52}  not installed")
     return {"title": title, "packets": packets, "bytes": capture.stat().st_size, "rows": rows}

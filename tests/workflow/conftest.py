@@ -32,7 +32,12 @@ def snakemake(command, root):
 
     def run(folder: Path, experiment: Path, *options: str):
         return command(
-            "snakemake", "--snakefile", root / "Snakefile", "--configfile", experiment, *options,
+            "snakemake",
+            "--snakefile",
+            root / "Snakefile",
+            "--configfile",
+            experiment,
+            *options,
             cwd=folder,
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from .conftest import TINY  # noqa: TID252 - the experiment of these tests
+from .conftest import TINY
 
 
 def records(results: Path) -> dict[str, dict]:
@@ -42,9 +42,7 @@ def test_every_run_of_the_plan_is_there_and_valid(swept):
 
 
 def test_the_report_shows_the_completion_times_of_the_application(swept, command):
-    truth = {
-        run: record["application"]["completion_s"] for run, record in records(swept).items()
-    }
+    truth = {run: record["application"]["completion_s"] for run, record in records(swept).items()}
     result = command("flowsweep", "query", "run_quality", swept, "--format", "json")
     rows = {row["run"]: row for row in json.loads(result.stdout)}
     for run, completion in truth.items():
@@ -63,7 +61,8 @@ def test_frames_sent_are_frames_delivered_and_dropped(swept):
         site = {host["address"]: host["site"] for host in record["hosts"]}
         owner = {host["address"]: host["name"] for host in record["hosts"]}
         rows = duckdb.sql(
-            f"select src_ip, dst_ip, host, sum(packets) from {flows} where run = '{run}' group by all"
+            f"select src_ip, dst_ip, host, sum(packets) from {flows} "
+            f"where run = '{run}' group by all"
         ).fetchall()
         for link in record["emulator"]["links"]:
             crossing = [
