@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,9 @@ def python_for_nobody() -> str | None:
     """A Python of our version that `nobody` may execute: ours can lie in root's home."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        works = subprocess.run(
-            [*as_nobody(), python, "-c", "pass"], capture_output=True, check=False
-        )
+        # By a shell: setpriv itself still has root's rights when it executes something.
+        call = ["sh", "-c", '"$0" -c pass', python]
+        works = subprocess.run([*as_nobody(), *call], capture_output=True, check=False)
         if works.returncode == 0:
             return python
     return None
@@ -44,8 +45,8 @@ def nobody(namespaces, tmp_path_factory):
     if python is None:
         pytest.skip(f"user nobody may execute neither {sys.executable} nor another such Python")
     site = sysconfig.get_paths()["purelib"]
-    folder = Path("/var/tmp") / f"flowsweep-test-{os.getpid()}"
-    folder.mkdir(mode=0o755)
+    # Not below pytest's own folder, which only root may enter.
+    folder = Path(tempfile.mkdtemp(prefix="flowsweep-test-"))
     os.chown(folder, NOBODY, NOBODY)
     environment = {
         **os.environ,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.bed import Bed, BedHost
 
 RTM_GETLINK, IFLA_IFNAME, IFLA_STATS64 = 18, 3, 23
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_DONE = 1, 0x300, 3
@@ -24,12 +24,18 @@ def read(bed: Bed) -> Frames:
     found: Frames = {}
     for host in bed.hosts:
         with kernel.network_namespace(host.namespace):
-            found[host.name] = _interfaces()[beds.EXPERIMENT_INTERFACE]
+            found[host.name] = _interfaces()[beds.EXPERIMENT_INTERFACE].frames
     with kernel.network_namespace(beds.NETNS / beds.WAN):
         uplinks = _interfaces()
     for site in bed.sites:
-        found[f"up-{site}"] = uplinks[f"up-{site}"]
+        found[f"up-{site}"] = uplinks[f"up-{site}"].frames
     return found
+
+
+def received_bytes(host: BedHost) -> int:
+    """Bytes of frames that came in at a host's experiment interface, without FCS."""
+    with kernel.network_namespace(host.namespace):
+        return _interfaces()[beds.EXPERIMENT_INTERFACE].received_bytes
 
 
 def since(before: Frames, after: Frames) -> Frames:
@@ -39,9 +45,14 @@ def since(before: Frames, after: Frames) -> Frames:
     }
 
 
-def _interfaces() -> Frames:
+class _Counters(NamedTuple):
+    frames: tuple[int, int]
+    received_bytes: int
+
+
+def _interfaces() -> dict[str, _Counters]:
     """Counters of the current namespace; /sys would show those of another one."""
-    found: Frames = {}
+    found: dict[str, _Counters] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
         request = struct.pack("=IHHIIBxxxIII", 32, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0,
                               0, 0, 0, 0)  # fmt: skip
@@ -58,14 +69,14 @@ def _interfaces() -> Frames:
                 data = data[(size + 3) & ~3 :]
 
 
-def _attributes(data: bytes) -> tuple[str, tuple[int, int]]:
-    name, counters = "", (0, 0)
+def _attributes(data: bytes) -> tuple[str, _Counters]:
+    name, found = "", _Counters((0, 0), 0)
     while len(data) >= 4:
         size, kind = struct.unpack_from("=HH", data)
         if kind == IFLA_IFNAME:
             name = os.fsdecode(data[4:size].rstrip(b"\0"))
         elif kind == IFLA_STATS64:
-            received, sent = struct.unpack_from("=QQ", data, 4)
-            counters = (received, sent)
+            received, sent, received_bytes = struct.unpack_from("=QQQ", data, 4)
+            found = _Counters((received, sent), received_bytes)
         data = data[max(4, (size + 3) & ~3) :]
-    return name, counters
+    return name, found

@@ -26,6 +26,7 @@ from flowsweep.testbed.bed import Bed
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]
 CHECK_S = 0.5
+SETTLE_S = 0.005
 TERMINATE_LIMIT_S = 5.0
 WATCH_S = 0.2  # how often agents are looked at while the program runs
 REASON_LINES = 4
@@ -51,12 +52,13 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
     """One captured run of the program; 0 and everything that is known about it."""
     begin = time.monotonic()
     topology.build(bed)
+    paths = _measure_idle(bed)
     emulator = Emulator(bed)
     emulator.wait_ready()
     real_time = emulator.stats()["scheduling"] == "fifo"
     environment = launch.write_scripts(bed, [] if real_time else RANK_PRIORITY)
     probe.announce(bed)
-    paths = probe.measure(bed)
+    emulator.wait_quiet(SETTLE_S, _quiet_limit_s(bed))
     captures = [Capture(bed, host) for host in bed.hosts]
     for capture in captures:
         capture.wait_ready()
@@ -85,8 +87,9 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
         "start_ns": start,
         "end_ns": end,
         "failure": failure,
+        "tcp": topology.tcp_settings(bed, bed.hosts[0]),
         "faults": validity.faults(bed, evidence),
-        "emulator": stats,
+        "emulator": validity.since(emulator_before, stats),
         "frames": {name: {"received": r, "sent": s} for name, (r, s) in frames.items()},
         "paths": [
             {"between": path.between, "rtt_ns": path.rtt_ns, "rate_bit_s": path.rate_bit_s}
@@ -98,6 +101,16 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
             "take_down": round(time.monotonic() - done, 4),
         },
     }
+
+
+def _measure_idle(bed: Bed) -> list[probe.Path]:
+    """The idle path, by an emulator of its own: the run's lateness and drops are its own too."""
+    emulator = Emulator(bed)
+    emulator.wait_ready()
+    probe.announce(bed)
+    paths = probe.measure(bed)
+    emulator.final_stats()
+    return paths
 
 
 def _quiet_limit_s(bed: Bed) -> float:

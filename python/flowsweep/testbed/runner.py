@@ -141,6 +141,7 @@ def _record(
         "reason": reason,
         "application": application,
         "emulator": result["emulator"],
+        "tcp": result["tcp"],
         "paths": result["paths"],
         "frames": result["frames"],
         "cost_s": result["cost_s"],

@@ -146,6 +146,17 @@ def _host(bed: Bed, host: BedHost) -> None:
         _congestion_control(bed, host, bed.congestion_control)
 
 
+def tcp_settings(bed: Bed, host: BedHost) -> dict[str, str]:
+    """What TCP of a host really uses: [least default most] bytes of buffers, and the rest."""
+    names = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "tcp_slow_start_after_idle")
+    with kernel.network_namespace(host.namespace):
+        found = {name: (SYSCTL / "net/ipv4" / name).read_text().split() for name in names}
+    settings = {name.removeprefix("tcp_"): " ".join(words) for name, words in found.items()}
+    if bed.congestion_control is not None:
+        settings["congestion_control"] = bed.congestion_control
+    return settings
+
+
 def _congestion_control(bed: Bed, host: BedHost, name: str) -> None:
     """By route: a namespace may not choose by sysctl what its owner did not allow."""
     route = f"{beds.EXPERIMENT_NETWORK} dev {EXPERIMENT_INTERFACE} proto kernel scope link"

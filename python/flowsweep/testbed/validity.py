@@ -95,6 +95,20 @@ def _added(evidence: Evidence, end: str, site: str, counter: str) -> int:
     return total(evidence.emulator) - total(evidence.emulator_before)
 
 
+def since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The emulator's record without what its links carried before; the rest is as at the end."""
+    links = []
+    for old, new in zip(before["links"], after["links"], strict=True):
+        counted = ("received", "delivered", "dropped")
+        links.append(
+            {
+                key: value - old[key] if key.startswith(counted) else value
+                for key, value in new.items()
+            }
+        )
+    return {**after, "links": links}
+
+
 def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
     found = []
     dropped = sum(int(port["kernel_dropped"]) for port in evidence.emulator["ports"])

@@ -105,7 +105,10 @@ mod tests {
 
     #[test]
     fn whole_boards_have_the_known_numbers_of_solutions() {
-        for (board, expected) in [1, 0, 0, 2, 10, 4, 40, 92, 352, 724].into_iter().enumerate() {
+        for (board, expected) in [1, 0, 0, 2, 10, 4, 40, 92, 352, 724]
+            .into_iter()
+            .enumerate()
+        {
             let found = solve(board + 1, &[], |_| {}).unwrap();
             assert_eq!(found.solutions, expected, "board {}", board + 1);
         }
