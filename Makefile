@@ -13,7 +13,7 @@ build: ## Install what is missing, build programs and package into .venv
 	@.config/build.sh
 
 demo: build ## Run the demo sweep (or analyse the one in the repository), write its report
-	@if $(BIN)/flowsweep testbed check --quiet; then file=workflows/experiments/demo.yaml; \
+	@if $(BIN)/flowsweep testbed check --quick --quiet; then file=workflows/experiments/demo.yaml; \
 	else file=$(CAPTURED_DEMO); echo "No network namespaces here: analysing the sweep kept in the repository." >&2; fi; \
 	$(BIN)/snakemake --configfile $$file
 	@echo results/demo/report.html

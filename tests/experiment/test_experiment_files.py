@@ -36,16 +36,16 @@ def line_of(path: Path, text: str) -> int:
         ("repetitions:", "repetions:", "repetions", ["unknown key", 'write "repetitions"']),
         ("  app:", "  apps:", "apps:", ["workload.apps", 'write "app"']),
         ("rtt: 0.3ms", "rtt: 0.3Mbit/s", "0.3Mbit", ["link.rtt", "not a unit of a time"]),
-        ("rate: 1Gbit/s", "rate: 0Gbit/s", "0Gbit", ["link.rate", "more than 0"]),
-        ("rate: 1Gbit/s", "rate: 1000", "1000", ["link.rate", "has no unit"]),
+        ("rate: 200Mbit/s", "rate: 0Gbit/s", "0Gbit", ["link.rate", "more than 0"]),
+        ("rate: 200Mbit/s", "rate: 1000", "1000", ["link.rate", "has no unit"]),
         (
             "[pc3, pc4]",
             "[pc3, pc1]",
             "[pc3, pc1]",
             ['host "pc1" is named twice', "west and in east"],
         ),
-        ("8ms, ", "8, ", "8, ", ["axes.rtt[1]", "has no unit"]),
-        ("8ms, ", "2ms, ", "2ms, 2ms", ["axes.rtt", "listed twice"]),
+        ("16ms, ", "16, ", "16, ", ["axes.rtt[1]", "has no unit"]),
+        ("16ms, ", "4ms, ", "4ms, 4ms", ["axes.rtt", "listed twice"]),
         ("seed: 2006", "seed: 1\nseed: 2", "seed: 2", ['"seed" stands twice']),
         ("repetitions: 3", "repetitions: 0", "repetitions: 0", ["greater than or equal to 1"]),
         ("[pc1, pc2]", "[pc1, wan]", "wan]", ['"wan" cannot be the name']),
@@ -118,12 +118,12 @@ def test_a_grid_has_every_combination(changed):
     runs = experiment.load(path).plan()
     # 5 RTTs x 5 rates with the baseline twice, and one warm-up.
     assert len(runs) == 25 + 1 + 1
-    assert "nqueens-rtt_8ms-rate_50Mbit-r1" in [run.id for run in runs]
+    assert "nqueens-rtt_16ms-rate_50Mbit-r1" in [run.id for run in runs]
 
 
 def test_a_point_more_does_not_change_the_runs_that_were_there(changed):
     before = {run.id: run.spec_hash() for run in experiment.load(DEMO).plan()}
-    path = changed("8ms, ", "8ms, 16ms, ").rename(changed("8ms, ", "8ms, ").with_name("demo.yaml"))
+    path = changed("16ms, ", "8ms, 16ms, ").rename(changed("16ms, ", "16ms, ").with_name("demo.yaml"))
     after = {run.id: run.spec_hash() for run in experiment.load(path).plan()}
     assert before.items() <= after.items()
 

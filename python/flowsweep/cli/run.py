@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,14 +98,14 @@ def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
 
 
 def _time_left(finished: list[dict[str, Any]], missing: int) -> str:
-    """From the median of finished runs; nothing before there are enough of them."""
-    costs = [
-        sum(record["cost_s"].values())
-        for record in finished
-        if isinstance(record.get("cost_s"), dict)
-    ]
-    if missing == 0 or len(costs) < MIN_RUNS_FOR_ESTIMATE:
+    """From the median time between the ends of finished runs; nothing before there are enough."""
+    ends = sorted(
+        datetime.fromisoformat(record["end"]).timestamp() for record in finished if "end" in record
+    )
+    if missing == 0 or len(ends) < MIN_RUNS_FOR_ESTIMATE:
         return ""
-    seconds = statistics.median(costs) * missing
+    seconds = missing * statistics.median(
+        later - earlier for earlier, later in itertools.pairwise(ends)
+    )
     left = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
     return f"about {left} left"

@@ -57,6 +57,9 @@ def check(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code is the answer.")
     ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only whether hosts can be made; measure nothing.")
+    ] = False,
     output_format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
     """Say what this machine can do, with the remedy for each lack.
@@ -69,7 +72,8 @@ def check(
 
     from flowsweep.testbed import machine
 
-    findings = machine.check(_say if not quiet else _nothing)
+    say = _nothing if quiet else _say
+    findings = [machine.namespaces()] if quick else machine.check(say)
     bad = [finding for finding in findings if finding.level == "bad"]
     if output_format == "json":
         answer = {"can_run": not bad, "findings": [vars(finding) for finding in findings]}

@@ -206,6 +206,13 @@ class Experiment(_Model):
         description="Vary one axis at a time from the baseline, or every combination.",
     )
     repetitions: int = Field(3, ge=1, le=1000, description="Runs of each point.")
+    retries: int = Field(
+        2,
+        ge=0,
+        le=100,
+        description="Further tries of a run that is invalid; the last one is kept, with its reason "
+        "and those of the tries before.",
+    )
     warmup: int = Field(1, ge=0, le=100, description="Runs before the first that counts.")
     seed: int = Field(1, ge=0, description="Seed of the random order and of the emulator.")
     timeout_ns: Duration = Field(

@@ -35,11 +35,11 @@ class Finding:
 
 def check(say: Callable[[str], None]) -> list[Finding]:
     """Tries everything that a run needs; always the same lines in the same order."""
-    namespaces = _namespaces()
-    if namespaces.level == "bad":
+    made = namespaces()
+    if made.level == "bad":
         untested = "not tested: it needs namespaces"
         return [
-            namespaces,
+            made,
             *_installed(Finding("note", "capture", untested), "flowsweep-capture"),
             *_installed(Finding("note", "link emulator", untested), "flowsweep-wan"),
             Finding("note", "real-time priority", untested),
@@ -56,9 +56,9 @@ def check(say: Callable[[str], None]) -> list[Finding]:
             _, facts = enclosure.run(bed, "check", lock)
     except FlowsweepError as error:
         broken = Finding("bad", "network", f"{error.what}: {error.found}", error.remedy)
-        return [namespaces, broken, _cores()]
+        return [made, broken, _cores()]
     return [
-        namespaces,
+        made,
         _capture(facts),
         _emulator(facts),
         _priority(facts),
@@ -84,7 +84,8 @@ def _bed(program: list[str]) -> Bed:
     )
 
 
-def _namespaces() -> Finding:
+def namespaces() -> Finding:
+    """Whether network namespaces can be made, as root or as a user."""
     name = "user namespaces" if not enclosure.is_privileged() else "namespaces"
     try:
         command = [*enclosure.unshare_command(), "ip", "link", "add", "x", "type", "veth"]

@@ -74,10 +74,8 @@ def perform(run: Run, directory: Path, say: Callable[[str], None]) -> dict[str, 
         if is_done(run, directory):
             return None
         partial = directory.parent / f".{directory.name}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
         try:
-            partial.mkdir(parents=True)
-            record = _capture(run, program, partial, lock)
+            record = _try_until_valid(run, program, partial, lock, say)
             _publish(partial, directory, record)
         except OSError as error:
             raise FlowsweepError(
@@ -86,6 +84,23 @@ def perform(run: Run, directory: Path, say: Callable[[str], None]) -> dict[str, 
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     return record
+
+
+def _try_until_valid(
+    run: Run, program: workloads.Program, partial: Path, lock: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The first try that is not invalid, or the last; the reasons of the others stay with it."""
+    reasons: list[str] = []
+    while True:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        record = _capture(run, program, partial, lock)
+        record["invalid_tries"] = reasons
+        # A failed program is a result, and a warm-up is not used: neither is tried again.
+        if record["status"] != "invalid" or run.warmup or len(reasons) >= run.experiment.retries:
+            return record
+        reasons.append(record["reason"])
+        say(f"  invalid  {run.id}, once more: {record['reason']}")
 
 
 def _capture(run: Run, program: workloads.Program, partial: Path, lock: int) -> dict[str, Any]:
