@@ -58,3 +58,20 @@ def command():
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def captured_demo(command, root, tmp_path_factory) -> Path:
+    """Results of the captured demo, analysed once; needs no namespaces."""
+    folder = tmp_path_factory.mktemp("captured")
+    result = command(
+        "snakemake",
+        *("--snakefile", root / "Snakefile"),
+        *("--configfile", root / "workflows/experiments/captured/demo.yaml"),
+        cwd=folder,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    (folder / "notebooks").mkdir()
+    results = folder / "results/demo"
+    (results / "runs").symlink_to(root / "workflows/experiments/captured/demo/runs")
+    return results

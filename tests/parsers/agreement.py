@@ -73,9 +73,9 @@ def differences(file: Row) -> Iterator[Difference]:
         file if file["packets"] not in ("", "0") else {**file, "packets": file["tcpdump_packets"]}
     )
     yield from _totals(name, captures, theirs)
-    flows, packets = table(name, "flows"), table(name, "packets")
-    streams = _streams(name)
-    yield from _conversations(name, flows, packets, streams)
+    flows = table(name, "flows")
+    yield from _conversations(name, flows, _streams(name))
+    yield from _tcp(name, flows)
 
 
 def _totals(name: str, captures: pl.DataFrame, theirs: Row) -> Iterator[Difference]:
@@ -114,7 +114,7 @@ class Side:
 
 
 def _streams(name: str) -> dict[Ends, list[Side]]:
-    """The oracle's conversations by innermost header: per direction, in order of their first packet."""
+    """The oracle's conversations by innermost header: per direction, in the order of the file."""
     order: dict[tuple[str, str], dict[Ends, Side]] = {}
     for row in by_file("packets.csv.gz").get(name, []):
         if row["proto"] in ("tcp", "udp"):
@@ -132,7 +132,7 @@ def _streams(name: str) -> dict[Ends, list[Side]]:
 
 
 def _conversations(
-    name: str, flows: pl.DataFrame, packets: pl.DataFrame, streams: dict[Ends, list[Side]]
+    name: str, flows: pl.DataFrame, streams: dict[Ends, list[Side]]
 ) -> Iterator[Difference]:
     ours: dict[Ends, list[Side]] = defaultdict(list)
     if not flows.is_empty():
@@ -159,3 +159,60 @@ def _conversations(
                 yield Difference(
                     name, f"{label} #{number} payload_bytes", str(a.payload), str(b.payload)
                 )
+
+
+#: Our columns and those that the oracle works out from sequence numbers or reads from the headers.
+TCP_COLUMNS = {
+    "retransmitted_packets": "overlap_segments",
+    "retransmitted_bytes": "overlap_seq_octets",
+    "out_of_order_packets": "late_packets",
+    "zero_window_packets": "zero_window_field_packets",
+    "mss": "mss_option",
+    "window_scale": "wscale_option",
+}
+
+
+def tcp_rows(flows: pl.DataFrame) -> dict[tuple[str, ...], list[dict[str, object]]]:
+    """Our TCP rows by their ends, in order of their connections."""
+    rows: dict[tuple[str, ...], list[dict[str, object]]] = defaultdict(list)
+    if flows.is_empty():
+        return rows
+    for row in flows.filter(pl.col("protocol") == "tcp").iter_rows(named=True):
+        ends = (row["src_ip"], str(row["src_port"]), row["dst_ip"], str(row["dst_port"]))
+        rows[ends].append(row)
+    return rows
+
+
+def _tcp(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
+    ours = tcp_rows(flows)
+    seen: dict[tuple[str, ...], int] = defaultdict(int)
+    for row in by_file("tcp_analysis.csv.gz").get(name, []):
+        ends = (row["src"], row["sport"], row["dst"], row["dport"])
+        number = seen[ends]
+        seen[ends] += 1
+        if number >= len(ours[ends]):
+            continue  # told by the conversations already
+        for column, theirs in TCP_COLUMNS.items():
+            value = ours[ends][number][column]
+            text = "" if value is None else str(value)
+            if text != row[theirs]:
+                label = f"tcp {ends[0]} {ends[1]} > {ends[2]} {ends[3]} #{number} {column}"
+                yield Difference(name, label, text, row[theirs])
+
+
+def rtt_means(file: Row) -> Iterator[tuple[str, float | None, float]]:
+    """Our mean RTT and tcptrace's in ms, where both see the same connections."""
+    name = file["file"]
+    ours = tcp_rows(table(name, "flows"))
+    theirs: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in by_file("tcptrace.csv.gz").get(name, []):
+        a, b = (row["host_a"], row["port_a"]), (row["host_b"], row["port_b"])
+        for ends, way in ((a + b, "a2b"), (b + a, "b2a")):
+            samples = int(row[f"RTT_samples_{way}"])
+            theirs[ends].append(float(row[f"RTT_avg_{way}"]) if samples else -1.0)
+    for ends, means in theirs.items():
+        for row, mean in zip(ours.get(ends, []), means, strict=False):
+            # tcptrace ends a connection at its FINs, tshark and we at a new SYN.
+            if len(means) == len(ours[ends]) and mean >= 0:
+                own = row["rtt_mean_ns"]
+                yield f"{name} {ends}", own / 1e6 if isinstance(own, int) else None, mean

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,8 @@ SUFFIXES = tuple(
     for container in ("pcapng", "pcap", "cap")
     for compression in (".zst", ".gz", ".lz4", ".bz2", ".xz", "")
 )
+#: The name of a further part of a rotated capture, without its suffixes.
+PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
 #: Below this no progress is shown.
 QUIET_S = 1.0
 
@@ -45,7 +48,7 @@ def parse(  # noqa: PLR0917 - typer makes options of them
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Captures; several are one capture, in the order of their first packets; - reads a stream."
+            help="Captures; several are one, in the order of their first packets; - reads a stream."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for <table>.parquet.")],
@@ -64,7 +67,10 @@ def parse(  # noqa: PLR0917 - typer makes options of them
     named = [(path, str(path)) for path in files]
     paths = {table: output / f"{table}.parquet" for table in options.tables}
     progress = _progress(_bytes_of(files))
-    summary = _parse(named, paths, options, {}, progress)
+    summary = _parse(named, paths, options, progress)
+    if not packets:
+        # Of an earlier parse: its connections are numbered otherwise.
+        (output / "packets.parquet").unlink(missing_ok=True)
     _say(summary, output)
     for damage in summary["damage"][1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
@@ -86,6 +92,8 @@ def ingest(  # noqa: PLR0917 - typer makes options of them
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
+    import shutil
+
     from flowsweep.captures import DamagedCaptureError
 
     options = _Options(parse_time(bin), parse_time(udp_timeout), packets, threads)
@@ -105,6 +113,9 @@ def ingest(  # noqa: PLR0917 - typer makes options of them
     work = output / f".ingest-{run}"
     summaries = _ingest_hosts(hosts, work, run, options)
     _publish(work, output)
+    if not packets:
+        # Of an earlier parse: its connections are numbered otherwise.
+        shutil.rmtree(output / "packets" / f"run={run}", ignore_errors=True)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     print(f"{run}: {len(hosts)} hosts, {total:,} packets -> {output}", file=sys.stderr)
@@ -120,7 +131,7 @@ def parse_tables(files: Sequence[Path], folder: Path) -> Summary:
 
     options = _Options(DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, packets=False, threads=0)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    return _parse([(path, str(path)) for path in files], paths, options, {}, None)
+    return _parse([(path, str(path)) for path in files], paths, options, None)
 
 
 @dataclass(frozen=True)
@@ -136,16 +147,22 @@ class _Options:
 
 
 def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """The captures of a run by host; rotated files `<host>.<number>.pcap` belong to one."""
-    hosts: dict[str, list[Path]] = {}
+    """The captures of a run by host; the parts of a rotated capture belong to one host.
+
+    The capture agent numbers parts `<host>-00001.pcap`; `<host>.1.pcap` is read as well. A
+    host whose own name ends in a number is only taken for a part where the first part exists.
+    """
+    stems: dict[str, list[Path]] = {}
     for path in sorted(run_dir.iterdir()):
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
-        if suffix is None or not path.is_file() or path.name.startswith("."):
-            continue
-        stem = path.name.removesuffix(suffix)
-        host, _, number = stem.rpartition(".")
-        hosts.setdefault(host if host and number.isdigit() else stem, []).append(path)
-    return hosts
+        if suffix is not None and path.is_file() and not path.name.startswith("."):
+            stems.setdefault(path.name.removesuffix(suffix), []).append(path)
+    hosts: dict[str, list[Path]] = {}
+    for stem, paths in stems.items():
+        part = PART.fullmatch(stem)
+        host = part["host"] if part and part["host"] in stems else stem
+        hosts.setdefault(host, []).extend(paths)
+    return {host: sorted(paths) for host, paths in sorted(hosts.items())}
 
 
 def _ingest_hosts(
@@ -154,6 +171,9 @@ def _ingest_hosts(
     import shutil
 
     shutil.rmtree(work, ignore_errors=True)
+    workers = options.threads or len(os.sched_getaffinity(0))
+    # Hosts are the better unit of work; threads left over help within a host.
+    options = replace(options, threads=max(1, workers // len(hosts)))
 
     def one(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
@@ -162,9 +182,8 @@ def _ingest_hosts(
             table: work / table / f"run={run}" / f"host={host}" / f"{table}.parquet"
             for table in options.tables
         }
-        return _parse(named, paths, options, _drops(files[0].parent, host, files), None)
+        return _parse(named, paths, options, None)
 
-    workers = options.threads or len(os.sched_getaffinity(0))
     try:
         with ThreadPoolExecutor(max_workers=workers) as pool:
             return list(pool.map(one, hosts.items()))
@@ -185,13 +204,26 @@ def _publish(work: Path, output: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _drops(
-    folder: Path, host: str, files: Sequence[Path]
-) -> dict[str, tuple[int | None, int | None]]:
-    """Drop counters of the agent's manifest, by file name; of rotated files the first has them."""
-    manifest = folder / f"{host}.capture.json"
-    if not manifest.exists():
-        return {}
+def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int | None]]:
+    """Drop counters of the manifests beside the captures, by displayed name.
+
+    The parts of a rotated capture have one manifest, named after the first part: its
+    counters go to that one.
+    """
+    drops: dict[str, tuple[int | None, int | None]] = {}
+    for path, name in files:
+        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
+        stem = path.name.removesuffix(suffix)
+        manifest = path.with_name(f"{stem}.capture.json")
+        part = PART.fullmatch(stem)
+        if manifest.is_file():
+            drops[name] = _drops_of(manifest)
+        elif part and path.with_name(f"{part['host']}.capture.json").is_file():
+            drops[name] = (0, 0)
+    return drops
+
+
+def _drops_of(manifest: Path) -> tuple[int | None, int | None]:
     try:
         about = json.loads(manifest.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -202,14 +234,13 @@ def _drops(
         count if isinstance(count := about.get(key), int) else None
         for key in ("dropped_kernel", "dropped_interface")
     )
-    return {path.name: (kernel, interface) if path == files[0] else (0, 0) for path in files}
+    return kernel, interface
 
 
 def _parse(
     named: Sequence[tuple[Path, str]],
     paths: Mapping[str, Path],
     options: _Options,
-    manifests: Mapping[str, tuple[int | None, int | None]],
     progress: Callable[[int, int], None] | None,
 ) -> Summary:
     from flowsweep import _parsers
@@ -227,7 +258,7 @@ def _parse(
             bin_ns=options.bin_ns,
             udp_timeout_ns=options.udp_timeout_ns,
             threads=options.threads or len(os.sched_getaffinity(0)),
-            manifests=manifests,
+            manifests=_drops(named),
             notes=notes,
             progress=progress,
         )
@@ -264,7 +295,5 @@ def _say(summary: Summary, output: Path) -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     files = f"{len(summary['files'])} files, " if len(summary["files"]) > 1 else ""
-    print(
-        f"{files}{summary['packets']:,} packets, {summary['connections']:,} connections -> {output}",
-        file=sys.stderr,
-    )
+    counts = f"{summary['packets']:,} packets, {summary['connections']:,} connections"
+    print(f"{files}{counts} -> {output}", file=sys.stderr)

@@ -272,7 +272,8 @@ def _print_head(console: Any, summary: Summary) -> None:
         console.print(f"0 packets; {well}")
         return
     console.print(
-        f"{summary.duration_s:,.4g} s  {summary.packets:,} packets  {_bytes(summary.wire_bytes)} on the wire"
+        f"{summary.duration_s:,.4g} s  {summary.packets:,} packets"
+        f"  {_bytes(summary.wire_bytes)} on the wire"
         f"  {_counted(summary.connections, 'connection')}"
     )
     words = {"A": "nothing to note", "B": "read with the notes", "C": "not to be trusted as it is"}
@@ -313,18 +314,17 @@ def _print_flows(console: Any, summary: Summary) -> None:
     console.print(f"\nflows by payload   {len(summary.top)} of {summary.flows:,}")
     width = max(len(row[end]) for row in summary.top for end in ("from", "to"))
     width = max(width, 4)
-    console.print(
-        f"  [dim]{'conn':>5}  {'':<5}  {'from':<{width}}  {'to':<{width}}  {'payload':>8}  {'time':>8}"
-        f"  {'Mbit/s':>6}  {'RTT min':>8}  {'sent twice':>10}[/]"
-    )
+    ends = f"{'from':<{width}}  {'to':<{width}}"
+    numbers = f"{'payload':>8}  {'time':>8}  {'Mbit/s':>6}  {'RTT min':>8}  {'sent twice':>10}"
+    console.print(f"  [dim]{'conn':>5}  {'':<5}  {ends}  {numbers}[/]")
     for row in summary.top:
         rate = "" if row["mbit_s"] is None else f"{row['mbit_s']:.3g}"
         rtt = "" if row["rtt_min_ms"] is None else f"{row['rtt_min_ms']:.3g} ms"
         twice = "" if row["retransmitted_packets"] is None else f"{row['retransmitted_packets']:,}"
-        console.print(
-            f"  {row['connection']:>5}  {row['protocol']:<5}  {row['from']:<{width}}  {row['to']:<{width}}"
-            f"  {_bytes(row['payload_bytes']):>8}  {row['duration_s']:>6.3g} s  {rate:>6}  {rtt:>8}  {twice:>10}"
-        )
+        ends = f"{row['from']:<{width}}  {row['to']:<{width}}"
+        numbers = f"{_bytes(row['payload_bytes']):>8}  {row['duration_s']:>6.3g} s  {rate:>6}"
+        line = f"  {row['connection']:>5}  {row['protocol']:<5}  {ends}  {numbers}"
+        console.print(f"{line}  {rtt:>8}  {twice:>10}", markup=False)
 
 
 def _link_name(link: str) -> str:

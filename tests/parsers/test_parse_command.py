@@ -1,0 +1,210 @@
+"""`flowsweep parse`, `ingest` and `show`: files, exit codes and messages."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from build import pcap, tcp, udp
+
+PROGRAM = "from flowsweep.cli import main; main()"
+TABLES = ["captures", "flows", "intervals", "throughput"]
+
+
+def flowsweep(*arguments: object, data: bytes | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs the command line."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        input=data,
+        capture_output=True,
+        check=False,
+    )
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+
+
+def some_packets(count: int = 20) -> bytes:
+    return pcap(
+        [
+            (number * 1_000_000, tcp("10.0.0.1", 1000, "10.0.0.2", 80, seq=number, payload=1))
+            for number in range(count)
+        ]
+    )
+
+
+def tables_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*")}
+
+
+def test_the_same_input_gives_the_same_bytes_at_any_thread_count_and_compression(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.pcap"
+    outputs = []
+    for content, threads in (
+        (some_packets(), 1),
+        (some_packets(), 2),
+        (gzip.compress(some_packets()), 1),
+    ):
+        path.write_bytes(content)
+        folder = tmp_path / f"out{len(outputs)}"
+        done = flowsweep("parse", path, "--output", folder, "--packets", "--threads", threads)
+        assert done.returncode == 0, done.stderr
+        outputs.append(tables_of(folder))
+    assert outputs[0].keys() == {f"{table}.parquet" for table in [*TABLES, "packets"]}
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_packets_of_an_earlier_parse_do_not_stay_beside_tables_of_a_later_one(
+    tmp_path: Path,
+) -> None:
+    path, out = tmp_path / "a.pcap", tmp_path / "out"
+    path.write_bytes(some_packets())
+    assert flowsweep("parse", path, "--output", out, "--packets").returncode == 0
+    assert flowsweep("parse", path, "--output", out).returncode == 0
+    assert sorted(found.stem for found in out.iterdir()) == TABLES
+
+
+def test_a_pipe_is_read(tmp_path: Path) -> None:
+    done = flowsweep("parse", "-", "--output", tmp_path, data=some_packets())
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(tmp_path / "captures.parquet")["packets"].to_list() == [20]
+
+
+def test_a_cut_capture_keeps_its_packets_and_says_what_was_lost(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(some_packets()[:-10])
+    done = flowsweep("parse", path, "--output", tmp_path / "out")
+    assert done.returncode == 1
+    offset = 24 + 19 * (16 + 55)
+    assert f"cut.pcap: damaged at packet 20, byte {offset:,}" in done.stderr
+    assert "found     61 bytes" in done.stderr
+    assert "19 packets before it were kept" in done.stderr
+    captures = pl.read_parquet(tmp_path / "out" / "captures.parquet")
+    assert captures["packets"].to_list() == [19]
+    assert captures["truncated_tail"].to_list() == [True]
+
+
+def test_a_cut_compressed_capture_keeps_what_can_be_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap.gz"
+    path.write_bytes(gzip.compress(some_packets(5000))[:-2000])
+    done = flowsweep("parse", path, "--output", tmp_path / "out")
+    assert done.returncode == 1
+    assert "cannot be unpacked further" in done.stderr
+    assert 0 < pl.read_parquet(tmp_path / "out" / "captures.parquet")["packets"][0] < 5000
+
+
+@pytest.mark.parametrize("content", [b"", b"not a capture at all, but a text"])
+def test_a_failed_command_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
+    path, out = tmp_path / "bad.pcap", tmp_path / "out"
+    path.write_bytes(content)
+    done = flowsweep("parse", path, "--output", out)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {path}: not a packet capture")
+    assert not out.exists()
+
+
+def test_wrong_options_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(some_packets())
+    for option, value in (("--bin", "10"), ("--bin", "0ms"), ("--udp-timeout", "-1s")):
+        done = flowsweep("parse", path, "--output", tmp_path / "out", f"{option}={value}")
+        assert done.returncode == 2, (option, value)
+        assert "expected" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_command_removes_what_it_wrote(tmp_path: Path) -> None:
+    fifo, out = tmp_path / "stream", tmp_path / "out"
+    os.mkfifo(fifo)
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "parse", "-", "--output", str(out)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        block = some_packets(20_000)
+        process.stdin.write(block)
+        deadline = time.monotonic() + 20
+        while not list(out.glob("*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert list(out.glob("*.part-*"))
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        process.wait(timeout=20)
+    assert process.returncode != 0
+    assert list(out.glob("*")) == []
+
+
+def test_ingest_partitions_by_run_and_host_and_merges_manifests(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "lu-baseline-r1"
+    run.mkdir(parents=True)
+    (run / "pc1.pcap").write_bytes(some_packets())
+    (run / "pc2.pcap.gz").write_bytes(gzip.compress(pcap([(0, udp("10.0.0.1", 1, "10.0.0.2", 2))])))
+    (run / "pc1.capture.json").write_text(json.dumps({"dropped_kernel": 3, "dropped_interface": 0}))
+    tables = tmp_path / "tables"
+    done = flowsweep("ingest", run, "--output", tables)
+    assert done.returncode == 0, done.stderr
+    captures = pl.read_parquet(tables / "captures", hive_partitioning=True).sort("host")
+    assert captures["host"].to_list() == ["pc1", "pc2"]
+    assert captures["run"].to_list() == ["lu-baseline-r1"] * 2
+    assert captures["file"].to_list() == ["pc1.pcap", "pc2.pcap.gz"]
+    assert captures["dropped_kernel"].to_list() == [3, None]
+    for table in TABLES:
+        found = sorted(tables.glob(f"{table}/run=*/host=*/{table}.parquet"))
+        assert len(found) == 2
+    assert [path.name for path in tables.glob(".*")] == []
+
+
+def test_ingest_joins_the_parts_of_a_rotated_capture_and_keeps_numbered_hosts_apart(
+    tmp_path: Path,
+) -> None:
+    run, tables = tmp_path / "r1", tmp_path / "tables"
+    run.mkdir()
+    for name in ("pc1.pcap", "pc1-00001.pcap", "pc1-00002.pcap", "node-00007.pcap"):
+        (run / name).write_bytes(some_packets())
+    (run / "pc1.capture.json").write_text(json.dumps({"dropped_kernel": 3}))
+    assert flowsweep("ingest", run, "--output", tables).returncode == 0
+    captures = pl.read_parquet(tables / "captures", hive_partitioning=True)
+    counts = captures.group_by("host").agg(pl.len(), pl.col("dropped_kernel").sum()).sort("host")
+    assert counts.rows() == [("node-00007", 1, 0), ("pc1", 3, 3)]
+
+
+def test_ingest_publishes_no_host_when_one_is_unreadable(tmp_path: Path) -> None:
+    run, tables = tmp_path / "r1", tmp_path / "tables"
+    run.mkdir()
+    (run / "pc1.pcap").write_bytes(some_packets())
+    (run / "pc2.pcap").write_bytes(b"nothing of the kind")
+    done = flowsweep("ingest", run, "--output", tables)
+    assert done.returncode == 2
+    assert "pc2.pcap: not a packet capture" in done.stderr
+    assert not list(tables.glob("**/*.parquet"))
+
+
+def test_show_gives_the_same_numbers_as_text_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(some_packets())
+    text, data = flowsweep("show", path), flowsweep("show", path, "--format", "json")
+    assert text.returncode == data.returncode == 0, text.stderr
+    summary = json.loads(data.stdout)[0]
+    assert summary["packets"] == 20
+    assert "20 packets" in text.stdout
+    assert "10.0.0.1:1000" in text.stdout
+    assert "\x1b" not in text.stdout
+
+
+def test_show_says_that_an_empty_capture_is_well_formed(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([]))
+    done = flowsweep("show", path)
+    assert done.returncode == 1
+    assert "0 packets; the file is well formed" in done.stdout
