@@ -1,4 +1,4 @@
-//! The crate's only unsafe code: mapping a part of a file, and asking the processor to fetch memory ahead.
+//! The crate's only unsafe code: mapping a part of a file, fetching memory ahead of use, large pages.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -11,9 +11,16 @@ use memmap2::{Mmap, MmapOptions};
 /// A file that another process cuts shorter while it is mapped ends this process with SIGBUS. The length
 /// is therefore taken once, when the file is opened: a capture that still grows is read up to there.
 pub(crate) fn map(file: &File, offset: u64, length: usize) -> io::Result<Mmap> {
+    // Populated at once: a fault for every few pages costs more than reading the packets in them.
     // SAFETY: the mapping is private to this crate, read-only, and inside the length the file had when it
     // was opened; that nobody shortens a capture while it is read is a condition stated to users.
-    let map = unsafe { MmapOptions::new().offset(offset).len(length).map(file)? };
+    let map = unsafe {
+        MmapOptions::new()
+            .offset(offset)
+            .len(length)
+            .populate()
+            .map(file)?
+    };
     #[cfg(unix)]
     let _ = map.advise(memmap2::Advice::Sequential);
     Ok(map)
@@ -44,4 +51,24 @@ fn prefetch_line(address: *const i8) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+/// Asks for large pages under the room of `list`: a flow table is read all over, and with small pages every
+/// access would first look for the page.
+pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let start = list.as_ptr() as usize;
+        let end = start + list.capacity() * size_of::<T>();
+        let (start, end) = (start.next_multiple_of(PAGE), end - end % PAGE);
+        if start < end {
+            // SAFETY: the range lies inside one allocation of ours, and the advice changes no content.
+            unsafe {
+                libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = list;
 }

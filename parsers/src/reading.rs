@@ -177,20 +177,14 @@ impl<'a> Reading<'a> {
 
 fn detect(name: &str, window: &Window, source: &mut Source) -> Result<(Reader, usize), Error> {
     Reader::detect(name, window.bytes()).map_err(|error| match (error, source.fault()) {
-        (
+        (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
             Error::NotACapture {
                 file,
+                found,
                 expected,
-                remedy,
-                ..
-            },
-            Some(Fault { found, .. }),
-        ) => Error::NotACapture {
-            file,
-            found,
-            expected,
-            remedy,
-        },
+                remedy: "copy the file again; its compressed form is damaged or cut".to_owned(),
+            }
+        }
         (error, _) => error,
     })
 }

@@ -46,6 +46,27 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Fails where an option has no meaning.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.bin_ns <= 0 {
+            return Err(Error::Option {
+                option: "bin",
+                found: format!("{} ns", self.bin_ns),
+                expected: "a time above 0, such as 10ms",
+            });
+        }
+        if self.udp_timeout_ns <= 0 {
+            return Err(Error::Option {
+                option: "udp-timeout",
+                found: format!("{} ns", self.udp_timeout_ns),
+                expected: "a time above 0, such as 60s",
+            });
+        }
+        Ok(())
+    }
+}
+
 /// What the capture agent's manifest says about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Manifest {
@@ -107,20 +128,7 @@ pub fn run(
     sink: &mut dyn Sink,
     progress: &Progress,
 ) -> Result<Summary, Error> {
-    if options.bin_ns <= 0 {
-        return Err(Error::Option {
-            option: "bin",
-            found: format!("{} ns", options.bin_ns),
-            expected: "a time above 0, such as 10ms",
-        });
-    }
-    if options.udp_timeout_ns <= 0 {
-        return Err(Error::Option {
-            option: "udp-timeout",
-            found: format!("{} ns", options.udp_timeout_ns),
-            expected: "a time above 0, such as 60s",
-        });
-    }
+    options.check()?;
     let inputs = in_time_order(inputs)?;
     let mut counting = Counting::new(options, progress, &[]);
     let mut summary = pass(&inputs, options, &mut counting, sink, progress)?;

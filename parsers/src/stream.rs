@@ -14,12 +14,14 @@ use crate::tables::Table;
 /// Batches that wait for the reader, at most.
 const WAITING: usize = 4;
 
-type Message = Result<RecordBatch, Error>;
+/// A batch, or none at the end: a channel that closes without it lost its sender.
+type Message = Result<Option<RecordBatch>, Error>;
 
 /// The batches of one table.
 pub struct TableStream {
     schema: SchemaRef,
     batches: Receiver<Message>,
+    ended: bool,
 }
 
 /// Starts reading `inputs`. An input that cannot be opened or is no capture is an error here and now; later
@@ -46,18 +48,22 @@ pub fn stream(
             (Err(error), None) => {
                 let _ = sink.sender.send(Err(error));
             }
-            (Ok(_), Some(opened)) => {
-                let _ = opened.send(Ok(()));
+            (Ok(_), opened) => {
+                if let Some(opened) = opened {
+                    let _ = opened.send(Ok(()));
+                }
+                let _ = sink.sender.send(Ok(None));
             }
-            (Ok(_), None) => {}
         }
     });
     match ready.recv() {
-        Ok(Err(error)) => Err(error),
-        _ => Ok(TableStream {
+        Ok(Ok(())) => Ok(TableStream {
             schema: table.schema(),
             batches,
+            ended: false,
         }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(Error::Stopped),
     }
 }
 
@@ -72,7 +78,9 @@ impl Sink for Channel {
         if let Some(opened) = self.opened.take() {
             let _ = opened.send(Ok(()));
         }
-        self.sender.send(Ok(batch)).map_err(|_| Error::Stopped)
+        self.sender
+            .send(Ok(Some(batch)))
+            .map_err(|_| Error::Stopped)
     }
 }
 
@@ -80,8 +88,13 @@ impl Iterator for TableStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let message = self.batches.recv().ok()?;
-        Some(message.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+        if self.ended {
+            return None;
+        }
+        let message = self.batches.recv().unwrap_or(Err(Error::Stopped));
+        let batch = message.map_err(|error| ArrowError::ExternalError(Box::new(error)));
+        self.ended = !matches!(batch, Ok(Some(_)));
+        batch.transpose()
     }
 }
 

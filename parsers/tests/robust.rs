@@ -331,3 +331,118 @@ fn a_syn_that_comes_late_turns_the_directions_of_packets_before_it() {
         [Some("backward"), Some("forward")]
     );
 }
+
+#[test]
+fn compression_is_told_by_content_and_changes_nothing() {
+    use std::io::Write;
+    let segments: Vec<_> = (0..3000)
+        .map(|n| (n * 1000, segment(n % 3 == 0, 16, n as u32, 7, 3)))
+        .collect();
+    let plain = capture(&segments);
+    let half = plain.len() / 2;
+    let gzip = |part: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(part).unwrap();
+        out.finish().unwrap()
+    };
+    let zstd = |part: &[u8]| zstd::encode_all(part, 1).unwrap();
+    let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    lz4.write_all(&plain).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(&plain).unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    xz.write_all(&plain).unwrap();
+    let packed = [
+        gzip(&plain),
+        // Members and frames that follow each other are one stream.
+        [gzip(&plain[..half]), gzip(&plain[half..])].concat(),
+        zstd(&plain),
+        [zstd(&plain[..half]), zstd(&plain[half..])].concat(),
+        lz4.finish().unwrap(),
+        bzip2.finish().unwrap(),
+        xz.finish().unwrap(),
+    ];
+    let whole = parse(vec![plain], 1).unwrap().0.0;
+    for packed in packed {
+        match parse(vec![packed[..packed.len() - 20].to_vec()], 1) {
+            Ok((cut, kept)) => {
+                assert_eq!(kept.damage.len(), 1);
+                check_totals(&cut, &kept);
+            }
+            // Where all is in one block, a cut block holds nothing that can be unpacked.
+            Err(Error::NotACapture { found, .. }) => assert!(found.contains("cannot be unpacked")),
+            Err(other) => panic!("{other}"),
+        }
+        assert_eq!(parse(vec![packed], 2).unwrap().0.0, whole);
+    }
+}
+
+#[test]
+fn a_pcapng_section_may_change_byte_order_clock_and_link_type() {
+    let section = |big: bool, link: u16, resolution: u8, packets: &[(u32, u64)]| {
+        let u16 = |value: u16| {
+            if big {
+                value.to_be_bytes()
+            } else {
+                value.to_le_bytes()
+            }
+        };
+        let u32 = |value: u32| {
+            if big {
+                value.to_be_bytes()
+            } else {
+                value.to_le_bytes()
+            }
+        };
+        let block = |kind: u32, body: Vec<u8>| {
+            let length = u32(body.len() as u32 + 12);
+            [u32(kind).to_vec(), length.to_vec(), body, length.to_vec()].concat()
+        };
+        let mut bytes = block(
+            0x0a0d_0d0a,
+            [
+                u32(0x1a2b_3c4d).to_vec(),
+                u16(1).to_vec(),
+                u16(0).to_vec(),
+                vec![0xff; 8],
+            ]
+            .concat(),
+        );
+        let option = [
+            u16(9).to_vec(),
+            u16(1).to_vec(),
+            vec![resolution, 0, 0, 0],
+            vec![0; 4],
+        ]
+        .concat();
+        bytes.extend(block(
+            1,
+            [u16(link).to_vec(), u16(0).to_vec(), u32(0).to_vec(), option].concat(),
+        ));
+        for &(interface, ticks) in packets {
+            let frame = segment(false, 16, 1, 1, 0)[if link == 101 { 14 } else { 0 }..].to_vec();
+            let length = u32(frame.len() as u32);
+            let head = [interface, (ticks >> 32) as u32, ticks as u32]
+                .map(u32)
+                .concat();
+            let padding = vec![0; frame.len().next_multiple_of(4) - frame.len()];
+            bytes.extend(block(
+                6,
+                [head, length.to_vec(), length.to_vec(), frame, padding].concat(),
+            ));
+        }
+        bytes
+    };
+    let bytes = [
+        section(false, 1, 9, &[(0, 1_000_000_007)]),
+        section(true, 101, 0x8a, &[(0, 2048), (1, 0)]),
+    ]
+    .concat();
+    let (sink, summary) = parse(vec![bytes], 1).unwrap();
+    assert_eq!(summary.packets, 2);
+    assert_eq!(summary.connections, 1);
+    assert_eq!(summary.damage[0].found, "interface 1");
+    assert_eq!(one_flow(&sink, "duration_ns"), [Some(999_999_993)]);
+    assert_eq!(sink.rows(Table::Captures), 2);
+    check_totals(&sink, &summary);
+}

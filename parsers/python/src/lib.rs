@@ -89,20 +89,19 @@ fn tables() -> Vec<&'static str> {
     Table::ALL.into_iter().map(Table::name).collect()
 }
 
+/// Name, type, nullable, unit, meaning and source of a column.
+type Description = (
+    &'static str,
+    String,
+    bool,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
 /// Columns of a table as (name, type, nullable, unit, meaning, source).
 #[pyfunction]
-fn columns(
-    table_name: &str,
-) -> PyResult<
-    Vec<(
-        &'static str,
-        String,
-        bool,
-        &'static str,
-        &'static str,
-        &'static str,
-    )>,
-> {
+fn columns(table_name: &str) -> PyResult<Vec<Description>> {
     let columns = table(table_name)?.columns().iter();
     Ok(columns
         .map(|column| {
@@ -154,8 +153,8 @@ fn stream(
 #[pyfunction]
 #[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress))]
 #[allow(clippy::too_many_arguments)]
-fn parse<'py>(
-    py: Python<'py>,
+fn parse(
+    py: Python<'_>,
     files: Vec<(PathBuf, String)>,
     paths: HashMap<String, PathBuf>,
     bin_ns: i64,
@@ -163,8 +162,9 @@ fn parse<'py>(
     threads: usize,
     manifests: HashMap<String, (Option<u64>, Option<u64>)>,
     notes: Vec<(String, String)>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyDict>> {
+    let progress = progress.map(Bound::unbind);
     let mut layout = Layout {
         paths: std::collections::BTreeMap::new(),
         notes,
@@ -223,8 +223,11 @@ fn parse<'py>(
         }
     };
     let _ = py.detach(|| worker.join());
-    let (summary, written) = outcome?;
-    describe(py, &summary, &written)
+    let (summary, folder) = outcome?;
+    // Ctrl-C until the very last moment: after this the tables are there.
+    py.check_signals()?;
+    let written = folder.commit().map_err(failure)?;
+    Ok(describe(py, &summary, &written)?.unbind())
 }
 
 fn tick(py: Python<'_>, state: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<()> {
@@ -242,12 +245,14 @@ fn work(
     options: &Options,
     layout: &Layout,
     state: &Progress,
-) -> Result<(Summary, Vec<PathBuf>), Error> {
+) -> Result<(Summary, Folder), Error> {
     // Before anything is written.
+    options.check()?;
     flowsweep_parsers::check(inputs)?;
     let mut folder = Folder::create(layout)?;
     let summary = flowsweep_parsers::run(inputs, options, &mut folder, state)?;
-    Ok((summary, folder.commit()?))
+    folder.finish()?;
+    Ok((summary, folder))
 }
 
 fn describe<'py>(

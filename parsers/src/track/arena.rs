@@ -1,6 +1,8 @@
 //! Items by number in chunks that never move, so that growing copies nothing.
 
-const CHUNK: usize = 4096;
+use crate::memory::use_large_pages;
+
+const CHUNK: usize = 1 << 15;
 
 /// A list that only grows.
 #[derive(Debug)]
@@ -26,8 +28,9 @@ impl<T> Arena<T> {
         let number = self.length;
         if number.is_multiple_of(CHUNK) {
             // The first chunk grows as it fills: a capture with three flows needs no room for thousands.
-            self.chunks
-                .push(Vec::with_capacity(if number == 0 { 4 } else { CHUNK }));
+            let chunk = Vec::with_capacity(if number == 0 { 4 } else { CHUNK });
+            use_large_pages(&chunk);
+            self.chunks.push(chunk);
         }
         if let Some(chunk) = self.chunks.last_mut() {
             chunk.push(item);
