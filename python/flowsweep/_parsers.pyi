@@ -6,7 +6,7 @@ from typing import TypedDict
 
 __version__: str
 
-class Failure(Exception):
+class ParseError(Exception):
     """What the parser could not do.
 
     `args` are (what, found, expected, remedy); each of the last three may be None.
@@ -45,7 +45,7 @@ def columns(table_name: str) -> list[tuple[str, str, bool, str, str, str]]:
     """Columns of a table as (name, type, nullable, unit, meaning, source)."""
 
 def check(files: Sequence[tuple[Path, str]]) -> None:
-    """Raises `Failure` where one of the files cannot be opened or is no capture."""
+    """Raises `ParseError` where one of the files cannot be opened or is no capture."""
 
 def stream(
     files: Sequence[tuple[Path, str]],
@@ -80,5 +80,5 @@ def parse(
         progress: Called about ten times a second with bytes read and packets counted.
 
     Raises:
-        Failure: An input cannot be read, or a table cannot be written.
+        ParseError: An input cannot be read, or a table cannot be written.
     """

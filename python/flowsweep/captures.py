@@ -46,7 +46,7 @@ def readable_errors() -> Iterator[None]:
     """Turns failures of the native parser into `CaptureError`."""
     try:
         yield
-    except _parsers.Failure as failure:
+    except _parsers.ParseError as failure:
         what, found, expected, remedy = failure.args
         raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 

@@ -123,7 +123,8 @@ def test_a_grid_has_every_combination(changed):
 
 def test_a_point_more_does_not_change_the_runs_that_were_there(changed):
     before = {run.id: run.spec_hash() for run in experiment.load(DEMO).plan()}
-    path = changed("16ms, ", "8ms, 16ms, ").rename(changed("16ms, ", "16ms, ").with_name("demo.yaml"))
+    path = changed("16ms, ", "8ms, 16ms, ")
+    path = path.rename(path.with_name("demo.yaml"))
     after = {run.id: run.spec_hash() for run in experiment.load(path).plan()}
     assert before.items() <= after.items()
 

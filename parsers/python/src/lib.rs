@@ -17,7 +17,7 @@ use pyo3_arrow::PyRecordBatchReader;
 
 create_exception!(
     _parsers,
-    Failure,
+    ParseError,
     PyException,
     "What the parser could not do; args are (what, found, expected, remedy), each of the last three or None."
 );
@@ -28,7 +28,7 @@ mod _parsers {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Failure, check, columns, parse, stream, tables};
+    use super::{ParseError, check, columns, parse, stream, tables};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -62,7 +62,7 @@ fn failure(error: Error) -> PyErr {
         Error::Io { what, source } => (what, Some(source.to_string()), None, None),
         other => (other.to_string(), None, None, None),
     };
-    Failure::new_err(args)
+    ParseError::new_err(args)
 }
 
 fn table(name: &str) -> PyResult<Table> {
@@ -206,7 +206,7 @@ fn parse(
         match waited.1 {
             Ok(outcome) => break outcome.map_err(failure),
             Err(RecvTimeoutError::Disconnected) => {
-                break Err(Failure::new_err((
+                break Err(ParseError::new_err((
                     "the parser stopped unexpectedly",
                     None::<String>,
                     None::<String>,
