@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -54,6 +56,34 @@ def test_the_report_shows_the_completion_times_of_the_application(swept, command
         assert rows[run]["completion_s"] == pytest.approx(completion, rel=0.01)
     html = (swept / "report.html").read_text()
     assert all(run in html for run in truth)
+
+
+def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root):
+    """First transmissions at the sender = messages + Open MPI's headers (nqueens/README.md)."""
+    flows = f"read_parquet('{swept}/tables/flows/**/*.parquet', hive_partitioning = true)"
+    specification = importlib.util.spec_from_file_location(
+        "common", root / "capture/workloads/common.py"
+    )
+    common = importlib.util.module_from_spec(specification)
+    sys.modules["common"] = common
+    specification.loader.exec_module(common)
+    compared = 0
+    for run, record in records(swept).items():
+        address = {host["name"]: host["address"] for host in record["hosts"]}
+        ranks = record["application"]["ranks"]
+        for rank in ranks:
+            for peer, sent in rank["to"].items():
+                here, there = rank["host"], ranks[int(peer)]["host"]
+                if here == there:
+                    continue  # not on the wire
+                [(found,)] = duckdb.sql(
+                    f"select sum(payload_bytes - retransmitted_bytes) from {flows} "
+                    f"where run = '{run}' and host = '{here}' "
+                    f"and src_ip = '{address[here]}' and dst_ip = '{address[there]}'"
+                ).fetchall()
+                assert found in common.wire_payload_bytes(sent["messages"], sent["bytes"])
+                compared += 1
+    assert compared == 4 * 6  # runs; three slaves on other hosts, both ways
 
 
 def test_frames_sent_are_frames_delivered_and_dropped(swept):
@@ -118,7 +148,7 @@ def test_killed_at_any_moment_it_continues_and_runs_nothing_twice(
     survived: dict[str, str] = {}
     for finished_runs in (1, 2):
         process = subprocess.Popen(
-            [Path(os.sys.executable).parent / "snakemake", *map(str, arguments)],
+            [Path(sys.executable).parent / "snakemake", *map(str, arguments)],
             cwd=tmp_path,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
