@@ -6,13 +6,13 @@ the answer is no or data was lost; 2 usage, unreadable input or failure.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from typing import Annotated
 
 import typer
 
+from flowsweep.cli import parse, plan, report, run, runs, show, testbed
 from flowsweep.errors import FlowsweepError
 
 app = typer.Typer(
@@ -25,26 +25,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# In the order of the data: run, parse, ask, report. Interim: a room may not be built yet.
-for _module, _commands in (
-    ("plan", ("plan",)),
-    ("run", ("run",)),
-    ("parse", ("parse", "ingest")),
-    ("runs", ("runs",)),
-    ("show", ("show",)),
-    ("report", ("query", "report")),
+# In the order of the data: run, parse, ask, report.
+for _command in (
+    plan.plan,
+    run.run,
+    parse.parse,
+    parse.ingest,
+    runs.runs,
+    show.show,
+    report.query,
+    report.report,
 ):
-    try:
-        _loaded = importlib.import_module(f"flowsweep.cli.{_module}")
-    except ModuleNotFoundError:
-        continue
-    for _command in _commands:
-        app.command(_command)(getattr(_loaded, _command))
-try:
-    _testbed = importlib.import_module("flowsweep.cli.testbed")
-    app.add_typer(_testbed.app, name="testbed")
-except ModuleNotFoundError:
-    pass
+    app.command()(_command)
+app.add_typer(testbed.app, name="testbed")
 
 
 def _version(wanted: bool) -> None:
