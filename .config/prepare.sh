@@ -9,6 +9,8 @@ purpose=${1:-build}
 need_python="3.11"
 need_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
 say() { printf 'prepare: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
 

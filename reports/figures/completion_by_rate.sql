@@ -37,4 +37,5 @@ final as (
 )
 
 select * from final
-order by app, problem, buffer_bytes nulls last, rate_mbit_s desc nulls first
+order by app, problem, buffer_bytes nulls last,
+    rate_mbit_s desc nulls first, rate_asked_mbit_s desc nulls first

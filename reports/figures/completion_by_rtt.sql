@@ -37,4 +37,4 @@ final as (
 )
 
 select * from final
-order by app, problem, buffer_bytes nulls last, rtt_ms
+order by app, problem, buffer_bytes nulls last, rtt_ms, rtt_asked_ms

@@ -12,6 +12,8 @@ if RUN_PLAN:
             ],
         # The seeded order of the plan; runs go before the analysis.
         priority: lambda wildcards: 1000000 - RUN_ORDER[wildcards.run_id]
+        # A testbed that cannot be set up is tried once more; then the sweep stops.
+        retries: 1
         resources:
             testbed=100,
         params:

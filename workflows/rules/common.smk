@@ -13,8 +13,15 @@ from flowsweep.run_records import capture_files
 # `flowsweep` of this very environment, also when it is not activated.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-# The scheduler's two lines a job would drown the progress of the runs.
-CHATTER = ("Select jobs to execute", "Execute ", "Touching output", "Using shell")
+# The scheduler's lines for each job would drown the progress of the runs, and a failed
+# first try of a run has no earlier output that could be restored.
+CHATTER = (
+    "Select jobs to execute",
+    "Execute ",
+    "Touching output",
+    "Using shell",
+    "Cannot restore",
+)
 logger.addFilter(lambda record: not record.getMessage().startswith(CHATTER))
 
 # Runs take all of the testbed, the analysis one hundredth: a reader-writer lock.

@@ -38,9 +38,10 @@ class Agent:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # The scheduler shares cores among sessions first: in one of its own, an agent
-                # that hardly computes is run at once when it wakes, whatever the ranks do.
-                start_new_session=True,
+                # Out of reach of the terminal's Ctrl-C, but in the session of the ranks: the
+                # scheduler shares cores among sessions first, and only within one does an agent
+                # that wakes push an idle-class rank aside at once.
+                process_group=0,
             )
 
     def wait_ready(self) -> None:

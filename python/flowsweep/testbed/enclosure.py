@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LOCK_NAME = "flowsweep-testbed.lock"
 END_LIMIT_S = 10.0
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
+SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def is_privileged() -> bool:
@@ -42,8 +43,16 @@ def is_privileged() -> bool:
     return bool(effective >> CAP_NET_ADMIN & 1 and effective >> CAP_SYS_ADMIN & 1)
 
 
+def _see_system_programs() -> None:
+    """`bridge` and the like lie where the PATH of an ordinary user does not lead on Debian."""
+    path = os.environ.get("PATH", os.defpath)
+    missing = [folder for folder in SYSTEM_FOLDERS if folder not in path.split(os.pathsep)]
+    os.environ["PATH"] = os.pathsep.join([path, *missing])
+
+
 def unshare_command() -> list[str]:
     """What starts a command in new namespaces, with all rights inside them."""
+    _see_system_programs()
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         raise FlowsweepError(
             "testbed: programs are missing",

@@ -130,7 +130,7 @@ def _program(bed: Bed, environment: dict[str, str], agents: Sequence[Agent]) -> 
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            start_new_session=True,
+            process_group=0,
         )
         code = _wait(process, bed.timeout_s, agents)
         if code is None:

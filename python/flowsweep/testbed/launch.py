@@ -31,13 +31,11 @@ shift
 exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- "$@"
 """
 
-# What mpirun calls as `ssh HOST COMMAND`. Ranks yield to emulator and capture agents: within
-# their session by the scheduling class, and as a session (where the kernel groups by it) by
-# the nice value of the group.
+# What mpirun calls as `ssh HOST COMMAND`. Ranks yield to emulator and capture agents by their
+# scheduling class.
 AGENT = """#!/bin/sh
 host=$1
 shift
-[ -n "{priority}" ] && [ -w /proc/self/autogroup ] && echo 19 2>/dev/null >/proc/self/autogroup
 exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- {priority} /bin/sh -c "$*"
 """
 
@@ -105,6 +103,8 @@ def mpirun(bed: Bed) -> list[str]:
         str(program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
         *("-np", str(len(bed.ranks))),
+        # Daemons that stay in our session: see Agent.
+        "--leave-session-attached",
         *("--map-by", "slot", "--bind-to", "none"),
         *("--prtemca", "plm_ssh_agent", str(beds.SCRIPTS / "agent")),
         *("--prtemca", "plm_ssh_no_tree_spawn", "1"),
