@@ -54,7 +54,8 @@ def nobody(namespaces, tmp_path_factory):
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(folder),
         "FLOWSWEEP_BIN_DIR": os.environ.get("FLOWSWEEP_BIN_DIR", str(Path(sys.prefix) / "bin")),
-        "PATH": f"{os.environ['PATH']}:{Path(sys.prefix) / 'bin'}",
+        # An ordinary user's on Debian: without the folders of system programs.
+        "PATH": f"/usr/local/bin:/usr/bin:/bin:{Path(sys.prefix) / 'bin'}",
         "FLOWSWEEP_KERNELS": os.environ.get(
             "FLOWSWEEP_KERNELS",
             str(Path(sys.prefix) / "lib/flowsweep/libflowsweep_kernels.so"),
