@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,34 @@ from flowsweep.errors import FlowsweepError
 if TYPE_CHECKING:
     import polars as pl
 
-AXIS_COLUMNS = {
+
+def _whole(text: str | float) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", str(text)):
+        raise FlowsweepError(
+            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
+        )
+    return int(text)
+
+
+def _time_or_share(text: str | float) -> int | float:
+    """Nanoseconds, or a share of the delay: "20%"."""
+    if str(text).strip().endswith("%"):
+        return units.parse_fraction(text)
+    return units.parse_time(text)
+
+
+AXIS_COLUMNS: dict[str, tuple[str, str | None, Callable[[Any], Any]]] = {
     "rtt": ("rtt_asked_ns", "rtt_measured_ns", units.parse_time),
     "rate": ("rate_asked_bit_s", "rate_measured_bit_s", units.parse_rate),
     "queue": ("queue_bytes", None, units.parse_size),
     "buffer": ("buffer_bytes", None, units.parse_size),
-    "loss": ("loss", None, units.parse_fraction),
-    "jitter": ("jitter_ns", None, units.parse_time),
+    "loss": ("loss", "loss_measured", units.parse_fraction),
+    "jitter": ("jitter_ns", None, _time_or_share),
+    "links": ("links", None, _whole),
+    "congestion": ("congestion", None, str),
+    "hosts": ("hosts_per_site", None, _whole),
+    "ranks": ("ranks", None, _whole),
+    "ranks_per_host": ("ranks_per_host", None, _whole),
 }
 CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
 
@@ -101,7 +123,14 @@ def _schema() -> dict[str, pl.DataType]:
         "queue_bytes": pl.Int64(),
         "buffer_bytes": pl.Int64(),
         "loss": pl.Float64(),
+        "loss_measured": pl.Float64(),
         "jitter_ns": pl.Int64(),
+        "jitter_share": pl.Float64(),
+        "links": pl.Int64(),
+        "congestion": pl.String(),
+        "hosts_per_site": pl.Int64(),
+        "ranks": pl.Int64(),
+        "ranks_per_host": pl.Int64(),
         "start": time,
         "end": time,
         "completion_s": pl.Float64(),
@@ -166,6 +195,12 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
             except FlowsweepError as error:
                 error.what = f"{path / 'run.json'}: axes.{axis}: {error.what}"
                 raise
+    row["jitter_share"] = None
+    if isinstance(row["jitter_ns"], float):
+        row["jitter_share"], row["jitter_ns"] = row["jitter_ns"], None
+        if row["rtt_asked_ns"] is not None:
+            # of the delay of one direction
+            row["jitter_ns"] = round(row["jitter_share"] * row["rtt_asked_ns"] / 2)
     if record.get("queue_bytes") is not None:
         row["queue_bytes"] = record["queue_bytes"]
     return row

@@ -1,133 +1,226 @@
-"""Parsing speed against peers, alternating in one run: a table, and results/bench.json.
+"""Parsing speed and memory against peers, alternating in one run: tables, and results/bench.json.
 
-User plus system seconds of the whole process, page cache warm, median of the rounds.
-Packets per second would say the same; the ratio is what survives a noisy machine.
+User plus system seconds of whole processes, page cache warm, medians of the rounds. What survives a
+noisy machine are the ratios. Takes less than 15 minutes, and 3 GB of temporary files.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import json
-import multiprocessing
 import os
 import platform
 import resource
-import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-import captures
+import programs
+import record
+import table
+from measure import Cost, alternate, median, start
+from programs import Program
 
-FLOWSWEEP = Path(sys.executable).parent / "flowsweep"
-
-
-def peers(capture: Path, scratch: Path) -> dict[str, list[str]]:
-    """The commands; what each does is said, since they do not do the same."""
-    output = ["--output", str(scratch / "tables")]
-    return {
-        "flowsweep parse (all tables but packets, 1 thread)": [
-            str(FLOWSWEEP), "parse", str(capture), *output, "--threads", "1",
-        ],
-        "flowsweep parse (2 threads)": [
-            str(FLOWSWEEP), "parse", str(capture), *output, "--threads", "2",
-        ],
-        "flowsweep parse --packets (1 thread)": [
-            str(FLOWSWEEP), "parse", str(capture), *output, "--threads", "1", "--packets",
-        ],
-        "cat >/dev/null": ["cat", str(capture)],
-        "tcpdump -w /dev/null": ["tcpdump", "-r", str(capture), "-w", "/dev/null"],
-        "capinfos -c": ["capinfos", "-c", str(capture)],
-        "softflowd (flows)": ["softflowd", "-d", "-r", str(capture), "-n", "127.0.0.1:9"],
-        "tcptrace -l -r -n (TCP state)": ["tcptrace", "-l", "-r", "-n", str(capture)],
-    }  # fmt: skip
+#: One packet: what a start costs that has nothing to read.
+ONE_PACKET = "flowsweep parse, 1 packet"
 
 
-def seconds(command: list[str], scratch: Path) -> tuple[float, float, float]:
-    """User plus system, wall, and peak memory in MB of one start."""
-    shutil.rmtree(scratch / "tables", ignore_errors=True)
-    with (scratch / "log").open("wb") as log:
-        started = os.times()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-        _, status, usage = os.wait4(process.pid, 0)
-        ended = os.times()
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
-        raise RuntimeError(f"{command}: {(scratch / 'log').read_text()[-500:]}")
-    return (
-        usage.ru_utime + usage.ru_stime,
-        ended.elapsed - started.elapsed,
-        usage.ru_maxrss / 1024,
-    )
+@dataclass(frozen=True)
+class Plan:
+    """One capture and what is measured on it."""
+
+    key: str
+    title: str
+    packets: int
+    #: Time for the rounds; a round that was begun ends.
+    seconds: float
+    #: Names of the peers begin with one of these.
+    peers: tuple[str, ...] = ("",)
+    packet_rows: bool = True
 
 
-def apart(function: Callable[..., None], *arguments: object) -> None:
-    """In a process of its own: what it needs would count as peak memory of our children."""
-    process = multiprocessing.get_context("spawn").Process(target=function, args=arguments)
-    process.start()
-    process.join()
-    if process.exitcode != 0:
-        raise RuntimeError(f"{function.__name__}{arguments} failed")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packets", type=int, default=4_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+def main() -> int:
+    sys.stdout.reconfigure(line_buffering=True)
+    options = arguments()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    report = {"machine": platform.platform(), "cpus": os.cpu_count(), "captures": []}
-    with tempfile.TemporaryDirectory() as folder:
+    million = 10**6
+    plans = [
+        Plan("few", "17 connections recorded, snap length 128", options.packets, 150),
+        Plan("many", "100 000 connections generated, interleaved", options.packets, 240),
+        Plan("full", "17 connections recorded, whole frames", int(1.5 * million), 90),
+        Plan("flood", "SYN flood generated", options.flood, 60, ("cat", "tcpdump"), False),
+    ]
+    report = {
+        "machine": platform.platform(),
+        "cpus": os.cpu_count(),
+        "load_before": os.getloadavg(),
+        "captures": [],
+    }
+    with tempfile.TemporaryDirectory(prefix="flowsweep-bench-", dir=options.folder) as folder:
         scratch = Path(folder)
-        plan = [
-            ("17 connections, snap length 128", 17),
-            ("100 000 connections, interleaved", 100_000),
-        ]
-        for title, connections in plan:
-            capture = scratch / f"{connections}.pcap"
-            apart(captures.write_interleaved, capture, options.packets, connections)
-            report["captures"].append(measure(title, capture, scratch, options))
-            if connections == 17:
-                full = scratch / "full.pcap"
-                apart(captures.write_full_frames, full, capture, options.packets // 4)
+        one = scratch / "one.pcap"
+        generate(one, 1, 1)
+        for plan in plans:
+            if options.only and plan.key not in options.only:
+                continue
+            capture = scratch / f"{plan.key}.pcap"
+            try:
+                source = make(plan, capture)
+            except RuntimeError as error:
+                print(f"\n{plan.title}: left out: {error}")
+                report["captures"].append({"title": plan.title, "left_out": str(error)})
+                continue
+            found = measure(plan, capture, one, scratch, options.rounds) | {"source": source}
+            report["captures"].append(found)
+            table.show(found)
             capture.unlink()
-        report["captures"].append(measure("full 1514-byte frames", full, scratch, options))
     Path("results").mkdir(exist_ok=True)
     Path("results/bench.json").write_text(json.dumps(report, indent=2) + "\n")
-    print("results/bench.json")
+    table.legend(report["captures"])
+    print("\nresults/bench.json")
+    return 0 if all(entry.get("sound", True) for entry in report["captures"]) else 1
 
 
-def measure(title: str, capture: Path, scratch: Path, options: argparse.Namespace) -> dict:
-    """All peers on one capture, round by round, so that noise hits all alike."""
-    commands = {
-        name: command
-        for name, command in peers(capture, scratch).items()
-        if shutil.which(command[0])
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--packets", type=int, default=4_000_000, help="of the first two captures")
+    parser.add_argument("--flood", type=int, default=1_000_000, help="SYNs; 10000000 needs 6 GB")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", choices=("few", "many", "full", "flood"))
+    parser.add_argument("--folder", type=Path, help="where temporary files go")
+    return parser.parse_args()
+
+
+def generate(path: Path, packets: int, connections: int) -> None:
+    script = Path(__file__).with_name("generated.py")
+    subprocess.run([sys.executable, script, path, str(packets), str(connections)], check=True)
+
+
+def make(plan: Plan, path: Path) -> str:
+    """Records or generates the capture; how."""
+    if plan.key in ("many", "flood"):
+        generate(path, plan.packets, 0 if plan.key == "flood" else 100_000)
+        return "generated; all headers, no payload captured"
+    if reason := record.missing():
+        raise RuntimeError(f"cannot be recorded here: {reason}")
+    return record.record(path, plan.packets, 128 if plan.key == "few" else 0)
+
+
+def measure(plan: Plan, capture: Path, one: Path, scratch: Path, rounds: int) -> dict:
+    """Everything about one capture."""
+    head = scratch / "head.pcap"
+    count = str(programs.TSHARK_PACKETS)
+    subprocess.run(
+        ["tcpdump", "-r", capture, "-c", count, "-w", head], check=False, capture_output=True
+    )
+    ours = programs.ours(capture, scratch)
+    if not plan.packet_rows:
+        ours = [program for program in ours if "--packets" not in program.name]
+    single = replace(programs.ours(one, scratch)[0], name=ONE_PACKET, packets=1)
+    others = [
+        program
+        for program in programs.peers(capture, scratch, head)
+        if program.name.startswith(plan.peers)
+    ]
+    present = [program for program in others if program.installed]
+    subprocess.run(["cat", capture], stdout=subprocess.DEVNULL, check=True)
+    everything = [single, *ours, *present]
+    costs, failed = alternate(everything, scratch, rounds, plan.seconds)
+    for name in costs:
+        if name in failed:
+            raise RuntimeError(f"{name}: {failed[name]}")
+    rows = [
+        row(program, costs[program.name], plan.packets, capture)
+        for program in everything
+        if program.name in costs
+    ]
+    return {
+        "title": plan.title,
+        "packets": plan.packets,
+        "bytes": capture.stat().st_size,
+        "rows": rows,
+        "not_installed": [program.name for program in others if not program.installed],
+        "failed": failed,
+    } | derived(plan, rows, capture, scratch)
+
+
+def row(program: Program, costs: list[Cost], packets: int, capture: Path) -> dict:
+    read = program.packets or packets
+    cost = median(costs)
+    size = capture.stat().st_size * (read / packets)
+    return {
+        "program": program.name,
+        "about": program.about,
+        "version": program.version(),
+        "packets": read,
+        "bytes": round(size),
+        "rounds": len(costs),
+        **asdict(cost),
+        "all_cpu_s": [one.cpu_s for one in costs],
     }
-    missing = sorted(set(peers(capture, scratch)) - set(commands))
-    subprocess.run(["cat", str(capture)], stdout=subprocess.DEVNULL, check=True)
-    times: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
-    for _ in range(options.rounds):
-        for name, command in commands.items():
-            times[name].append(seconds(command, scratch))
-    packets = options.packets if "full" not in title else options.packets // 4
-    base = statistics.median(cpu for cpu, _, _ in next(iter(times.values())))
-    print(f"\n{title}: {packets / 1e6:g} M packets, {capture.stat().st_size / 1e6:,.0f} MB")
-    print(f"{'':52}  M packets/s   wall s   CPU s   ratio  peak MB")
-    rows = []
-    for name, found in times.items():
-        cpu, wall, memory = (statistics.median(column) for column in zip(*found, strict=True))
-        rows.append({"command": name, "cpu_s": cpu, "wall_s": wall, "peak_mb": memory})
-        speed = packets / cpu / 1e6 if cpu else float("inf")
-        numbers = f"{speed:11.2f}  {wall:7.2f}  {cpu:6.2f}  {cpu / base:6.2f}  {memory:7.0f}"
-        print(f"{name:52}  {numbers}")
-    for name in missing:
-        print(f"{name:52}  not installed")
-    return {"title": title, "packets": packets, "bytes": capture.stat().st_size, "rows": rows}
+
+
+def derived(plan: Plan, rows: list[dict], capture: Path, scratch: Path) -> dict:
+    """The figures that follow from the rows, and whether the tables are right."""
+    by_name = {found["program"]: found for found in rows}
+    begin, single, double = (by_name[name] for name in (ONE_PACKET, *OURS))
+    found = {
+        "start_up_cpu_s": begin["cpu_s"],
+        "pass_cpu_s": single["cpu_s"] - begin["cpu_s"],
+        "pass_wall_ratio_2_threads": (single["wall_s"] - begin["wall_s"])
+        / (double["wall_s"] - begin["wall_s"]),
+        "wall_ratio_2_threads": single["wall_s"] / double["wall_s"],
+    }
+    if with_rows := by_name.get("flowsweep parse --packets, 1 thr."):
+        found["pass_with_packets_cpu_s"] = with_rows["cpu_s"] - begin["cpu_s"]
+    if plan.key == "flood":
+        extra = (single["peak_mb"] - begin["peak_mb"]) * 2**20
+        found["bytes_per_connection"] = extra / plan.packets
+    found["identical_at_threads"] = identical(plan, capture, scratch)
+    found["counts_right"] = counts_right(plan, scratch)
+    found["sound"] = found["identical_at_threads"] and found["counts_right"]
+    return found
+
+
+OURS = ("flowsweep parse, 1 thread", "flowsweep parse, 2 threads")
+
+
+def identical(plan: Plan, capture: Path, scratch: Path) -> bool:
+    """Whether 1, 2 and 4 threads write the same bytes; leaves the tables of 4 threads."""
+    command = programs.ours(capture, scratch)[2 if plan.packet_rows else 0].command
+    threads = command.index("--threads") + 1
+    folders = []
+    for number in (1, 2, 4):
+        start([*command[:threads], str(number), *command[threads + 1 :]], scratch)
+        folders.append((scratch / "tables").rename(scratch / f"tables-{number}"))
+    names = sorted(path.name for path in folders[0].iterdir())
+    same = all(
+        sorted(path.name for path in folder.iterdir()) == names
+        and filecmp.cmpfiles(folders[0], folder, names, shallow=False)[0] == names
+        for folder in folders[1:]
+    )
+    for folder in folders[:2]:
+        subprocess.run(["rm", "-r", folder], check=True)
+    folders[2].rename(scratch / "tables")
+    return same
+
+
+def counts_right(plan: Plan, scratch: Path) -> bool:
+    """Whether the tables hold every packet, and a connection for each SYN of a flood."""
+    query = f"select sum(packets), count(distinct connection) from '{scratch}/tables/flows.parquet'"
+    program = f"import duckdb; print(*duckdb.sql({query!r}).fetchall()[0])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    packets, connections = map(int, done.stdout.split())
+    wanted = {"flood": plan.packets, "many": min(plan.packets, 100_000), "few": 17, "full": 17}[
+        plan.key
+    ]
+    return packets == plan.packets and connections == wanted
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -22,6 +22,16 @@ link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(int(sys.argv[1])):
     link.sendto(number.to_bytes(4) + bytes(number % 1400), (sys.argv[2], int(sys.argv[3])))
 """
+STREAM = """
+import itertools, socket, sys, time
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + float(sys.argv[2])
+for number in itertools.count():
+    if time.monotonic() > end:
+        break
+    link.sendto(number.to_bytes(4) + bytes(100), (sys.argv[1], 9))
+    time.sleep(0.001)
+"""
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +52,7 @@ class Cable:
 
     def __init__(self, program: Path) -> None:
         self.program = program
+        self.disks = 0
         rootless = os.geteuid() != 0
         kinds = ["--net", "--mount", "--pid", *(["--user"] if rootless else [])]
         own = ["--map-root-user"] if rootless else []
@@ -82,12 +93,28 @@ class Cable:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert result.returncode == 0, result.stderr
 
+    def small_disk(self, kilobytes: int) -> str:
+        """A new disk of this size that everybody may write to; gone with the cable."""
+        self.disks += 1
+        folder = f"/run/disk{self.disks}"
+        self.run(f"mkdir {folder} && mount -t tmpfs -o size={kilobytes}k,mode=1777 tmpfs {folder}")
+        return folder
+
+    def take(self, folder: str, target: Path) -> None:
+        """Copies what is on a small disk out of the namespace."""
+        self.run('cp "$1"/* "$2"', folder, target)
+
+    def stream(self, seconds: float) -> subprocess.Popen[bytes]:
+        """Sends a datagram every millisecond or so, in the background."""
+        arguments = [sys.executable, "-c", STREAM, ADDRESS, str(seconds)]
+        return subprocess.Popen([*self.enter, *arguments])
+
     def burst(self, packets: int, port: int = 9) -> None:
         """Sends datagrams of all sizes from near to far as fast as one core can."""
         self.run('exec "$@"', sys.executable, "-c", BURST, packets, ADDRESS, port)
 
-    def start(self, *arguments: object) -> Agent:
-        """Starts the agent at the far end."""
+    def start(self, *arguments: object, under: tuple[object, ...] = ()) -> Agent:
+        """Starts the agent at the far end; `under` is another command that becomes it."""
         named = 'read pid rest < /proc/self/stat && echo $pid && exec "$@"'
         command = [
             *self.enter,
@@ -99,10 +126,11 @@ class Cable:
             "-c",
             named,
             "sh",
-            self.program,
         ]
+        if not under:
+            under = (self.program,)
         process = subprocess.Popen(
-            [*command, *map(str, arguments)],
+            [*command, *map(str, under), *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -10,6 +10,7 @@ import struct
 import sys
 
 SOL_PACKET = 263
+SO_RCVBUFFORCE = 33
 PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 ETH_P_ALL = 3
@@ -22,6 +23,10 @@ if sys.argv[1] == "send":
         link.send(bytes.fromhex(line))
     sys.exit()
 link.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+try:
+    link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+except PermissionError:
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
 link.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
 link.bind(("exp0", ETH_P_ALL))
 link.settimeout(float(sys.argv[2]))

@@ -106,7 +106,7 @@ def test_signal_ends_after_delivering_what_is_queued(laboratory):
         laboratory.python("west", "udp.py", "send", EAST, 1e6, 0.2, 1_000).communicate()
         assert emulator.stats()["links"][0]["in_flight"] > 0
         stats = emulator.stop()
-        laboratory.run("west", "ip", "neigh", "flush", "dev", "exp0")
+        laboratory.run("west", "ip", "neigh", "del", EAST, "dev", "exp0")
     link = stats["links"][0]
     assert link["in_flight"] == 0
     assert link["delivered"] >= 25

@@ -24,6 +24,7 @@ axes: {rtt: [16ms]}
 repetitions: 1
 warmup: 0
 timeout: 30s
+limits: {other_programs: 100%, cpu_pressure: 100%}
 """
 
 

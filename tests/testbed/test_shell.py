@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import statistics
+import subprocess
 
 import pytest
+
+from .conftest import FLOWSWEEP
 
 FLOOD = """
 import socket, struct, subprocess, sys, time
@@ -121,3 +124,18 @@ def test_check_answers_with_a_line_for_each_part(namespaces, flowsweep):
              ("ok", "note", "bad")]  # fmt: skip
     assert names[1:] == ["capture", "link emulator", "real-time priority", "cores", "MPI"]
     assert done.stdout.splitlines()[-1].startswith("This machine can")
+
+
+def test_check_tells_what_to_change_where_namespaces_are_forbidden(namespaces):
+    forbid = "echo 0 >/proc/sys/user/max_user_namespaces; echo 0 >/proc/sys/user/max_net_namespaces"
+    words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *FLOWSWEEP, "testbed", "check"]
+    done = subprocess.run(
+        ["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
+         f'{forbid}; exec "$@"', "sh", *words],
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    first, remedy = done.stdout.splitlines()[:2]
+    assert first.startswith("bad   user namespaces"), done.stdout
+    assert "max_user_namespaces" in remedy
+    assert "cannot run demo.yaml" in done.stdout

@@ -120,3 +120,17 @@ def test_a_second_run_waits_for_the_first(running, experiment):
     assert second.poll() is None
     process.terminate()
     assert second.wait(15) == 0
+
+
+@pytest.mark.parametrize("victim", ["mpirun", "daemon", "rank"])
+def test_a_killed_part_of_the_program_is_a_failed_run_that_leaves_nothing(running, victim):
+    process, tree, output, _ = running
+    launchers = [pid for pid, name in tree.items() if name.startswith(("prte", "mpirun"))]
+    pid = {"mpirun": launchers[0], "daemon": launchers[-1], "rank": max(tree)}[victim]
+    os.kill(pid, signal.SIGKILL)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 0, said
+    record = json.loads((output / "run.json").read_text())
+    assert record["status"] == "failed"
+    assert record["completion_s"] is None
+    assert wait_gone(tree) == {}

@@ -23,6 +23,7 @@ repetitions: 1
 warmup: 0
 seed: 3
 timeout: 30s
+limits: {other_programs: 100%, cpu_pressure: 100%}
 """
 
 

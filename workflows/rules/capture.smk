@@ -1,15 +1,20 @@
 # A point of the sweep to a captured run: run.json, one capture per host.
-if RUN_PLAN:
+#
+# One rule for each set of hosts that take part: Snakemake wants the names of all outputs.
+for hosts, run_ids in RUNS_OF_HOSTS.items():
 
-    rule capture:
+    rule:
+        name:
+            f"capture_on_{len(hosts)}_hosts"
         output:
             # update(): Snakemake leaves what is there, and `flowsweep run` decides. A run
             # that ended while Snakemake was killed is complete and is not made again.
             record=update(f"{RUNS_FOLDER}/{{run_id}}/run.json"),
             captures=[
-                update(f"{RUNS_FOLDER}/{{run_id}}/{host.name}.pcap.zst")
-                for host in EXPERIMENT.hosts
+                update(f"{RUNS_FOLDER}/{{run_id}}/{host}.pcap.zst") for host in hosts
             ],
+        wildcard_constraints:
+            run_id="|".join(re.escape(run_id) for run_id in run_ids),
         # The seeded order of the plan; runs go before the analysis.
         priority: lambda wildcards: 1000000 - RUN_ORDER[wildcards.run_id]
         # A testbed that cannot be set up is tried once more; then the sweep stops.
@@ -25,3 +30,11 @@ if RUN_PLAN:
         shell:
             "flowsweep run {params.experiment:q} --run {wildcards.run_id:q}"
             f" --output {RUNS_FOLDER}/{{wildcards.run_id}}"
+
+
+if RUN_PLAN:
+
+    onstart:
+        logger.info(
+            f"{EXPERIMENT.name}: {estimate(list(RUN_PLAN.values()), Path(RUNS_FOLDER))}"
+        )

@@ -1,5 +1,6 @@
 # What every rule needs: the checked experiment, its runs, its hosts, the paths.
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from snakemake.logging import logger
 
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.estimate import estimate
 from flowsweep.run_records import capture_files
 
 # `flowsweep` of this very environment, also when it is not activated.
@@ -44,15 +46,20 @@ if EXPERIMENT.captured is None:
     RUN_PLAN = {run.id: run for run in EXPERIMENT.plan()}
     RUN_ORDER = {run_id: index for index, run_id in enumerate(RUN_PLAN)}
     RUNS_FOLDER = f"{RESULTS}/runs"
+    RUNS_OF_HOSTS = {}
+    for run_id, run in RUN_PLAN.items():
+        hosts = tuple(host.name for host in run.hosts)
+        RUNS_OF_HOSTS.setdefault(hosts, []).append(run_id)
     CAPTURES = {
         run_id: {
             host.name: f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst"
-            for host in EXPERIMENT.hosts
+            for host in run.hosts
         }
-        for run_id in RUN_PLAN
+        for run_id, run in RUN_PLAN.items()
     }
 else:
     RUN_PLAN = {}
+    RUNS_OF_HOSTS = {}
     RUNS_FOLDER = str(EXPERIMENT.captured / "runs")
     CAPTURES = {
         folder.name: {host: str(path) for host, path in capture_files(folder).items()}

@@ -15,8 +15,12 @@ const IDLE: Duration = BLOCK_TIMEOUT.saturating_mul(3);
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// Between a packet on the wire and in the ring lies the kernel's softirq; packets sent before a signal get this time.
 const GRACE: Duration = BLOCK_TIMEOUT;
+/// A packet that is not here by then does not come any more: from its stamp to the end of its block's time.
+const LATE: Duration = BLOCK_TIMEOUT.saturating_mul(5);
 /// How often everything is made readable on disk.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Assumed, not measured: the fastest that packets fill a ring, bytes per second.
+const FASTEST: u64 = 2_000_000_000;
 /// Packets handed over before signals and the clock are looked at again.
 const BATCH: u16 = 4_096;
 
@@ -52,8 +56,6 @@ impl Counters {
 /// How the capture went.
 #[derive(Debug)]
 pub struct Outcome {
-    /// When the first packet could be captured.
-    pub start: SystemTime,
     /// When the inlet was closed.
     pub end: SystemTime,
     /// Counters between the two.
@@ -73,11 +75,19 @@ pub struct Agent {
     start: SystemTime,
     /// The kernel's count can be compared with ours: not on a loopback interface, where it counts each packet twice.
     countable: bool,
+    /// Time in which not even half of the ring can fill: so long it is left alone after it was emptied. Waking up for
+    /// every block costs more than reading it.
+    rest: Duration,
 }
 
 impl Agent {
-    /// Starts the capture with a filter. Packets that arrived before it was set are thrown away and not counted.
-    pub fn start(mut capture: Capture, filter: &str, loopback: bool) -> Result<Self, Failure> {
+    /// Starts the capture with a filter, from a ring of this size. Packets that arrived before it was set are thrown away and not counted.
+    pub fn start(
+        mut capture: Capture,
+        filter: &str,
+        loopback: bool,
+        ring_bytes: u64,
+    ) -> Result<Self, Failure> {
         let mut counters = Counters::default();
         // Where the descriptor is not a packet socket there is no inlet to close, and the counts may be off by a few.
         let closed = linux::close_inlet(capture.fd()).is_ok();
@@ -90,15 +100,32 @@ impl Agent {
             counters,
             start: SystemTime::now(),
             countable: closed && !loopback,
+            rest: Duration::from_secs_f64(ring_bytes as f64 / 2.0 / FASTEST as f64)
+                .min(BLOCK_TIMEOUT),
         })
     }
 
-    /// Records until a signal comes or something fails, then empties the ring.
-    pub fn run(mut self, signals: &Signals, recorder: &mut Recorder) -> Outcome {
-        let (stop_reason, failed) = self.record(signals, recorder);
+    /// When the first packet could be captured.
+    pub const fn start_time(&self) -> SystemTime {
+        self.start
+    }
+
+    /// Counters so far.
+    pub const fn totals(&self) -> Totals {
+        self.counters.totals
+    }
+
+    /// Records until a signal comes or something fails, then empties the ring. Whenever everything was made readable,
+    /// `tell` hears how far it is.
+    pub fn run(
+        mut self,
+        signals: &Signals,
+        recorder: &mut Recorder,
+        mut tell: impl FnMut(&Recorder, Totals),
+    ) -> Outcome {
+        let (stop_reason, failed) = self.record(signals, recorder, &mut tell);
         let (end, unread) = self.drain(recorder);
         Outcome {
-            start: self.start,
             end,
             totals: self.counters.totals,
             stop_reason,
@@ -108,7 +135,12 @@ impl Agent {
     }
 
     /// Records until there is a reason to stop; true with a reason that is a fault.
-    fn record(&mut self, signals: &Signals, recorder: &mut Recorder) -> (String, bool) {
+    fn record(
+        &mut self,
+        signals: &Signals,
+        recorder: &mut Recorder,
+        tell: &mut impl FnMut(&Recorder, Totals),
+    ) -> (String, bool) {
         let mut flushed = Instant::now();
         loop {
             let more = match self.dispatch(recorder) {
@@ -117,11 +149,15 @@ impl Agent {
             };
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
+                if !more {
+                    recorder.tick(SystemTime::now() - LATE);
+                }
                 recorder.flush();
                 // Also so that no counter wraps twice between two looks.
                 let _ = update(&mut self.counters, &mut self.capture);
+                tell(recorder, self.counters.totals);
             }
-            if recorder.has_failed() {
+            if recorder.halt().is_some() {
                 return ("write error".into(), true);
             }
             if let Some(signal) = signals.take() {
@@ -129,7 +165,9 @@ impl Agent {
             }
             if !more {
                 let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
-                if let Err(error) = linux::wait([self.capture.fd(), signals.as_raw_fd()], left) {
+                let result = linux::wait([signals.as_raw_fd()], self.rest.min(left))
+                    .and_then(|()| linux::wait([self.capture.fd(), signals.as_raw_fd()], left));
+                if let Err(error) = result {
                     return (format!("waiting: {error}"), true);
                 }
             }

@@ -34,6 +34,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The port for --clock-listen cannot be opened.
+    #[error("--clock-listen {address} cannot be opened")]
+    Listen {
+        /// What was asked for.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A call to the kernel failed that normally does not.
     #[error("{action} failed")]
     System {
@@ -50,7 +58,9 @@ impl Error {
             Self::Interface { failure, .. } | Self::Filter { failure, .. } => {
                 failure.message.clone()
             }
-            Self::Output { source, .. } | Self::System { source, .. } => source.to_string(),
+            Self::Output { source, .. }
+            | Self::Listen { source, .. }
+            | Self::System { source, .. } => source.to_string(),
         }
     }
 
@@ -81,6 +91,10 @@ impl Error {
             Self::Output { .. } => (
                 "a path in an existing folder that may be written to",
                 "Create the folder or give another path.".into(),
+            ),
+            Self::Listen { .. } => (
+                "an address of this host and a free port from 1024 on, such as 10.99.0.1:9123",
+                "Give another; `ss -lun` lists the ports in use.".into(),
             ),
             Self::System { .. } => ("", String::new()),
         }

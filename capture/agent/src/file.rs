@@ -14,7 +14,7 @@ use crate::order::Ordered;
 use crate::sys::libpcap::Packet;
 
 /// Bytes collected before they go to the compressor or the disk.
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 256 << 10;
 const FILE_HEADER_BYTES: u64 = 24;
 const RECORD_HEADER_BYTES: u64 = 16;
 /// Longest packet that libpcap hands over: room for it is kept, so that the buffer never grows.
@@ -89,6 +89,10 @@ pub struct PcapFile {
     /// Packets in the file at the last flush, and the file's size then.
     safe_packets: u64,
     safe_bytes: u64,
+    /// Pcap bytes given at the last flush.
+    flushed_pcap_bytes: u64,
+    /// A write failed: what lies behind the last flush is in no order.
+    broken: bool,
 }
 
 impl PcapFile {
@@ -108,6 +112,8 @@ impl PcapFile {
             pcap_bytes: FILE_HEADER_BYTES,
             safe_packets: 0,
             safe_bytes: 0,
+            flushed_pcap_bytes: 0,
+            broken: false,
         };
         created.header(format);
         if let Err(error) = created.flush() {
@@ -135,6 +141,28 @@ impl PcapFile {
         self.pcap_bytes
     }
 
+    /// What the file is called until it is whole, what is safe in it, and its size then.
+    pub fn so_far(&self) -> Finished {
+        Finished {
+            file: names::plain(&names::part(&self.path)),
+            packets: self.safe_packets,
+            bytes: self.safe_bytes,
+        }
+    }
+
+    /// The most that the file can take on the disk with `more` pcap bytes; exact after a flush.
+    pub const fn bytes_at_most(&self, more: u64) -> u64 {
+        match self.sink {
+            Sink::Plain(_) => self.pcap_bytes + more,
+            Sink::Compressed(_) => {
+                let new = self.pcap_bytes + more - self.flushed_pcap_bytes;
+                // Data that cannot be compressed is stored, with 3 octets for each block of up to 128 KiB (RFC 8878,
+                // section 3.1.1.2); every flush ends a block.
+                self.safe_bytes + new + new / 1_024 + 64
+            }
+        }
+    }
+
     /// What a packet adds to the pcap.
     pub const fn record_bytes(packet: &Packet<'_>) -> u64 {
         RECORD_HEADER_BYTES + packet.bytes.len() as u64
@@ -152,7 +180,9 @@ impl PcapFile {
         self.pcap_bytes += Self::record_bytes(packet);
         if self.buffer.len() >= BUFFER_BYTES {
             let (settled, held) = self.buffer.settled();
+            self.broken = true;
             self.sink.write_all(settled)?;
+            self.broken = false;
             self.buffer.forget_settled();
             if matches!(self.sink, Sink::Plain(_)) {
                 self.mark_safe(held as u64)?;
@@ -170,16 +200,23 @@ impl PcapFile {
 
     /// Makes everything so far readable on disk.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.broken = true;
         self.sink.write_all(self.buffer.all())?;
         self.buffer.clear();
         self.sink.flush()?;
+        self.broken = false;
+        self.flushed_pcap_bytes = self.pcap_bytes;
         self.mark_safe(0)
     }
 
     /// Ends the file and gives it its name. Where the last packets could not be written, the file ends before them and
-    /// the error is returned beside it.
+    /// the error, unless an earlier call has returned it, is returned beside it.
     pub fn finish(mut self) -> io::Result<(Finished, Option<io::Error>)> {
-        let lost = self.flush().err();
+        let lost = if self.broken {
+            None
+        } else {
+            self.flush().err()
+        };
         self.cut().map(|finished| (finished, lost))
     }
 

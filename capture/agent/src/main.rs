@@ -1,29 +1,40 @@
 //! `flowsweep-capture`: turns the packets of one interface into pcap files and a manifest that says what is missing.
 
 mod agent;
+mod clock;
 mod error;
 mod file;
+mod limits;
 mod manifest;
 mod names;
+mod ntp;
+mod options;
 mod order;
+mod period;
 mod recorder;
+mod reserve;
 mod size;
 mod sys;
 mod time;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::agent::{Agent, Outcome};
+use crate::clock::Clock;
 use crate::error::Error;
 use crate::file::Format;
-use crate::manifest::{Clock, Manifest};
-use crate::recorder::{Recorder, Series};
+use crate::limits::Limits;
+use crate::manifest::{Journal, Manifest, Status};
+use crate::options::Arguments;
+use crate::recorder::{Halt, Recorder};
 use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
+use crate::sys::privileges;
 
 /// Writes a line to standard error; nobody may listen there any more.
 macro_rules! say {
@@ -32,63 +43,13 @@ macro_rules! say {
     };
 }
 
-/// Captures the packets of one interface until SIGINT, SIGTERM or SIGHUP.
-///
-/// Prints "ready" when it captures. Every packet that the kernel received between then and the signal is in the files,
-/// or counted as dropped. Files are written as FILE.part, can be read up to the last half second at any time, and get
-/// their name when they are whole.
-// Doc comments are the text of --help here.
-#[allow(clippy::doc_markdown)]
-#[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLE)]
-struct Arguments {
-    /// Interface to capture from.
-    #[arg(short, long, value_name = "IFACE")]
-    interface: String,
-    /// File to write; compressed with Zstandard when its name ends in .zst.
-    #[arg(short, long, value_name = "FILE")]
-    write: PathBuf,
-    /// Bytes to keep of each packet, 1 to 262144.
-    #[arg(long, value_name = "BYTES", default_value_t = 262_144, value_parser = clap::value_parser!(u32).range(1..=262_144))]
-    snaplen: u32,
-    /// Packets to capture, in the language of pcap-filter(7) [default: all].
-    #[arg(long, value_name = "BPF")]
-    filter: Option<String>,
-    /// Start a new file (FILE with -00001, -00002 ... before its suffixes) before the pcap, uncompressed, exceeds this
-    /// size, such as 1GB [default: one file].
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    rotate: Option<u64>,
-    /// Where to write the manifest (JSON) [default: FILE with .capture.json for its suffixes].
-    #[arg(long, value_name = "FILE")]
-    manifest: Option<PathBuf>,
-    /// Size of the kernel's ring, which holds packets while the disk is slow; less than 2GiB.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_buffer)]
-    buffer: u64,
-    /// Zstandard level, 1 (fast) to 19 (small).
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=19))]
-    level: i32,
-    /// Leave the interface out of promiscuous mode: frames for other stations are then not captured.
-    #[arg(long)]
-    no_promiscuous: bool,
-}
-
-const EXAMPLE: &str = "\
-Example: the headers of all TCP packets, into pc1.pcap.zst and pc1.capture.json
-  flowsweep-capture -i eth0 -w pc1.pcap.zst --snaplen 128 --filter tcp
-
-Exit codes: 0 every packet was written; 1 the files are whole but packets are missing (the manifest
-counts them); 2 nothing was captured.";
-
-fn parse_buffer(text: &str) -> Result<u64, String> {
-    let bytes = size::parse(text)?;
-    if bytes > i32::MAX as u64 {
-        return Err(format!("{text:?}: libpcap takes less than 2GiB"));
-    }
-    Ok(bytes)
-}
-
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let limits = arguments.limits().unwrap_or_else(|fault| {
+        let mut command = Arguments::command();
+        command.error(ErrorKind::ArgumentConflict, fault).exit()
+    });
+    match run(&arguments, limits) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -99,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 /// Captures; true when no packet is missing.
-fn run(arguments: &Arguments) -> Result<bool, Error> {
+fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     let signals = Signals::catch().map_err(|source| Error::System {
         action: "catching signals",
         source,
@@ -113,52 +74,112 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         level: arguments.level,
     };
     let filter = arguments.filter.as_deref().unwrap_or("");
-    let agent = Agent::start(capture, filter, is_loopback(&arguments.interface));
+    let agent = Agent::start(
+        capture,
+        filter,
+        is_loopback(&arguments.interface),
+        arguments.buffer,
+    );
     let agent = agent.map_err(|failure| start_error(arguments, filter, failure))?;
-    let recorder = Recorder::create(arguments.write.clone(), format, arguments.rotate);
-    let mut recorder = recorder.map_err(|source| Error::Output {
-        file: arguments.write.clone(),
-        source,
-    })?;
+    let capabilities = drop_privileges(arguments)?;
+    if let Some(address) = &arguments.clock_listen {
+        ntp::serve(address).map_err(|source| Error::Listen {
+            address: address.clone(),
+            source,
+        })?;
+    }
+    let peer = arguments.clock_peer.as_deref();
+    let clock = Clock::at_start(peer);
+    let start = agent.start_time();
+    let output = |file: std::path::PathBuf| move |source| Error::Output { file, source };
+    let mut recorder = Recorder::create(arguments.write.clone(), format, limits, since_1970(start))
+        .map_err(output(arguments.write.clone()))?;
+    let mut journal = Journal::new(arguments.manifest());
+    let mut manifest = Manifest {
+        link_type_name,
+        clock,
+        capabilities,
+        ..describe(arguments, limits, format, start)
+    };
+    manifest.follow(&recorder, agent.totals());
+    if let Err(source) = journal.write(&manifest) {
+        recorder.discard();
+        return Err(output(journal.path().to_owned())(source));
+    }
     // Whoever started us may have closed our output since; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
-    let outcome = agent.run(&signals, &mut recorder);
-    let series = recorder.finish();
-    let stop_reason = match &series.error {
-        Some(error) => format!("write error: {error}"),
+    let outcome = agent.run(&signals, &mut recorder, |recorder, totals| {
+        if journal.is_due() {
+            manifest.follow(recorder, totals);
+            // What cannot be written now may be at the end.
+            let _ = journal.write(&manifest);
+        }
+    });
+    recorder.finish();
+    manifest.clock.end(peer);
+    manifest.follow(&recorder, outcome.totals);
+    manifest.end = Some(time::rfc3339(outcome.end));
+    manifest.stop_reason = Some(match recorder.halt() {
+        Some(Halt::Failed(error)) => format!("write error: {error}"),
+        Some(Halt::DiskBound) => "disk bound: the files take what --max-disk allows".into(),
         None => outcome.stop_reason.clone(),
+    });
+    let complete = report(arguments, &outcome, &recorder, &manifest);
+    manifest.status = if complete {
+        Status::Complete
+    } else {
+        Status::Incomplete
     };
-    let manifest = Manifest {
-        interface: &arguments.interface,
+    let written = journal.write(&manifest);
+    if let Err(error) = &written {
+        let path = journal.path().display();
+        say!("warning: {path}: the manifest cannot be written: {error}");
+    }
+    Ok(complete && written.is_ok())
+}
+
+/// All that is known before the first packet.
+fn describe(arguments: &Arguments, limits: Limits, format: Format, start: SystemTime) -> Manifest {
+    Manifest {
+        status: Status::Running,
+        updated: String::new(),
+        interface: arguments.interface.clone(),
         link_type: format.link_type,
-        link_type_name: &link_type_name,
+        link_type_name: String::new(),
         snaplen: arguments.snaplen,
-        filter: arguments.filter.as_deref(),
+        filter: arguments.filter.clone(),
         ts_resolution_ns: format.resolution_ns,
-        files: &series.files,
-        packets_written: series.packets(),
-        received: outcome.totals.received,
-        dropped_kernel: outcome.totals.dropped_kernel,
-        dropped_interface: outcome.totals.dropped_interface,
-        lost_writing: series.lost,
-        start: time::rfc3339(outcome.start),
-        end: time::rfc3339(outcome.end),
-        stop_reason: &stop_reason,
+        files: Vec::new(),
+        packets_written: 0,
+        received: 0,
+        dropped_kernel: 0,
+        dropped_interface: 0,
+        lost_writing: 0,
+        removed_files: 0,
+        removed_packets: 0,
+        start: time::rfc3339(start),
+        end: None,
+        stop_reason: None,
         buffer_bytes: arguments.buffer,
-        clock: Clock::current(),
+        rotate_bytes: limits.rotate_bytes,
+        rotate_time_s: limits.rotate_time.as_ref().map(Duration::as_secs_f64),
+        max_disk_bytes: arguments.max_disk,
+        when_full: arguments.when_full,
+        clock: Clock::default(),
+        capabilities: Vec::new(),
         version: env!("CARGO_PKG_VERSION"),
         libpcap: libpcap::version(),
-    };
-    let path = manifest_path(arguments);
-    let written = manifest.write(&path);
-    if let Err(error) = &written {
-        say!(
-            "warning: {}: the manifest cannot be written: {error}",
-            path.display()
-        );
     }
-    let complete = report(arguments, &outcome, &series, &stop_reason);
-    Ok(complete && written.is_ok())
+}
+
+fn drop_privileges(arguments: &Arguments) -> Result<Vec<&'static str>, Error> {
+    let folders = [arguments.write.clone(), arguments.manifest()];
+    let folders = folders.map(|file| reserve::folder_of(&file));
+    let folders = [folders[0].as_path(), folders[1].as_path()];
+    privileges::drop_all(&folders).map_err(|source| Error::System {
+        action: "dropping privileges",
+        source,
+    })
 }
 
 fn open(arguments: &Arguments) -> Result<Capture, Error> {
@@ -187,18 +208,18 @@ fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
     }
 }
 
-fn manifest_path(arguments: &Arguments) -> PathBuf {
-    let given = arguments.manifest.clone();
-    given.unwrap_or_else(|| names::manifest(&arguments.write))
-}
-
 /// Says how it went, and what is missing; true when nothing is.
-fn report(arguments: &Arguments, outcome: &Outcome, series: &Series, stop_reason: &str) -> bool {
+fn report(
+    arguments: &Arguments,
+    outcome: &Outcome,
+    recorder: &Recorder,
+    manifest: &Manifest,
+) -> bool {
     let totals = outcome.totals;
     say!(
         "{}: {} packets from {}, {} dropped by the kernel, {} dropped by the interface",
         arguments.write.display(),
-        series.packets(),
+        manifest.packets_written,
         arguments.interface,
         totals.dropped_kernel,
         totals.dropped_interface,
@@ -211,14 +232,17 @@ fn report(arguments: &Arguments, outcome: &Outcome, series: &Series, stop_reason
         }
     };
     warn(
-        outcome.failed || series.error.is_some(),
-        format!("the capture ended early: {stop_reason}"),
+        outcome.failed || recorder.halt().is_some(),
+        format!(
+            "the capture ended early: {}",
+            manifest.stop_reason.as_deref().unwrap_or_default()
+        ),
     );
     warn(
-        series.lost > 0,
+        manifest.lost_writing > 0,
         format!(
             "{} packets could not be written; free some space",
-            series.lost
+            manifest.lost_writing
         ),
     );
     warn(
@@ -229,7 +253,29 @@ fn report(arguments: &Arguments, outcome: &Outcome, series: &Series, stop_reason
         outcome.unread > 0,
         format!("{} packets stayed in the ring", outcome.unread),
     );
+    if manifest.removed_files > 0 {
+        say!(
+            "{} older files with {} packets were removed to keep within --max-disk",
+            manifest.removed_files,
+            manifest.removed_packets
+        );
+    }
+    for state in [
+        Some(&manifest.clock.at_start),
+        manifest.clock.at_end.as_ref(),
+    ] {
+        if let Some(fault) = state.and_then(clock::State::peer_fault) {
+            say!(
+                "warning: --clock-peer: {fault}: captures of other hosts cannot be laid over this one"
+            );
+        }
+    }
     complete
+}
+
+fn since_1970(moment: SystemTime) -> u64 {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos() as u64
 }
 
 /// The number that files use; libpcap's own differ for raw IP only, among the links that Linux has.

@@ -2,30 +2,42 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
+use crate::agent::Totals;
+use crate::clock::Clock;
 use crate::file::Finished;
+use crate::limits::WhenFull;
 use crate::names;
+use crate::recorder::Recorder;
+use crate::reserve::Reserve;
+use crate::time;
 
 /// What a reader must know to trust the files.
-#[derive(Debug, Serialize)]
-pub struct Manifest<'a> {
+#[derive(Debug, Clone, Serialize)]
+pub struct Manifest {
+    /// Whether the capture has ended, and how.
+    pub status: Status,
+    /// When this was written, RFC 3339: a manifest that runs and was not written for a while is of a capture that was
+    /// killed.
+    pub updated: String,
     /// Interface captured from.
-    pub interface: &'a str,
+    pub interface: String,
     /// LINKTYPE number of the link-layer header.
     pub link_type: u32,
     /// Its name in libpcap.
-    pub link_type_name: &'a str,
+    pub link_type_name: String,
     /// Bytes kept of each packet.
     pub snaplen: u32,
     /// BPF filter; null where everything passed.
-    pub filter: Option<&'a str>,
+    pub filter: Option<String>,
     /// Nanoseconds per unit of a stamp.
     pub ts_resolution_ns: u32,
-    /// The files, in order.
-    pub files: &'a [Finished],
+    /// The files, in order; while it runs, the last has the name of an unfinished file.
+    pub files: Vec<Finished>,
     /// Packets in all files.
     pub packets_written: u64,
     /// Packets that passed the filter, those dropped included, by the kernel's count.
@@ -36,53 +48,118 @@ pub struct Manifest<'a> {
     pub dropped_interface: u64,
     /// Packets that were read and could not be written.
     pub lost_writing: u64,
+    /// Files that were removed to keep within `max_disk_bytes`.
+    pub removed_files: u64,
+    /// Packets in them.
+    pub removed_packets: u64,
     /// When the first packet could be captured, RFC 3339.
     pub start: String,
-    /// When the inlet was closed, RFC 3339.
-    pub end: String,
-    /// The signal's name, or what went wrong.
-    pub stop_reason: &'a str,
+    /// When the inlet was closed, RFC 3339; null while it runs.
+    pub end: Option<String>,
+    /// The signal's name, or what went wrong; null while it runs.
+    pub stop_reason: Option<String>,
     /// Size asked for the kernel's ring, bytes.
     pub buffer_bytes: u64,
+    /// Largest pcap of one file before compression; null without bound.
+    pub rotate_bytes: Option<u64>,
+    /// Longest time in one file, seconds; null without bound.
+    pub rotate_time_s: Option<f64>,
+    /// The most that the files may take on the disk; null without bound.
+    pub max_disk_bytes: Option<u64>,
+    /// What happens then.
+    pub when_full: Option<WhenFull>,
     /// Where the stamps come from.
     pub clock: Clock,
+    /// Privileges that the agent kept after opening the interface.
+    pub capabilities: Vec<&'static str>,
     /// Version of the agent.
     pub version: &'static str,
     /// Version of libpcap.
     pub libpcap: String,
 }
 
-/// Where the stamps come from.
-#[derive(Debug, Serialize)]
-pub struct Clock {
-    /// The clock that the kernel stamps packets with.
-    pub source: &'static str,
-    /// The hardware behind it.
-    pub clocksource: Option<String>,
+/// How far a capture is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It runs, or was killed.
+    Running,
+    /// It was ended by a signal, and every packet is accounted for in files.
+    Complete,
+    /// It ended early, or packets are missing.
+    Incomplete,
 }
 
-impl Clock {
-    /// The clock of this machine.
-    pub fn current() -> Self {
-        let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+impl Manifest {
+    /// Takes over how far the capture is.
+    pub fn follow(&mut self, recorder: &Recorder, totals: Totals) {
+        let series = recorder.series();
+        let removed = series.removed;
+        let kept = series.packets + removed.packets;
+        self.updated = time::rfc3339(SystemTime::now());
+        self.files = series.files;
+        self.packets_written = series.packets;
+        self.removed_files = removed.files;
+        self.removed_packets = removed.packets;
+        self.received = totals.received;
+        self.dropped_kernel = totals.dropped_kernel;
+        self.dropped_interface = totals.dropped_interface;
+        self.lost_writing = recorder.taken().saturating_sub(kept);
+    }
+}
+
+/// Between two states of a running capture lies at least this time.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Writing takes at most this share of the time, also when a day's files are listed.
+const SHARE: u32 = 100;
+
+/// The manifest's place on the disk.
+pub struct Journal {
+    path: PathBuf,
+    /// Space for the last state, which must be told also when the disk is full.
+    reserve: Reserve,
+    next: Instant,
+}
+
+impl Journal {
+    /// A manifest at this path.
+    pub fn new(path: PathBuf) -> Self {
         Self {
-            source: "CLOCK_REALTIME",
-            clocksource: fs::read_to_string(file)
-                .ok()
-                .map(|name| name.trim().to_owned()),
+            reserve: Reserve::beside(&path),
+            path,
+            next: Instant::now(),
         }
     }
+
+    /// The manifest's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True when a running capture's state should be written again.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    /// Writes the manifest beside its place and renames it: what is there is always whole.
+    pub fn write(&mut self, manifest: &Manifest) -> io::Result<()> {
+        let begin = Instant::now();
+        let text = serde_json::to_string_pretty(manifest)? + "\n";
+        if replace(&self.path, &text).is_err() {
+            self.reserve.release();
+            replace(&self.path, &text)?;
+        }
+        self.reserve.grow(text.len() as u64);
+        self.next = Instant::now() + PAUSE.max(begin.elapsed() * SHARE);
+        Ok(())
+    }
 }
 
-impl Manifest<'_> {
-    /// Writes the manifest beside its place and renames it.
-    pub fn write(&self, file: &Path) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        let part = names::part(file);
-        fs::write(&part, text)
-            .and_then(|()| fs::rename(&part, file))
-            .inspect_err(|_| {
-                let _ = fs::remove_file(&part);
-            })
-    }
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let part = names::part(path);
+    fs::write(&part, text)
+        .and_then(|()| fs::rename(&part, path))
+        .inspect_err(|_| {
+            let _ = fs::remove_file(&part);
+        })
 }

@@ -3,8 +3,6 @@
 //! The kernel stamps a packet before it takes a place in the ring. Where one processor receives while another sends, the
 //! two steps interleave, and up to one packet in a hundred came out of the ring some microseconds after a younger one.
 
-use std::collections::VecDeque;
-
 use crate::sys::libpcap::Packet;
 
 /// Packets that may still be overtaken by an older one.
@@ -12,9 +10,16 @@ const WINDOW: usize = 64;
 /// Largest step back that is put right; a larger one is a clock that was set, and stays to be seen.
 const LARGEST_STEP_S: f64 = 1e-3;
 
+/// Seconds and sub-second part in one word that sorts as they do.
+type Stamp = u64;
+
+const fn stamp(seconds: u32, fraction: u32) -> Stamp {
+    (seconds as u64) << 32 | fraction as u64
+}
+
+#[derive(Debug, Default, Clone, Copy)]
 struct Recent {
-    seconds: u32,
-    fraction: u32,
+    stamp: Stamp,
     /// Where its record begins.
     start: usize,
 }
@@ -22,7 +27,12 @@ struct Recent {
 /// Records in memory, sorted within a short window.
 pub struct Ordered {
     bytes: Vec<u8>,
-    recent: VecDeque<Recent>,
+    /// The latest records: number n stands at place n % WINDOW.
+    recent: [Recent; WINDOW],
+    /// Records since everything was forgotten.
+    count: usize,
+    /// The stamp of the last record.
+    last: Stamp,
     /// Seconds per unit of a stamp's sub-second part.
     unit_s: f64,
 }
@@ -32,7 +42,9 @@ impl Ordered {
     pub fn new(capacity: usize, resolution_ns: u32) -> Self {
         Self {
             bytes: Vec::with_capacity(capacity),
-            recent: VecDeque::with_capacity(WINDOW + 1),
+            recent: [Recent::default(); WINDOW],
+            count: 0,
+            last: 0,
             unit_s: f64::from(resolution_ns) * 1e-9,
         }
     }
@@ -43,55 +55,67 @@ impl Ordered {
     }
 
     /// Adds the record of a packet at its place.
+    #[inline]
     pub fn push(&mut self, packet: &Packet<'_>) {
-        let end = self.bytes.len();
-        for word in [
+        let start = self.bytes.len();
+        let stamp = stamp(packet.seconds, packet.fraction);
+        let mut header = [0; 16];
+        for (place, word) in header.chunks_exact_mut(4).zip([
             packet.seconds,
             packet.fraction,
             packet.bytes.len() as u32,
             packet.length,
-        ] {
-            self.bytes.extend(word.to_ne_bytes());
+        ]) {
+            place.copy_from_slice(&word.to_ne_bytes());
         }
+        self.bytes.extend_from_slice(&header);
         self.bytes.extend_from_slice(packet.bytes);
-        let place = self.place(packet);
-        let mut start = end;
-        if place < self.recent.len() {
-            start = self.recent[place].start;
-            let length = self.bytes.len() - end;
-            self.bytes[start..].rotate_right(length);
-            for later in self.recent.iter_mut().skip(place) {
-                later.start += length;
+        self.recent[self.count % WINDOW] = Recent { stamp, start };
+        self.count += 1;
+        if stamp >= self.last || self.held() == 1 || self.step_s(stamp) > LARGEST_STEP_S {
+            self.last = stamp;
+        } else {
+            self.sort_last();
+        }
+    }
+
+    /// Moves the last record before the younger ones of the window.
+    #[cold]
+    fn sort_last(&mut self) {
+        let newest = self.recent[(self.count - 1) % WINDOW];
+        let length = self.bytes.len() - newest.start;
+        let oldest = self.count - self.held();
+        let mut place = self.count - 1;
+        while place > oldest {
+            let before = self.recent[(place - 1) % WINDOW];
+            if before.stamp <= newest.stamp {
+                break;
             }
+            self.recent[place % WINDOW] = Recent {
+                start: before.start + length,
+                ..before
+            };
+            self.recent[(place - 1) % WINDOW] = Recent {
+                start: before.start,
+                ..newest
+            };
+            place -= 1;
         }
-        let recent = Recent {
-            seconds: packet.seconds,
-            fraction: packet.fraction,
-            start,
+        let start = self.recent[place % WINDOW].start;
+        self.bytes[start..].rotate_right(length);
+    }
+
+    /// How far a stamp lies before the last one.
+    fn step_s(&self, stamp: Stamp) -> f64 {
+        let part = |shift: u32| {
+            f64::from((self.last >> shift) as u32) - f64::from((stamp >> shift) as u32)
         };
-        self.recent.insert(place, recent);
-        if self.recent.len() > WINDOW {
-            self.recent.pop_front();
-        }
+        part(32) + part(0) * self.unit_s
     }
 
-    /// The number of recent packets that stay before `packet`.
-    fn place(&self, packet: &Packet<'_>) -> usize {
-        let stamp = (packet.seconds, packet.fraction);
-        let before = |recent: &Recent| (recent.seconds, recent.fraction) <= stamp;
-        match self.recent.back() {
-            Some(last) if !before(last) && self.step_s(last, packet) <= LARGEST_STEP_S => self
-                .recent
-                .iter()
-                .rposition(before)
-                .map_or(0, |index| index + 1),
-            _ => self.recent.len(),
-        }
-    }
-
-    fn step_s(&self, last: &Recent, packet: &Packet<'_>) -> f64 {
-        f64::from(last.seconds) - f64::from(packet.seconds)
-            + (f64::from(last.fraction) - f64::from(packet.fraction)) * self.unit_s
+    /// Records that a further packet can still overtake.
+    fn held(&self) -> usize {
+        self.count.min(WINDOW)
     }
 
     /// Bytes collected.
@@ -101,11 +125,12 @@ impl Ordered {
 
     /// The bytes that no further packet can change, and how many packets come after them.
     pub fn settled(&self) -> (&[u8], usize) {
-        let end = self
-            .recent
-            .front()
-            .map_or(self.bytes.len(), |first| first.start);
-        (&self.bytes[..end], self.recent.len())
+        let held = self.held();
+        let end = match held {
+            0 => self.bytes.len(),
+            _ => self.recent[(self.count - held) % WINDOW].start,
+        };
+        (&self.bytes[..end], held)
     }
 
     /// All bytes.
@@ -117,15 +142,15 @@ impl Ordered {
     pub fn forget_settled(&mut self) {
         let settled = self.settled().0.len();
         self.bytes.drain(..settled);
-        for recent in &mut self.recent {
-            recent.start -= settled;
+        for number in self.count - self.held()..self.count {
+            self.recent[number % WINDOW].start -= settled;
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.recent.clear();
+        self.count = 0;
     }
 }
 

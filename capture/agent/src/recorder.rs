@@ -1,55 +1,95 @@
-//! Turns a stream of packets into a series of pcap files, none larger than asked.
+//! Turns a stream of packets into a series of pcap files within the limits asked for.
 
+use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::file::{Finished, Format, PcapFile};
+use crate::limits::{Limits, WhenFull};
 use crate::names;
+use crate::reserve::Reserve;
 use crate::sys::libpcap::Packet;
+
+/// Why no further packet is recorded.
+#[derive(Debug)]
+pub enum Halt {
+    /// A file could not be written.
+    Failed(io::Error),
+    /// The files take all the disk space that they may.
+    DiskBound,
+}
+
+/// Files that made room for newer ones.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Removed {
+    /// Files.
+    pub files: u64,
+    /// Packets in them.
+    pub packets: u64,
+}
 
 /// Files of one capture.
 pub struct Recorder {
     base: PathBuf,
     format: Format,
-    /// Largest size of one file's pcap before compression.
-    rotate_bytes: Option<u64>,
+    limits: Limits,
+    /// When the capture began, and when the current file ends, ns since 1970; the latter never without --rotate-time.
+    start_ns: u64,
+    due_ns: u64,
     current: Option<PcapFile>,
-    finished: Vec<Finished>,
+    /// Number of the next file.
+    next: u32,
+    finished: VecDeque<Finished>,
+    /// Bytes and packets in them.
+    finished_bytes: u64,
+    finished_packets: u64,
+    removed: Removed,
     /// Packets handed in.
     taken: u64,
-    error: Option<io::Error>,
+    halt: Option<Halt>,
+    /// Space for the end of the last file.
+    reserve: Reserve,
 }
 
-/// What was series.
+/// What became of the packets.
 #[derive(Debug)]
 pub struct Series {
-    /// Every file, in order.
+    /// Every file that is still there, in order; the last may be unfinished.
     pub files: Vec<Finished>,
-    /// Packets that were handed in but are in no file.
-    pub lost: u64,
-    /// Why packets were lost.
-    pub error: Option<io::Error>,
-}
-
-impl Series {
-    /// Packets in all files.
-    pub fn packets(&self) -> u64 {
-        self.files.iter().map(|file| file.packets).sum()
-    }
+    /// Packets in these files.
+    pub packets: u64,
+    /// Files that made room.
+    pub removed: Removed,
 }
 
 impl Recorder {
-    /// Creates the first file.
-    pub fn create(base: PathBuf, format: Format, rotate_bytes: Option<u64>) -> io::Result<Self> {
-        Ok(Self {
+    /// Creates the first file; `start_ns` is where periods count from, ns since 1970.
+    pub fn create(
+        base: PathBuf,
+        format: Format,
+        limits: Limits,
+        start_ns: u64,
+    ) -> io::Result<Self> {
+        let mut recorder = Self {
             current: Some(PcapFile::create(&base, format)?),
+            reserve: Reserve::beside(&base),
             base,
             format,
-            rotate_bytes,
-            finished: Vec::new(),
+            limits,
+            start_ns,
+            due_ns: u64::MAX,
+            next: 1,
+            finished: VecDeque::new(),
+            finished_bytes: 0,
+            finished_packets: 0,
+            removed: Removed::default(),
             taken: 0,
-            error: None,
-        })
+            halt: None,
+        };
+        recorder.set_due(start_ns);
+        Ok(recorder)
     }
 
     /// Packets handed in so far.
@@ -57,36 +97,124 @@ impl Recorder {
         self.taken
     }
 
-    /// True after a packet could not be written; no further one will be.
-    pub const fn has_failed(&self) -> bool {
-        self.error.is_some()
+    /// Why no further packet is recorded; packets handed in since are lost.
+    pub const fn halt(&self) -> Option<&Halt> {
+        self.halt.as_ref()
     }
 
-    /// Records a packet, in a new file where it does not fit into the current one.
+    /// Records a packet, in a new file where it does not belong into the current one.
+    #[inline]
     pub fn write(&mut self, packet: &Packet<'_>) {
         self.taken += 1;
-        if self.error.is_some() {
+        if self.halt.is_some() {
             return;
         }
-        let result = self
-            .rotate_for(packet)
-            .and_then(|()| match &mut self.current {
-                Some(file) => file.write(packet),
-                None => Ok(()),
-            });
-        self.error = result.err();
+        let result = self.make_room(packet).and_then(|()| {
+            self.current
+                .as_mut()
+                .map_or(Ok(()), |file| file.write(packet).map_err(Halt::Failed))
+        });
+        if let Err(halt) = result {
+            self.stop(halt);
+        }
     }
 
-    fn rotate_for(&mut self, packet: &Packet<'_>) -> io::Result<()> {
-        let (Some(limit), Some(file)) = (self.rotate_bytes, &self.current) else {
-            return Ok(());
-        };
-        if file.is_empty() || file.pcap_bytes() + PcapFile::record_bytes(packet) <= limit {
+    #[inline]
+    fn make_room(&mut self, packet: &Packet<'_>) -> Result<(), Halt> {
+        if self.due_ns != u64::MAX {
+            let fraction_ns = u64::from(packet.fraction) * u64::from(self.format.resolution_ns);
+            let stamp_ns = u64::from(packet.seconds) * 1_000_000_000 + fraction_ns;
+            if stamp_ns >= self.due_ns {
+                self.end_period(stamp_ns)?;
+            }
+        }
+        let record = PcapFile::record_bytes(packet);
+        if let (Some(limit), Some(file)) = (self.limits.rotate_bytes, &self.current)
+            && !file.is_empty()
+            && file.pcap_bytes() + record > limit
+        {
+            self.rotate()?;
+        }
+        match self.limits.disk {
+            Some((bytes, when_full)) => self.keep_bound(record, bytes, when_full),
+            None => Ok(()),
+        }
+    }
+
+    /// Sees to it that the files take at most `bytes` with a further record.
+    fn keep_bound(&mut self, record: u64, bytes: u64, when_full: WhenFull) -> Result<(), Halt> {
+        if self.total_at_most(record) <= bytes {
             return Ok(());
         }
-        self.end_current()?;
-        let path = names::numbered(&self.base, self.finished.len() as u32);
-        self.current = Some(PcapFile::create(&path, self.format)?);
+        // What is compressed takes less than it might.
+        if let Some(file) = &mut self.current {
+            file.flush().map_err(Halt::Failed)?;
+        }
+        while self.total_at_most(record) > bytes {
+            if when_full == WhenFull::Stop || !self.remove_oldest()? {
+                return Err(Halt::DiskBound);
+            }
+        }
+        Ok(())
+    }
+
+    fn total_at_most(&self, record: u64) -> u64 {
+        let current = self.current.as_ref();
+        self.finished_bytes + current.map_or(0, |file| file.bytes_at_most(record))
+    }
+
+    /// Removes the oldest whole file; false when there is none.
+    fn remove_oldest(&mut self) -> Result<bool, Halt> {
+        let Some(oldest) = self.finished.pop_front() else {
+            return Ok(false);
+        };
+        self.finished_bytes -= oldest.bytes;
+        self.finished_packets -= oldest.packets;
+        self.removed.files += 1;
+        self.removed.packets += oldest.packets;
+        match fs::remove_file(self.base.with_file_name(&oldest.file)) {
+            // Somebody has taken it away: it takes no space here.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Halt::Failed(error)),
+            _ => Ok(true),
+        }
+    }
+
+    /// Ends the file of a period that is over although no packet came since.
+    pub fn tick(&mut self, now: SystemTime) {
+        let now_ns = now
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos() as u64;
+        if now_ns >= self.due_ns && self.halt.is_none() {
+            let result = self.end_period(now_ns);
+            if let Err(halt) = result {
+                self.stop(halt);
+            }
+        }
+    }
+
+    /// Begins a new file for the period of `now_ns`; a period without packets has no file.
+    fn end_period(&mut self, now_ns: u64) -> Result<(), Halt> {
+        self.set_due(now_ns);
+        if self.current.as_ref().is_some_and(PcapFile::is_empty) {
+            return Ok(());
+        }
+        self.rotate()
+    }
+
+    fn set_due(&mut self, now_ns: u64) {
+        if let Some(period) = self.limits.rotate_time {
+            let period_ns = (period.as_nanos() as u64).max(1);
+            let passed = now_ns.saturating_sub(self.start_ns) / period_ns;
+            self.due_ns = self.start_ns + (passed + 1) * period_ns;
+        }
+    }
+
+    fn rotate(&mut self) -> Result<(), Halt> {
+        self.end_current().map_err(Halt::Failed)?;
+        let path = names::numbered(&self.base, self.next);
+        self.current = Some(PcapFile::create(&path, self.format).map_err(Halt::Failed)?);
+        self.next += 1;
         Ok(())
     }
 
@@ -95,28 +223,53 @@ impl Recorder {
             return Ok(());
         };
         let (finished, lost) = file.finish()?;
-        self.finished.push(finished);
+        self.finished_bytes += finished.bytes;
+        self.finished_packets += finished.packets;
+        self.finished.push_back(finished);
         lost.map_or(Ok(()), Err)
     }
 
     /// Makes everything so far readable on disk.
     pub fn flush(&mut self) {
-        if self.error.is_none()
-            && let Some(file) = &mut self.current
-        {
-            self.error = file.flush().err();
+        if self.halt.is_some() {
+            return;
+        }
+        if let Some(Err(error)) = self.current.as_mut().map(PcapFile::flush) {
+            self.stop(Halt::Failed(error));
         }
     }
 
+    fn stop(&mut self, halt: Halt) {
+        self.halt.get_or_insert(halt);
+        self.reserve.release();
+    }
+
     /// Ends the last file.
-    pub fn finish(mut self) -> Series {
-        let result = self.end_current();
-        let mut series = Series {
-            files: self.finished,
-            lost: 0,
-            error: self.error.or(result.err()),
-        };
-        series.lost = self.taken.saturating_sub(series.packets());
-        series
+    pub fn finish(&mut self) {
+        self.reserve.release();
+        if let Err(error) = self.end_current() {
+            self.stop(Halt::Failed(error));
+        }
+    }
+
+    /// Removes the file of a capture that could not begin.
+    pub fn discard(self) {
+        if let Some(file) = self.current {
+            file.discard();
+        }
+    }
+
+    /// What is safe on the disk.
+    pub fn series(&self) -> Series {
+        let unfinished = self.current.as_ref().map(PcapFile::so_far);
+        let unfinished_packets = unfinished.as_ref().map_or(0, |file| file.packets);
+        Series {
+            files: self.finished.iter().cloned().chain(unfinished).collect(),
+            packets: self.finished_packets + unfinished_packets,
+            removed: self.removed,
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,6 +45,11 @@ pub struct Now {
 }
 
 impl Now {
+    /// What added to a steady time gives wall-clock time, as long as the wall clock does not step.
+    pub const fn wall_offset_ns(self) -> i64 {
+        self.wall_ns as i64 - self.steady_ns as i64
+    }
+
     /// The steady time of a wall-clock stamp taken a short while ago.
     ///
     /// `not_before_ns`: when the frame's socket was last seen empty. A stamp older than that, or in the future, was

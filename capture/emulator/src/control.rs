@@ -1,4 +1,4 @@
-//! Turns lines on a Unix socket into one line of JSON each: "stats" gives the counters at that moment.
+//! Turns lines on a Unix socket into one line of JSON each; what a line means is up to the engine.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -61,7 +61,7 @@ impl Control {
     }
 
     /// Accepts clients and answers the lines they sent; never waits.
-    pub fn serve(&mut self, mut stats: impl FnMut() -> String) {
+    pub fn serve(&mut self, mut answer: impl FnMut(&[u8]) -> String) {
         while self.clients.len() < CLIENT_LIMIT {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
@@ -73,7 +73,7 @@ impl Control {
                 });
             }
         }
-        self.clients.retain_mut(|client| client.serve(&mut stats));
+        self.clients.retain_mut(|client| client.serve(&mut answer));
     }
 }
 
@@ -85,7 +85,7 @@ impl Drop for Control {
 
 impl Client {
     /// Answers what was sent; false when the client is gone, says too much or does not read its answers.
-    fn serve(&mut self, stats: &mut impl FnMut() -> String) -> bool {
+    fn serve(&mut self, answer: &mut impl FnMut(&[u8]) -> String) -> bool {
         let mut buffer = [0; LINE_LIMIT];
         loop {
             match self.stream.read(&mut buffer) {
@@ -96,9 +96,9 @@ impl Client {
             }
             while let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.line.drain(..=end).collect();
-                let mut answer = answer(&line, stats);
-                answer.push('\n');
-                if self.stream.write_all(answer.as_bytes()).is_err() {
+                let mut text = answer(line.trim_ascii());
+                text.push('\n');
+                if self.stream.write_all(text.as_bytes()).is_err() {
                     return false;
                 }
             }
@@ -107,17 +107,6 @@ impl Client {
             }
         }
         true
-    }
-}
-
-fn answer(line: &[u8], stats: &mut impl FnMut() -> String) -> String {
-    match line.trim_ascii() {
-        b"stats" => stats(),
-        other => {
-            let found = String::from_utf8_lossy(other);
-            serde_json::json!({"error": "unknown command", "found": found, "expected": ["stats"]})
-                .to_string()
-        }
     }
 }
 

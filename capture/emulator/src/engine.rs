@@ -4,18 +4,21 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
-use std::rc::Rc;
+use std::path::Path;
 
 use crate::clock::Clock;
-use crate::config::Plan;
+use crate::config::{Applied, Change, Plan};
 use crate::control::Control;
 use crate::error::{Error, warn};
+use crate::fabric::Fabric;
+use crate::fates::Fates;
 use crate::lateness::Lateness;
-use crate::link::{Direction, Fate};
+use crate::pace::Pace;
 use crate::port::{Port, Sent};
+use crate::schedule::Schedule;
 use crate::spin::Spin;
-use crate::stats::{LinkCounters, LinkStats, PortStats, Stats};
-use crate::switch::{PortIndex, Route, Switch};
+use crate::stats::{ChangeStats, LinkStats, PortStats, Stats};
+use crate::switch::{PortIndex, Switch};
 use crate::sys::packet::{BATCH, ReceiveBatch};
 use crate::sys::process::{self, Signals};
 
@@ -30,27 +33,13 @@ const REST_LIMIT_NS: u64 = 200_000;
 /// Shorter rests cost more than they save.
 const REST_LEAST_NS: u64 = 20_000;
 
-/// A frame that waits for its time.
-struct Waiting {
-    deliver_ns: u64,
-    frame: Rc<[u8]>,
-}
-
-/// One direction of a link with the frames on it.
-struct Lane {
-    from: PortIndex,
-    to: PortIndex,
-    link: Direction,
-    counters: LinkCounters,
-    /// In the order of `deliver_ns`, since a link direction keeps its frames in order.
-    waiting: VecDeque<Waiting>,
-}
-
 /// The emulator's state.
 pub struct Engine {
     seed: u64,
     clock: Clock,
+    wall_offset_ns: i64,
     spin: Spin,
+    pace: Pace,
     scheduling: &'static str,
     ports: Vec<Port>,
     /// Per port: not to be sent to before this time.
@@ -59,58 +48,72 @@ pub struct Engine {
     rest_ns: u64,
     resting_until_ns: u64,
     switch: Switch,
-    lanes: Vec<Lane>,
+    fabric: Fabric,
+    schedule: Schedule,
+    changes: Vec<ChangeStats>,
     lateness: Lateness,
     batch: ReceiveBatch,
-    /// Per lane: frames in the batch being put together; kept to save an allocation.
-    taken: Vec<usize>,
     offload_warned: bool,
 }
 
 impl Engine {
-    /// Opens every port of the plan.
-    pub fn open(plan: Plan, spin_ns: u64, scheduling: &'static str) -> Result<Self, Error> {
+    /// Opens every port of the plan, and the log of fates where one is asked for.
+    pub fn open(plan: Plan, spin_ns: u64, fates: Option<&Path>) -> Result<Self, Error> {
+        let clock = Clock::start();
+        let wall_offset_ns = clock.now().wall_offset_ns();
+        let names: Vec<_> = plan.ports.iter().map(|port| port.name.as_str()).collect();
+        let links: Vec<_> = plan
+            .network
+            .directions()
+            .iter()
+            .map(|planned| [names[planned.from], names[planned.to]])
+            .collect();
+        let fates = fates
+            .map(|path| Fates::create(path, &links, wall_offset_ns))
+            .transpose()?;
+        let fabric = Fabric::new(&plan.network, &plan.parameters, plan.seed, &names, fates);
         let ports = plan
             .ports
             .into_iter()
             .map(Port::open)
             .collect::<Result<Vec<_>, _>>()?;
-        let lanes: Vec<_> = plan
-            .directions
-            .into_iter()
-            .map(|planned| Lane {
-                from: planned.from,
-                to: planned.to,
-                link: Direction::new(planned.parameters),
-                counters: LinkCounters::default(),
-                waiting: VecDeque::new(),
-            })
-            .collect();
         Ok(Self {
             seed: plan.seed,
-            clock: Clock::start(),
+            clock,
+            wall_offset_ns,
             spin: Spin::new(spin_ns),
-            scheduling,
+            pace: Pace::default(),
+            scheduling: "other",
             retry_ns: vec![0; ports.len()],
             ports,
-            rest_ns: rest_ns(&lanes),
+            rest_ns: rest_ns(&fabric),
             resting_until_ns: 0,
             switch: Switch::default(),
-            taken: vec![0; lanes.len()],
-            lanes,
+            fabric,
+            schedule: Schedule::new(plan.network, plan.schedule, plan.schedule_waits),
+            changes: Vec::new(),
             lateness: Lateness::default(),
             batch: ReceiveBatch::default(),
             offload_warned: false,
         })
     }
 
-    /// Runs until a signal, then delivers what is queued; a second signal ends at once.
-    pub fn run(&mut self, signals: &Signals, control: &mut Control) -> Result<(), Error> {
+    /// Runs until a signal, then delivers what is queued; a second signal ends at once. `scheduling` is what this
+    /// thread was granted.
+    pub fn run(
+        &mut self,
+        scheduling: &'static str,
+        signals: &Signals,
+        control: &mut Control,
+    ) -> Result<(), Error> {
+        self.scheduling = scheduling;
+        self.schedule.ready(self.clock.now_ns());
         let (mut descriptors, mut ready) = (Vec::new(), Vec::new());
         let mut receiving = true;
         loop {
+            self.change_network()?;
             self.send_due();
-            if !receiving && self.lanes.iter().all(|lane| lane.waiting.is_empty()) {
+            if !receiving && self.fabric.is_empty() {
                 return Ok(());
             }
             descriptors.clear();
@@ -126,7 +129,7 @@ impl Engine {
                 self.receive_ready(&ready[1..first_control])?;
             }
             if ready[first_control..].contains(&true) {
-                control.serve(|| self.json());
+                control.serve(|line| self.answer(line));
             }
             if ready[0] && signals.take() {
                 if !receiving {
@@ -150,6 +153,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let now_ns = self.clock.now_ns();
         let deadline = self.next_deadline_ns();
+        let deadline = deadline.map(|deadline_ns| deadline_ns.max(self.pace.not_before_ns()));
         let sleep = deadline.map(|deadline_ns| self.spin.sleep_ns(now_ns, deadline_ns));
         let rest = resting.then(|| self.resting_until_ns.saturating_sub(now_ns));
         let timeout_ns = [sleep, rest].into_iter().flatten().min();
@@ -157,11 +161,44 @@ impl Engine {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        let heads = self.lanes.iter().filter_map(|lane| {
-            let head = lane.waiting.front()?;
-            Some(head.deliver_ns.max(self.retry_ns[lane.to]))
+        let queues = self.fabric.leaving.iter().zip(&self.retry_ns);
+        let leaving = queues.filter_map(|(queue, &retry_ns)| {
+            let first = queue.front()?;
+            Some(first.deliver_ns.max(retry_ns))
         });
-        heads.min()
+        leaving
+            .chain(self.fabric.next_ns())
+            .chain(self.schedule.next_ns())
+            .min()
+    }
+
+    /// Makes the changes of the schedule that are due.
+    fn change_network(&mut self) -> Result<(), Error> {
+        while self
+            .schedule
+            .next_ns()
+            .is_some_and(|at_ns| at_ns <= self.clock.now_ns())
+        {
+            // Frames that came before the change are under the old rules.
+            for port in 0..self.ports.len() {
+                self.receive(port)?;
+            }
+            if let Some((at_ns, key, applied)) = self.schedule.take() {
+                self.apply(at_ns, key, applied);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, at_ns: u64, key: String, applied: Vec<Applied>) {
+        for part in applied {
+            self.fabric.apply(part, at_ns);
+        }
+        self.rest_ns = rest_ns(&self.fabric);
+        self.changes.push(ChangeStats {
+            time_ns: at_ns as i64 + self.wall_offset_ns,
+            change: key,
+        });
     }
 
     /// Reads one batch from each port that has frames, then lets the ports rest unless more frames wait already.
@@ -173,6 +210,10 @@ impl Engine {
         if !more && self.rest_ns >= REST_LEAST_NS {
             self.resting_until_ns = self.clock.now_ns() + self.rest_ns;
         }
+        if !more {
+            let group_ns = self.pace.not_before_ns();
+            self.resting_until_ns = self.resting_until_ns.max(group_ns);
+        }
         Ok(())
     }
 
@@ -182,7 +223,6 @@ impl Engine {
         let more = self.ports[port].receive(&mut self.batch, self.clock)?;
         let now = self.clock.now();
         for frame in self.batch.frames() {
-            let arrival_ns = Port::arrival_ns(&frame, now, floor_ns);
             if frame.checksum_missing {
                 self.ports[port].counters.checksum_missing += 1;
                 if !self.offload_warned {
@@ -194,36 +234,11 @@ impl Engine {
                     ));
                 }
             }
+            let arrival_ns = Port::arrival_ns(&frame, now, floor_ns);
             let route = self.switch.route(frame.bytes, port);
-            let mut shared: Option<Rc<[u8]>> = None;
-            let size = frame.wire_bytes as u64;
-            let mut entered = false;
-            for lane in &mut self.lanes {
-                let wanted = match route {
-                    Route::Port(to) => lane.to == to,
-                    Route::Flood => true,
-                    Route::Nowhere => false,
-                };
-                if lane.from != port || !wanted {
-                    continue;
-                }
-                entered = true;
-                if frame.bytes.len() < frame.wire_bytes {
-                    lane.counters.drop_oversize(size);
-                    continue;
-                }
-                match lane.link.offer(arrival_ns, size) {
-                    Fate::QueueFull => lane.counters.drop_at_queue(size),
-                    Fate::Deliver { at_ns } => {
-                        lane.counters.accept(size);
-                        let frame = shared.get_or_insert_with(|| frame.bytes.into());
-                        lane.waiting.push_back(Waiting {
-                            deliver_ns: at_ns,
-                            frame: Rc::clone(frame),
-                        });
-                    }
-                }
-            }
+            let entered = self
+                .fabric
+                .enter(port, route, arrival_ns, frame.bytes, frame.wire_bytes);
             if !entered {
                 self.ports[port].counters.filtered += 1;
             }
@@ -246,33 +261,28 @@ impl Engine {
 
     /// Hands due frames to every port that is not busy, at most one batch each, so that receiving is never starved.
     fn send_due(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if now_ns < self.pace.not_before_ns() {
+            return;
+        }
+        self.fabric.advance(now_ns);
+        if self.fabric.leaving.iter().all(VecDeque::is_empty) {
+            return;
+        }
+        self.pace.handed_out(now_ns);
         for to in 0..self.ports.len() {
-            let now_ns = self.clock.now_ns();
-            if self.retry_ns[to] <= now_ns {
-                self.send_due_to(to, now_ns);
+            if self.retry_ns[to] <= self.clock.now_ns() {
+                self.send_due_to(to);
             }
         }
     }
 
-    fn send_due_to(&mut self, to: PortIndex, now_ns: u64) {
-        // Which lane each frame of the batch comes from; frames of several lanes merge in the order of their times.
-        let mut sources = [0; BATCH];
+    fn send_due_to(&mut self, to: PortIndex) {
         let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
-        let taken = &mut self.taken;
-        taken.fill(0);
-        let mut count = 0;
-        while count < BATCH {
-            let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| {
-                let head = (lane.to == to).then(|| lane.waiting.get(taken[index]))??;
-                (head.deliver_ns <= now_ns).then_some((head.deliver_ns, index, &head.frame))
-            });
-            let Some((_, index, frame)) = heads.min_by_key(|head| (head.0, head.1)) else {
-                break;
-            };
-            batch[count] = frame;
-            sources[count] = index;
-            taken[index] += 1;
-            count += 1;
+        let queue = &self.fabric.leaving[to];
+        let count = queue.len().min(BATCH);
+        for (place, leaving) in batch.iter_mut().zip(queue) {
+            *place = &leaving.trip.frame;
         }
         if count == 0 {
             return;
@@ -284,36 +294,56 @@ impl Engine {
             Sent::Frames(sent) => {
                 // The kernel takes one frame after the other, and on a virtual link works for the receiver in between.
                 let step_ns = (after_ns - before_ns) / sent.max(1) as u64;
-                for (&source, left_ns) in sources[..sent]
-                    .iter()
-                    .zip((before_ns..).step_by(step_ns.max(1) as usize))
-                {
-                    let lane = &mut self.lanes[source];
-                    if let Some(waiting) = lane.waiting.pop_front() {
-                        lane.counters.deliver(waiting.frame.len() as u64);
-                        self.lateness
-                            .record(left_ns.saturating_sub(waiting.deliver_ns));
+                for left_ns in (before_ns..).step_by(step_ns.max(1) as usize).take(sent) {
+                    if let Some(deliver_ns) = self.fabric.sent(to, left_ns) {
+                        self.lateness.record(left_ns.saturating_sub(deliver_ns));
                     }
                 }
             }
-            Sent::Busy => self.drop_or_retry(to, sources[0], after_ns),
-            Sent::Refused => self.drop_first(sources[0]),
+            Sent::Busy => self.drop_or_retry(to, after_ns),
+            Sent::Refused => self.fabric.refused(to),
         }
     }
 
-    fn drop_or_retry(&mut self, to: PortIndex, source: usize, now_ns: u64) {
-        let first = self.lanes[source].waiting.front();
+    fn drop_or_retry(&mut self, to: PortIndex, now_ns: u64) {
+        let first = self.fabric.leaving[to].front();
         if first.is_some_and(|first| first.deliver_ns + GIVE_UP_NS < now_ns) {
-            self.drop_first(source);
+            self.fabric.refused(to);
         }
         self.retry_ns[to] = now_ns + RETRY_NS;
     }
 
-    fn drop_first(&mut self, source: usize) {
-        let lane = &mut self.lanes[source];
-        if let Some(waiting) = lane.waiting.pop_front() {
-            lane.counters.drop_at_send(waiting.frame.len() as u64);
+    /// Answers a line of the control socket with one line of JSON.
+    fn answer(&mut self, line: &[u8]) -> String {
+        let now_ns = self.clock.now_ns();
+        match line {
+            b"stats" => return self.json(),
+            b"start" => self.schedule.start(now_ns),
+            [b'{', ..] => {
+                let change = String::from_utf8_lossy(line);
+                let found = Change::read(&change).and_then(|change| self.schedule.change(&change));
+                match found {
+                    Ok(applied) => self.apply(now_ns, "change".into(), applied),
+                    Err(fault) => {
+                        let mut answer = serde_json::json!(fault);
+                        answer["error"] = "unusable change".into();
+                        return answer.to_string();
+                    }
+                }
+            }
+            other => {
+                let found = String::from_utf8_lossy(other);
+                let expected = ["stats", "start", "{\"change\": {...}}"];
+                return serde_json::json!({"error": "unknown command", "found": found, "expected": expected})
+                    .to_string();
+            }
         }
+        serde_json::json!({"ok": true, "time_ns": now_ns as i64 + self.wall_offset_ns}).to_string()
+    }
+
+    /// Ends the log of fates.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.fabric.finish()
     }
 
     /// Counters of everything, as one line of JSON.
@@ -326,15 +356,11 @@ impl Engine {
             version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             links: self
+                .fabric
                 .lanes
                 .iter()
                 .map(|lane| {
-                    LinkStats::new(
-                        name(lane.from),
-                        name(lane.to),
-                        lane.link.parameters(),
-                        &lane.counters,
-                    )
+                    LinkStats::new(name(lane.from), name(lane.to), &lane.link, &lane.counters)
                 })
                 .collect(),
             ports: self
@@ -348,6 +374,7 @@ impl Engine {
                 .collect(),
             lateness_ns: self.lateness.quantiles(),
             scheduling: self.scheduling,
+            changes: &self.changes,
         };
         // Numbers and strings only: serialisation cannot fail.
         serde_json::to_string(&stats).unwrap_or_default()
@@ -355,10 +382,6 @@ impl Engine {
 }
 
 /// How long ports may rest: a part of the shortest time in which a frame can pass a link.
-fn rest_ns(lanes: &[Lane]) -> u64 {
-    let shortest = lanes
-        .iter()
-        .map(|lane| lane.link.parameters().delay_ns)
-        .min();
-    (shortest.unwrap_or(0) / REST_SHARE).min(REST_LIMIT_NS)
+fn rest_ns(fabric: &Fabric) -> u64 {
+    (fabric.shortest_ns() / REST_SHARE).min(REST_LIMIT_NS)
 }

@@ -1,258 +1,322 @@
-//! Turns (arrival time, frame size) into the frame's fate on one direction of a link.
+//! Turns (arrival time, frame) into the frame's fate on one direction of a link.
 //!
-//! Pure: no clock, no I/O. All times are computed from arrival times, so a late scheduler delays single frames and
-//! never lowers the rate:
+//! Pure: no clock, no I/O; a function of the frames offered, the seed and the names of the ports.
 //!
 //! ```text
-//! depart  = max(arrival, busy) + bits / rate        busy = depart of the frame before
-//! deliver = depart + delay
+//! member  = number of the flow modulo the parallel links           (flow.rs)
+//! depart  = start on the member's line + bits / rate               (line.rs: queue, CoDel)
+//! deliver = max(depart + max(delay + jitter, 0), deliver before)   (the last only where order is kept)
 //! ```
 //!
-//! Advice: what is added here later (jitter, loss, other queues) must stay a function of the offered frames and a seed,
-//! and `deliver` must not fall, since the engine keeps each direction's frames in a first-in-first-out queue.
+//! Jitter, loss and duplication are drawn by the frame's number in its direction, so neither a full queue nor the
+//! timing of other frames shifts them. A lost frame has used the line: it is lost behind it.
 
-use std::num::NonZeroU64;
+use std::collections::VecDeque;
 
-const NANOSECONDS: u64 = 1_000_000_000;
+use crate::flow::Policy;
+use crate::jitter::Jitter;
+use crate::line::{Line, LineParameters, Outcome};
+use crate::loss::{Loss, LossState};
+use crate::random::Stream;
 
 /// What one direction of a link does to frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
     /// Propagation delay, nanoseconds, one way.
     pub delay_ns: u64,
-    /// Rate in bit/s; `None` is unlimited.
-    pub rate_bit_s: Option<NonZeroU64>,
-    /// Bytes that may wait, the frame under transmission included. A frame that finds the link idle always passes.
-    pub queue_bytes: u64,
-    /// Added to every frame's size when its time on the line is computed.
-    pub overhead_bytes: u64,
+    /// Each member's line and queue.
+    pub line: LineParameters,
+    /// Deviation of the delay.
+    pub jitter: Option<Jitter>,
+    /// Frames may overtake each other.
+    pub reorder: bool,
+    /// Loss on the line.
+    pub loss: Option<Loss>,
+    /// Probability that a frame arrives twice.
+    pub duplicate: f64,
+    /// Links bundled.
+    pub parallel: usize,
+    /// How flows are spread over them.
+    pub hash: Policy,
 }
 
-/// What becomes of a frame.
+/// Why a frame does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It reaches the other end at this time, in the clock of the arrival times.
-    Deliver {
-        /// Nanoseconds.
-        at_ns: u64,
-    },
+pub enum Reason {
     /// The queue had no room for it.
-    QueueFull,
+    Queue,
+    /// `CoDel` dropped it.
+    Codel,
+    /// Lost on the line.
+    Loss,
 }
 
-/// One direction of a link: its parameters and the time up to which it is busy.
+/// A frame that arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival<T> {
+    /// When it reaches the other end, in the clock of the arrival times.
+    pub deliver_ns: u64,
+    /// When its last bit left the line's near end.
+    pub depart_ns: u64,
+    /// The member link it took.
+    pub member: usize,
+    /// The second of two.
+    pub copy: bool,
+    /// The frame.
+    pub item: T,
+}
+
+/// A frame that does not arrive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drop<T> {
+    /// When that was decided or, for a loss, when it had left the line.
+    pub at_ns: u64,
+    /// Why.
+    pub reason: Reason,
+    /// The member link it took.
+    pub member: usize,
+    /// The frame.
+    pub item: T,
+}
+
+/// What was decided about a frame before it entered the queue.
 #[derive(Debug, Clone)]
-pub struct Direction {
-    parameters: Parameters,
-    /// The line is busy until `busy_ns + remainder / rate` nanoseconds. The remainder keeps the rate exact for ever.
-    busy_ns: u64,
-    remainder: u64,
-    last_arrival_ns: u64,
+struct Draw<T> {
+    jitter_ns: i64,
+    lost: bool,
+    twice: bool,
+    item: T,
 }
 
-impl Direction {
-    /// An idle direction.
-    pub const fn new(parameters: Parameters) -> Self {
-        Self {
+/// One of the bundled links.
+#[derive(Debug, Clone)]
+struct Member<T> {
+    line: Line<Draw<T>>,
+    /// Frames behind the line, in the order of their delivery.
+    flying: VecDeque<Arrival<T>>,
+    last_deliver_ns: u64,
+}
+
+/// One direction of a link with the frames on it.
+#[derive(Debug, Clone)]
+pub struct Direction<T> {
+    parameters: Parameters,
+    members: Vec<Member<T>>,
+    last_arrival_ns: u64,
+    loss: LossState,
+    jitter: Stream,
+    duplicate: Stream,
+    dropped: Vec<Drop<T>>,
+    /// Frames whose delay would have been below 0.
+    pub jitter_clipped: u64,
+    /// Frames that waited for the one before to keep the order.
+    pub order_held: u64,
+}
+
+impl<T: Clone> Direction<T> {
+    /// An idle direction; `names` are those of the ports it leads from and to.
+    pub fn new(parameters: Parameters, seed: u64, names: [&str; 2]) -> Self {
+        let mut direction = Self {
             parameters,
-            busy_ns: 0,
-            remainder: 0,
+            members: Vec::new(),
             last_arrival_ns: 0,
+            loss: LossState::new(parameters.loss, seed, names),
+            jitter: Stream::new(seed, names, "jitter"),
+            duplicate: Stream::new(seed, names, "duplicate"),
+            dropped: Vec::new(),
+            jitter_clipped: 0,
+            order_held: 0,
+        };
+        direction.add_members();
+        direction
+    }
+
+    /// What this direction is asked to do.
+    pub const fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Other parameters for the frames that have not started at this time; those offered before `at_ns` must have been
+    /// offered already. Members that are no longer used send what they hold.
+    pub fn set(&mut self, parameters: Parameters, at_ns: u64) {
+        for member in 0..self.members.len() {
+            self.start(member, at_ns);
+        }
+        self.parameters = parameters;
+        self.loss.set(parameters.loss);
+        for member in &mut self.members {
+            member.line.set(parameters.line);
+        }
+        self.add_members();
+    }
+
+    fn add_members(&mut self) {
+        while self.members.len() < self.parameters.parallel {
+            self.members.push(Member {
+                line: Line::new(self.parameters.line),
+                flying: VecDeque::new(),
+                last_deliver_ns: 0,
+            });
         }
     }
 
-    /// What this direction was asked to do.
-    pub const fn parameters(&self) -> Parameters {
-        self.parameters
-    }
-
-    /// Decides about the next frame. Frames come in the order of their arrival; a stamp that goes back counts as equal
-    /// to the one before.
-    pub fn offer(&mut self, arrival_ns: u64, frame_bytes: u64) -> Fate {
+    /// Takes the next frame. Frames come in the order of their arrival; a stamp that goes back counts as equal to the
+    /// one before. `number` is the frame's number in this direction, `flow` that of its flow.
+    pub fn offer(&mut self, arrival_ns: u64, bytes: u64, number: u64, flow: u32, item: T) {
         let arrival_ns = arrival_ns.max(self.last_arrival_ns);
         self.last_arrival_ns = arrival_ns;
-        let Some(rate) = self.parameters.rate_bit_s else {
-            return self.deliver(arrival_ns);
+        let member = flow as usize % self.parameters.parallel;
+        self.start(member, arrival_ns);
+        let asked = self.parameters;
+        let draw = Draw {
+            jitter_ns: asked
+                .jitter
+                .map_or(0, |jitter| jitter.sample_ns(self.jitter, number)),
+            lost: self.loss.lose(number),
+            twice: asked.duplicate > 0.0 && self.duplicate.chance(number, asked.duplicate),
+            item,
         };
-        let line_bytes = frame_bytes + self.parameters.overhead_bytes;
-        let waiting = self.waiting_bytes(arrival_ns, rate);
-        if waiting > 0 && waiting + line_bytes > self.parameters.queue_bytes {
-            return Fate::QueueFull;
-        }
-        if waiting == 0 {
-            self.busy_ns = arrival_ns;
-            self.remainder = 0;
-        }
-        let numerator =
-            u128::from(line_bytes * 8) * u128::from(NANOSECONDS) + u128::from(self.remainder);
-        let rate = u128::from(rate.get());
-        self.busy_ns += (numerator / rate) as u64;
-        self.remainder = (numerator % rate) as u64;
-        self.deliver(self.busy_ns)
-    }
-
-    const fn deliver(&self, depart_ns: u64) -> Fate {
-        Fate::Deliver {
-            at_ns: depart_ns + self.parameters.delay_ns,
+        match self.members[member].line.offer(arrival_ns, bytes, draw) {
+            Err(draw) => self.dropped.push(Drop {
+                at_ns: arrival_ns,
+                reason: Reason::Queue,
+                member,
+                item: draw.item,
+            }),
+            // Nothing can change any more for a frame that need not wait for the line.
+            Ok(()) if asked.line.rate_bit_s.is_none() => self.start(member, arrival_ns),
+            Ok(()) => {}
         }
     }
 
-    /// Bytes accepted and not yet sent at this time; a begun byte counts whole.
-    fn waiting_bytes(&self, at_ns: u64, rate: NonZeroU64) -> u64 {
-        if self.busy_ns < at_ns {
-            return 0;
+    /// The earliest time at which a frame arrives at the other end, unless it is dropped.
+    pub fn next_ns(&self) -> Option<u64> {
+        (0..self.members.len())
+            .filter_map(|member| self.member_next_ns(member))
+            .min()
+    }
+
+    fn member_next_ns(&self, member: usize) -> Option<u64> {
+        let flying = self.members[member]
+            .flying
+            .front()
+            .map(|first| first.deliver_ns);
+        [flying, self.head_deliver_ns(member)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn head_deliver_ns(&self, member: usize) -> Option<u64> {
+        let member = &self.members[member];
+        let (depart_ns, draw) = member.line.head()?;
+        let deliver_ns = depart_ns + self.flight_ns(draw);
+        Some(if self.parameters.reorder {
+            deliver_ns
+        } else {
+            deliver_ns.max(member.last_deliver_ns)
+        })
+    }
+
+    fn flight_ns(&self, draw: &Draw<T>) -> u64 {
+        self.parameters
+            .delay_ns
+            .saturating_add_signed(draw.jitter_ns)
+    }
+
+    /// The next frame that arrives by this time.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<Arrival<T>> {
+        for member in 0..self.members.len() {
+            while self
+                .head_deliver_ns(member)
+                .is_some_and(|deliver_ns| deliver_ns <= now_ns)
+            {
+                let outcome = self.members[member].line.take_head();
+                self.fly(member, outcome);
+            }
         }
-        let bit_ns =
-            u128::from(self.busy_ns - at_ns) * u128::from(rate.get()) + u128::from(self.remainder);
-        bit_ns.div_ceil(8 * u128::from(NANOSECONDS)) as u64
+        let first = (0..self.members.len())
+            .filter_map(|member| Some((self.members[member].flying.front()?.deliver_ns, member)))
+            .min()?;
+        if first.0 > now_ns {
+            return None;
+        }
+        self.members[first.1].flying.pop_front()
+    }
+
+    /// The frames dropped since the last call.
+    pub fn take_dropped(&mut self) -> std::vec::Drain<'_, Drop<T>> {
+        self.dropped.drain(..)
+    }
+
+    /// True when no frame is on the way.
+    pub fn is_empty(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| member.line.is_empty() && member.flying.is_empty())
+    }
+
+    /// Lets every frame that starts by this time leave the queue.
+    fn start(&mut self, member: usize, until_ns: u64) {
+        while let Some(outcome) = self.members[member].line.take_started(until_ns) {
+            self.fly(member, Some(outcome));
+        }
+    }
+
+    fn fly(&mut self, member: usize, outcome: Option<Outcome<Draw<T>>>) {
+        let (depart_ns, draw) = match outcome {
+            None => return,
+            Some(Outcome::Departed { at_ns, item }) => (at_ns, item),
+            Some(Outcome::Dropped { at_ns, item }) => {
+                self.dropped.push(Drop {
+                    at_ns,
+                    reason: Reason::Codel,
+                    member,
+                    item: item.item,
+                });
+                return;
+            }
+        };
+        if draw.lost {
+            self.dropped.push(Drop {
+                at_ns: depart_ns,
+                reason: Reason::Loss,
+                member,
+                item: draw.item,
+            });
+            return;
+        }
+        let early_ns = draw.jitter_ns.min(0).unsigned_abs();
+        self.jitter_clipped += u64::from(early_ns > self.parameters.delay_ns);
+        let mut deliver_ns = depart_ns + self.flight_ns(&draw);
+        let this = &mut self.members[member];
+        if !self.parameters.reorder && deliver_ns < this.last_deliver_ns {
+            deliver_ns = this.last_deliver_ns;
+            self.order_held += 1;
+        }
+        this.last_deliver_ns = deliver_ns.max(this.last_deliver_ns);
+        let arrival = Arrival {
+            deliver_ns,
+            depart_ns,
+            member,
+            copy: false,
+            item: draw.item,
+        };
+        // Behind all that arrive before or with it; at the end unless it overtakes.
+        let place = match this.flying.back() {
+            Some(last) if last.deliver_ns > deliver_ns => this
+                .flying
+                .partition_point(|other| other.deliver_ns <= deliver_ns),
+            _ => this.flying.len(),
+        };
+        if draw.twice {
+            let mut second = arrival.clone();
+            second.copy = true;
+            this.flying.insert(place, second);
+        }
+        this.flying.insert(place, arrival);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn link(rate_bit_s: u64, delay_ns: u64, queue_bytes: u64) -> Direction {
-        Direction::new(Parameters {
-            delay_ns,
-            rate_bit_s: NonZeroU64::new(rate_bit_s),
-            queue_bytes,
-            overhead_bytes: 0,
-        })
-    }
-
-    fn deliver_ns(fate: Fate) -> u64 {
-        match fate {
-            Fate::Deliver { at_ns } => at_ns,
-            Fate::QueueFull => panic!("dropped"),
-        }
-    }
-
-    #[test]
-    fn unlimited_link_only_delays() {
-        let mut link = link(0, 150_000, 0);
-        assert_eq!(link.offer(1_000, 1_514), Fate::Deliver { at_ns: 151_000 });
-        assert_eq!(link.offer(1_000, 60), Fate::Deliver { at_ns: 151_000 });
-    }
-
-    #[test]
-    fn frame_takes_its_bits_divided_by_the_rate() {
-        let mut link = link(100_000_000, 5_000_000, 100_000);
-        assert_eq!(deliver_ns(link.offer(0, 1_250)), 100_000 + 5_000_000);
-        assert_eq!(deliver_ns(link.offer(0, 1_250)), 200_000 + 5_000_000);
-        assert_eq!(
-            deliver_ns(link.offer(1_000_000, 1_250)),
-            1_100_000 + 5_000_000
-        );
-    }
-
-    #[test]
-    fn rate_has_no_rounding_drift_over_millions_of_frames() {
-        // 7 bit/ns: no frame takes a whole number of nanoseconds.
-        let rate = 7_000_000_000;
-        let mut link = link(rate, 0, u64::MAX);
-        let mut bytes = 0;
-        let mut last = 0;
-        for number in 0..3_000_000_u64 {
-            let size = 60 + number % 1_455;
-            bytes += size;
-            last = deliver_ns(link.offer(0, size));
-        }
-        let exact = u128::from(bytes) * 8 * u128::from(NANOSECONDS) / u128::from(rate);
-        assert_eq!(u128::from(last), exact);
-    }
-
-    #[test]
-    fn twice_the_rate_is_halved_exactly() {
-        let mut link = link(10_000_000, 0, 64 * 1_024);
-        // 1250-byte frames every 500 us: 20 Mbit/s offered.
-        let delivered = (0..20_000_u64)
-            .filter(|number| link.offer(number * 500_000, 1_250) != Fate::QueueFull)
-            .count();
-        // 10 s at 10 Mbit/s are 10,000 frames; what still waits at the end fills the queue.
-        let waiting = 64 * 1_024 / 1_250;
-        assert!(
-            (10_000..=10_000 + waiting + 1).contains(&delivered),
-            "{delivered}"
-        );
-    }
-
-    #[test]
-    fn drop_tail_keeps_the_wait_below_the_queue_divided_by_the_rate() {
-        let mut link = link(1_000_000, 0, 10_000);
-        let fates: Vec<_> = (0..20).map(|_| link.offer(0, 1_000)).collect();
-        assert_eq!(
-            fates
-                .iter()
-                .filter(|fate| **fate == Fate::QueueFull)
-                .count(),
-            10
-        );
-        assert_eq!(deliver_ns(fates[9]), 80_000_000);
-        // One frame has left after 8 ms: room for one more.
-        assert_eq!(
-            link.offer(8_000_000, 1_000),
-            Fate::Deliver { at_ns: 88_000_000 }
-        );
-        assert_eq!(link.offer(8_000_000, 1_000), Fate::QueueFull);
-    }
-
-    #[test]
-    fn idle_link_takes_a_frame_larger_than_its_queue() {
-        let mut link = link(1_000_000, 0, 100);
-        assert_eq!(deliver_ns(link.offer(0, 1_000)), 8_000_000);
-        assert_eq!(link.offer(1, 1_000), Fate::QueueFull);
-        assert_eq!(deliver_ns(link.offer(8_000_000, 1_000)), 16_000_000);
-    }
-
-    #[test]
-    fn overhead_counts_on_the_line() {
-        let mut link = Direction::new(Parameters {
-            delay_ns: 0,
-            rate_bit_s: NonZeroU64::new(8_000_000_000),
-            queue_bytes: 1_000,
-            overhead_bytes: 24,
-        });
-        assert_eq!(deliver_ns(link.offer(0, 60)), 84);
-    }
-
-    #[test]
-    fn slowest_rate_does_not_overflow() {
-        let mut link = link(1, 0, u64::from(u32::MAX));
-        assert_eq!(deliver_ns(link.offer(0, 65_535)), 65_535 * 8 * NANOSECONDS);
-    }
-
-    proptest! {
-        #[test]
-        fn fate_is_deterministic_in_order_and_never_faster_than_the_link(
-            rate in 1_000_u64..20_000_000_000,
-            delay in 0_u64..100_000_000,
-            queue in 0_u64..1_000_000,
-            frames in prop::collection::vec((0_u64..2_000_000, 14_u64..9_018), 1..300),
-        ) {
-            let (mut one, mut two) = (link(rate, delay, queue), link(rate, delay, queue));
-            let (mut arrival, mut first, mut last, mut bytes) = (0, None, 0, 0);
-            for (gap, size) in frames {
-                arrival += gap;
-                let fate = one.offer(arrival, size);
-                prop_assert_eq!(fate, two.offer(arrival, size));
-                if let Fate::Deliver { at_ns } = fate {
-                    let alone = (size * 8 * NANOSECONDS) / rate;
-                    prop_assert!(at_ns >= arrival + delay + alone);
-                    prop_assert!(at_ns >= last);
-                    // Wait and transmission together never exceed the queue (or the frame itself).
-                    let bound = (u128::from(queue.max(size)) * 8 * u128::from(NANOSECONDS)).div_ceil(u128::from(rate));
-                    prop_assert!(u128::from(at_ns - arrival - delay) <= bound);
-                    first.get_or_insert(arrival);
-                    bytes += size;
-                    last = at_ns;
-                }
-            }
-            if let Some(first) = first {
-                let least = u128::from(bytes) * 8 * u128::from(NANOSECONDS) / u128::from(rate);
-                prop_assert!(u128::from(last - delay - first) >= least.saturating_sub(1));
-            }
-        }
-    }
-}
+#[path = "link_tests.rs"]
+mod tests;

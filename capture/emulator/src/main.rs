@@ -1,14 +1,24 @@
 //! `flowsweep-wan`: turns a description of links into a wide-area network between the interfaces of a namespace.
 
 mod clock;
+mod codel;
 mod config;
 mod control;
 mod engine;
 mod error;
+mod fabric;
+mod fates;
+mod flow;
+mod jitter;
 mod lateness;
+mod line;
 mod link;
+mod loss;
 mod output;
+mod pace;
 mod port;
+mod random;
+mod schedule;
 mod spin;
 mod stats;
 mod switch;
@@ -25,7 +35,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::sys::process::{self, Signals};
 
-/// User-space WAN emulator: forwards Ethernet frames between site ports with the delay, rate and queue of each link.
+/// User-space WAN emulator: forwards Ethernet frames between site ports with the delay, jitter, rate, queue and losses of
+/// each link.
 ///
 /// Prints "ready" when every port is open. On SIGTERM or SIGINT it stops receiving, delivers what is queued, writes the
 /// statistics and ends; a second signal ends it at once. Needs the right to open raw
@@ -39,12 +50,15 @@ struct Arguments {
     /// Ports and links, a JSON file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Unix socket to listen at; a line "stats" is answered by one line of JSON.
+    /// Unix socket to listen at: each line ("stats", "start", {"change": ...}) is answered by one line of JSON.
     #[arg(long, value_name = "PATH")]
     control: PathBuf,
     /// Where to write the statistics at the end (JSON) [default: nowhere].
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    /// Where to write the fate of every frame (binary, described in its first line) [default: nowhere].
+    #[arg(long, value_name = "FILE")]
+    fates: Option<PathBuf>,
     /// Real-time priority, 1 (low) to 99; 0 asks for none.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i32).range(0..=99))]
     priority: i32,
@@ -63,6 +77,8 @@ Example: 16 ms of round-trip time and 100 Mbit/s between two sites, wan.json:
 
 delay_ns is one way. rate_bit_s counts frames without FCS, plus overhead_bytes. Both hold per
 direction; a_to_b and b_to_a override them for one. With more sites, give a link for each pair.
+A link may also have jitter, loss, duplicate, queue, parallel, a port an uplink, and the whole a
+schedule of changes: the README of the emulator names every key.
 Exit codes: 0 ended by a signal, 2 the emulator could not start or had to stop.";
 
 fn main() -> ExitCode {
@@ -82,16 +98,16 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         output::check(path)?;
     }
     let signals = Signals::catch().map_err(Error::system("catching signals"))?;
+    let mut engine = Engine::open(plan, arguments.spin * 1_000, arguments.fates.as_deref())?;
     let scheduling = prepare(arguments.priority)?;
-    let mut engine = Engine::open(plan, arguments.spin * 1_000, scheduling)?;
     let mut control = Control::open(&arguments.control)?;
     // Whoever started us may have closed our output since; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
-    let outcome = engine.run(&signals, &mut control);
+    let outcome = engine.run(scheduling, &signals, &mut control);
     if let Some(path) = &arguments.stats {
         output::write(path, &(engine.json() + "\n"))?;
     }
-    outcome
+    outcome.and(engine.finish())
 }
 
 /// Makes this thread as punctual as the system permits; names the scheduling that was granted.

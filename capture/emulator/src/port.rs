@@ -40,7 +40,9 @@ pub enum Sent {
 impl Port {
     /// Opens the interface.
     pub fn open(config: config::Port) -> Result<Self, Error> {
-        let config::Port { name, interface } = config;
+        let config::Port {
+            name, interface, ..
+        } = config;
         let index = packet::interface_index(&interface).map_err(|_| Error::NoInterface {
             port: name.clone(),
             interface: interface.clone(),

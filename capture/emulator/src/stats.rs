@@ -1,89 +1,124 @@
 //! Turns the counters of links and ports into the one JSON object that the control socket and the statistics file give.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::lateness::Quantiles;
-use crate::link::Parameters;
+use crate::link::Direction;
 
-/// Frames and bytes of one link direction by fate. At any time
-/// `received = delivered + dropped_queue + dropped_send + dropped_oversize + in_flight`, in frames and in bytes.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+/// Frames and their bytes, 14-byte header included, FCS not.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Amount {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One more.
+    pub const fn add(&mut self, bytes: u64) {
+        self.frames += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What one link direction did not deliver, by cause.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Drops {
+    /// Found the queue full.
+    pub queue: Amount,
+    /// Dropped by `CoDel`.
+    pub codel: Amount,
+    /// Lost on the line.
+    pub loss: Amount,
+    /// Dropped at the uplink of the site they came from.
+    pub uplink: Amount,
+    /// Dropped at the uplink of the site they went to.
+    pub downlink: Amount,
+    /// Refused by the interface at the far end.
+    pub send: Amount,
+    /// Larger than the emulator's receive buffer.
+    pub oversize: Amount,
+}
+
+/// Frames of one link direction by fate. At any time
+/// `received + duplicated = delivered + dropped, for every cause + in_flight`, in frames and in bytes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Frames that entered this direction.
     pub received: u64,
-    /// Their bytes, 14-byte header included, FCS not.
-    pub received_bytes: u64,
+    received_bytes: u64,
+    /// Frames made by duplication.
+    duplicated: Amount,
     /// Frames that the interface at the far end took.
-    pub delivered: u64,
-    /// Their bytes.
-    pub delivered_bytes: u64,
-    /// Frames that found the queue full.
-    pub dropped_queue: u64,
-    /// Their bytes.
-    pub dropped_queue_bytes: u64,
-    /// Frames that the interface at the far end refused.
-    pub dropped_send: u64,
-    /// Their bytes.
-    pub dropped_send_bytes: u64,
-    /// Frames larger than the emulator's receive buffer.
-    pub dropped_oversize: u64,
-    /// Their bytes.
-    pub dropped_oversize_bytes: u64,
-    /// Frames that wait for their time.
-    pub in_flight: u64,
-    /// Their bytes.
-    pub in_flight_bytes: u64,
+    delivered: Amount,
+    dropped: Drops,
+    in_flight: Amount,
 }
 
 impl LinkCounters {
-    /// A frame entered this direction and its queue refused it.
-    pub const fn drop_at_queue(&mut self, bytes: u64) {
-        self.receive(bytes);
-        self.dropped_queue += 1;
-        self.dropped_queue_bytes += bytes;
-    }
-
     /// A frame entered this direction of which only the beginning was read.
     pub const fn drop_oversize(&mut self, bytes: u64) {
-        self.receive(bytes);
-        self.dropped_oversize += 1;
-        self.dropped_oversize_bytes += bytes;
+        self.accept(bytes);
+        self.leave(bytes).oversize.add(bytes);
     }
 
-    /// A frame entered this direction and waits for its time.
+    /// A frame entered this direction and waits for its fate.
     pub const fn accept(&mut self, bytes: u64) {
-        self.receive(bytes);
-        self.in_flight += 1;
-        self.in_flight_bytes += bytes;
+        self.received += 1;
+        self.received_bytes += bytes;
+        self.in_flight.add(bytes);
+    }
+
+    /// A frame was doubled.
+    pub const fn duplicate(&mut self, bytes: u64) {
+        self.duplicated.add(bytes);
+        self.in_flight.add(bytes);
     }
 
     /// A waiting frame left at the far end.
     pub const fn deliver(&mut self, bytes: u64) {
         self.leave(bytes);
-        self.delivered += 1;
-        self.delivered_bytes += bytes;
+        self.delivered.add(bytes);
     }
 
-    /// A waiting frame was refused at the far end.
-    pub const fn drop_at_send(&mut self, bytes: u64) {
-        self.leave(bytes);
-        self.dropped_send += 1;
-        self.dropped_send_bytes += bytes;
+    /// A waiting frame got lost: where to count it.
+    pub const fn leave(&mut self, bytes: u64) -> &mut Drops {
+        self.in_flight.frames -= 1;
+        self.in_flight.bytes -= bytes;
+        &mut self.dropped
     }
+}
 
-    const fn receive(&mut self, bytes: u64) {
-        self.received += 1;
-        self.received_bytes += bytes;
-    }
-
-    const fn leave(&mut self, bytes: u64) {
-        self.in_flight -= 1;
-        self.in_flight_bytes -= bytes;
+impl Serialize for LinkCounters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let received = Amount {
+            frames: self.received,
+            bytes: self.received_bytes,
+        };
+        let mut map = serializer.serialize_map(None)?;
+        for (name, amount) in [
+            ("received", received),
+            ("duplicated", self.duplicated),
+            ("delivered", self.delivered),
+            ("dropped_queue", self.dropped.queue),
+            ("dropped_codel", self.dropped.codel),
+            ("dropped_loss", self.dropped.loss),
+            ("dropped_uplink", self.dropped.uplink),
+            ("dropped_downlink", self.dropped.downlink),
+            ("dropped_send", self.dropped.send),
+            ("dropped_oversize", self.dropped.oversize),
+            ("in_flight", self.in_flight),
+        ] {
+            map.serialize_entry(name, &amount.frames)?;
+            map.serialize_entry(&format!("{name}_bytes"), &amount.bytes)?;
+        }
+        map.end()
     }
 }
 
 /// Frames at one port.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct PortCounters {
     /// Frames read from the interface.
     pub received: u64,
@@ -96,7 +131,7 @@ pub struct PortCounters {
 }
 
 /// One direction of a link, with what it was asked to do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 pub struct LinkStats<'a> {
     /// Name of the port that frames come from.
     pub from: &'a str,
@@ -108,6 +143,12 @@ pub struct LinkStats<'a> {
     pub rate_bit_s: Option<u64>,
     /// Queue in force, 0 where the rate is unlimited.
     pub queue_bytes: u64,
+    /// Links bundled.
+    pub parallel: usize,
+    /// Frames whose delay with jitter would have been below 0.
+    pub jitter_clipped: u64,
+    /// Frames that waited for the one before to keep the order.
+    pub order_held: u64,
     /// The counters.
     #[serde(flatten)]
     pub counters: &'a LinkCounters,
@@ -115,20 +156,29 @@ pub struct LinkStats<'a> {
 
 impl<'a> LinkStats<'a> {
     /// Puts names, parameters and counters together.
-    pub fn new(from: &'a str, to: &'a str, asked: Parameters, counters: &'a LinkCounters) -> Self {
+    pub fn new<T: Clone>(
+        from: &'a str,
+        to: &'a str,
+        link: &Direction<T>,
+        counters: &'a LinkCounters,
+    ) -> Self {
+        let asked = link.parameters();
         Self {
             from,
             to,
             delay_ns: asked.delay_ns,
-            rate_bit_s: asked.rate_bit_s.map(std::num::NonZeroU64::get),
-            queue_bytes: asked.queue_bytes,
+            rate_bit_s: asked.line.rate_bit_s.map(std::num::NonZeroU64::get),
+            queue_bytes: asked.line.queue.bytes,
+            parallel: asked.parallel,
+            jitter_clipped: link.jitter_clipped,
+            order_held: link.order_held,
             counters,
         }
     }
 }
 
 /// One port's counters with its name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 pub struct PortStats<'a> {
     /// Name of the port.
     pub name: &'a str,
@@ -140,7 +190,7 @@ pub struct PortStats<'a> {
 }
 
 /// Everything the emulator says about itself.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 pub struct Stats<'a> {
     /// Version of the emulator.
     pub version: &'static str,
@@ -154,6 +204,17 @@ pub struct Stats<'a> {
     pub lateness_ns: Quantiles,
     /// "fifo" with real-time priority, else "other".
     pub scheduling: &'static str,
+    /// Changes so far.
+    pub changes: &'a [ChangeStats],
+}
+
+/// A change of the network in mid-run.
+#[derive(Debug, serde::Serialize)]
+pub struct ChangeStats {
+    /// When it took effect, wall clock, nanoseconds since the epoch.
+    pub time_ns: i64,
+    /// Its key: of the schedule, or "change" for a command.
+    pub change: String,
 }
 
 #[cfg(test)]
@@ -161,27 +222,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_received_frame_has_one_fate() {
+    fn every_frame_has_one_fate() {
         let mut link = LinkCounters::default();
-        for _ in 0..4 {
+        for _ in 0..5 {
             link.accept(100);
         }
-        link.drop_at_queue(60);
         link.drop_oversize(70_000);
+        link.duplicate(100);
         link.deliver(100);
         link.deliver(100);
-        link.drop_at_send(100);
-        let fates = link.delivered
-            + link.dropped_queue
-            + link.dropped_send
-            + link.dropped_oversize
-            + link.in_flight;
-        assert_eq!((link.received, link.in_flight, fates), (6, 1, 6));
-        let bytes = link.delivered_bytes
-            + link.dropped_queue_bytes
-            + link.dropped_send_bytes
-            + link.dropped_oversize_bytes
-            + link.in_flight_bytes;
-        assert_eq!((link.received_bytes, link.in_flight_bytes), (bytes, 100));
+        link.leave(100).send.add(100);
+        link.leave(100).loss.add(100);
+        let value = serde_json::to_value(&link).expect("numbers");
+        for unit in ["", "_bytes"] {
+            let count = |name: &str| value[format!("{name}{unit}")].as_u64().expect("a number");
+            let fates = [
+                "delivered",
+                "dropped_oversize",
+                "dropped_send",
+                "dropped_loss",
+                "in_flight",
+            ];
+            assert_eq!(
+                count("received") + count("duplicated"),
+                fates.into_iter().map(count).sum::<u64>()
+            );
+        }
+        assert_eq!(
+            (&value["in_flight"], &value["in_flight_bytes"]),
+            (&2.into(), &200.into())
+        );
     }
 }

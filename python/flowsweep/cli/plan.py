@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from flowsweep.experiment import Experiment
 
 
 def plan(
@@ -14,8 +17,12 @@ def plan(
     output_format: Annotated[
         str, typer.Option("--format", help="table, json, or schema: the JSON schema of the file.")
     ] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the runs. Default: results/<name>/runs."),
+    ] = None,
 ) -> None:
-    """List the runs of an experiment in the order in which they would be made.
+    """List the runs of an experiment in the order in which they would be made, and how long.
 
     Example: flowsweep plan workflows/experiments/demo.yaml
     """
@@ -25,13 +32,24 @@ def plan(
         print(json.dumps(experiments.Experiment.model_json_schema(by_alias=True), indent=2))
         return
     loaded = experiments.load(experiment)
-    runs = loaded.plan()
     if output_format == "json":
-        print(json.dumps([run.spec() for run in runs], indent=2))
+        print(json.dumps([run.spec() for run in loaded.plan()], indent=2))
         return
+    show(loaded, output)
+
+
+def show(loaded: Experiment, folder: Path | None = None) -> None:
+    """The plan as text: what, in which order, what is there already, how long the rest takes."""
+    from flowsweep.experiment.estimate import estimate, is_there
+
+    folder = folder or Path("results", loaded.name, "runs")
+    runs = loaded.plan()
     width = max((len(run.id) for run in runs), default=3)
-    print(f"{'run':<{width}}  block  point")
+    sites = "  ".join(f"{name}: {', '.join(site.hosts)}" for name, site in loaded.sites.items())
+    print(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}\n{sites}")
+    print(f"  {'run':<{width}}  block  point")
     for run in runs:
-        point = " ".join(f"{axis}={text}" for axis, text in run.point.asked().items())
-        print(f"{run.id:<{width}}  {run.block:>5}  {point}")
+        there = "x" if is_there(run, folder) else " "
+        print(f"{there} {run.id:<{width}}  {run.block:>5}  {run.summary()}")
     print(f"{len(runs)} runs, {loaded.repetitions} blocks, seed {loaded.seed}")
+    print(str(estimate(runs, folder)))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import statistics
 import sys
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +12,12 @@ import typer
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
 
-MIN_RUNS_FOR_ESTIMATE = 5
-
 
 def run(
     experiment: Annotated[Path, typer.Argument(help="An experiment file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run directory to write.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run directory to write.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="AXIS=VALUE", help="A point other than the baseline."),
@@ -28,6 +25,9 @@ def run(
     run_id: Annotated[
         str | None, typer.Option("--run", help="A run of the plan (flowsweep plan lists them).")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan of the whole experiment; run nothing.")
+    ] = False,
 ) -> None:
     """Make one run on emulated hosts: every packet captured, completion time measured.
 
@@ -36,18 +36,36 @@ def run(
 
     Example: flowsweep run workflows/experiments/demo.yaml --set rtt=16ms -o results/one
     """
-    from flowsweep import experiment as experiments
     from flowsweep.errors import FlowsweepError
-    from flowsweep.testbed import runner
 
-    loaded = experiments.load(experiment)
+    if dry_run:
+        from flowsweep import experiment as experiments
+        from flowsweep.cli import plan
+
+        plan.show(experiments.load(experiment), output.parent if output is not None else None)
+        return
+    if output is None:
+        raise FlowsweepError(
+            "no run directory", expected="--output DIRECTORY", remedy="-o results/one"
+        )
     if run_id is not None and settings:
         raise FlowsweepError(
             "--run and --set exclude each other", remedy="--run names one point already"
         )
     asked = parse_settings(settings or [])
-    planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
-    record = runner.perform(planned, output, _say)
+    from flowsweep.testbed import runner
+
+    # Namespaces and a second Python start while this one reads the experiment.
+    ahead = None if (output / runner.RECORD).exists() else runner.Ahead.start()
+    try:
+        from flowsweep import experiment as experiments
+
+        loaded = experiments.load(experiment)
+        planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
+        record = runner.perform(planned, output, _say, ahead)
+    finally:
+        if ahead is not None:
+            ahead.cancel()
     if record is None:
         _say(f"{planned.id} is complete in {output}: nothing to do")
         return
@@ -75,37 +93,18 @@ def _say(text: str) -> None:
 
 def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
     """`TIME done/total app point rep=N seconds status time left`."""
-    from flowsweep.testbed.runner import read_record
+    from flowsweep.experiment.estimate import duration, estimate
 
-    plan = planned.experiment.plan()
-    records = [read_record(output.parent / run.id) for run in plan]
-    finished = [found for found in records if found is not None]
-    point = " ".join(f"{axis}={text}" for axis, text in planned.point.asked().items())
+    left = estimate(planned.experiment.plan(), output.parent, quick=True)
     seconds = record["completion_s"]
-    done_in = f"{seconds:.2f}s" if seconds is not None else "-"
-    status = "ok" if record["status"] == "valid" else f"{record['status']}: {record['reason']}"
     words = [
         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        f"{len(finished)}/{len(plan)}",
+        f"{left.total - left.missing}/{left.total}",
         planned.app,
-        point,
+        planned.summary(),
         "warm-up" if planned.warmup else f"rep={planned.repetition}",
-        done_in,
-        status,
-        _time_left(finished, len(plan) - len(finished)),
+        f"{seconds:.2f}s" if seconds is not None else "-",
+        "ok" if record["status"] == "valid" else f"{record['status']}: {record['reason']}",
+        f"about {duration(left.seconds)} left" if left.missing and not left.unknown else "",
     ]
     return " ".join(word for word in words if word)
-
-
-def _time_left(finished: list[dict[str, Any]], missing: int) -> str:
-    """From the median time between the ends of finished runs; nothing before there are enough."""
-    ends = sorted(
-        datetime.fromisoformat(record["end"]).timestamp() for record in finished if "end" in record
-    )
-    if missing == 0 or len(ends) < MIN_RUNS_FOR_ESTIMATE:
-        return ""
-    seconds = missing * statistics.median(
-        later - earlier for earlier, later in itertools.pairwise(ends)
-    )
-    left = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-    return f"about {left} left"

@@ -38,11 +38,19 @@ def shell(
 
     from flowsweep import experiment as experiments
     from flowsweep.cli.run import parse_settings
-    from flowsweep.testbed import enclosure, runner
+    from flowsweep.errors import FlowsweepError
+    from flowsweep.testbed import describe, enclosure
 
     planned = experiments.load(experiment).run_at(parse_settings(settings or []))
+    if planned.experiment.testbed.kind != "namespaces":
+        raise FlowsweepError(
+            f"{experiment}: there is no shell on real machines",
+            found=f"testbed: {{kind: {planned.experiment.testbed.kind}}}",
+            expected="an experiment in namespaces",
+            remedy="ssh leads to each of them",
+        )
     program = command or [os.environ.get("SHELL", "/bin/sh")]
-    bed = replace(runner.bed_of(planned), program=program)
+    bed = replace(describe.bed_of(planned), program=program)
     with enclosure.exclusive("a testbed shell", _say) as lock:
         code, _ = enclosure.run(bed, "shell", lock)
     raise typer.Exit(code)

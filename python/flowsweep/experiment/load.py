@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -197,5 +197,13 @@ def _known_keys(location: list[str]) -> list[str]:
     for part in location:
         for name, field in current.model_fields.items():
             if part in (name, field.alias):
-                current = model.Workload if name == "workloads" else field.annotation  # type: ignore[assignment]
+                current = _model_in(field.annotation) or current
     return [field.alias or name for name, field in current.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model in a field's type: X, X | None, list[X], dict[str, X]."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(part) for part in get_args(annotation))
+    return next((part for part in found if part is not None), None)

@@ -1,4 +1,4 @@
-"""The pydantic models of an experiment file; they also make its JSON schema.
+"""The pydantic model of an experiment file; it also makes its JSON schema.
 
 Attributes hold base units (ns, bit/s, bytes); the file holds text with units.
 """
@@ -6,25 +6,16 @@ Attributes hold base units (ns, bit/s, bytes); the file holds text with units.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from flowsweep import units
-from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.machines import Testbed
+from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
+from flowsweep.experiment.quantities import Duration, Model, Share, Size, refused
+from flowsweep.experiment.workload import AXIS_NAMES, Axes, Workload
 
 if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run
@@ -32,136 +23,12 @@ if TYPE_CHECKING:
 NAME_PATTERN = (
     r"^[a-z][a-z0-9-]{0,9}$"  # an interface name is at most 15 bytes, and we put a prefix
 )
+# What only an emulated link can be told.
+LINK_AXES = ("rtt", "rate", "loss", "jitter", "links", "queue")
 RESERVED_NAMES = frozenset({"hub", "wan", "mgmt", "localhost"})
-MIN_QUEUE_BYTES = 128 * 1024
 
 
-def _refused(what: str, found: str | None, expected: str | None) -> PydanticCustomError:
-    """A fault with the parts of a `FlowsweepError`; `load` adds the place."""
-    parts = {"what": what, "found": found, "expected": expected}
-    return PydanticCustomError("refused", "{what}", parts)
-
-
-def _quantity(parse: Callable[[Any], Any], *, zero: str | None) -> Callable[[Any], Any]:
-    """A pydantic validator around a parser of `units`; `zero` says why 0 is refused."""
-
-    def check(text: object) -> object:
-        try:
-            value = parse(text)
-        except FlowsweepError as error:
-            raise _refused(error.what, error.found, error.expected) from None
-        if value < 0 or (value == 0 and zero is not None):
-            reason = zero if value == 0 else "a negative value has no meaning"
-            raise _refused(f'"{text}" is not possible here', f'"{text}"', f"more than 0: {reason}")
-        return value
-
-    return check
-
-
-def _text(pattern: str, example: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
-
-
-_NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
-Time = Annotated[
-    int,
-    BeforeValidator(_quantity(units.parse_time, zero=None)),
-    _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms"),
-]
-Duration = Annotated[
-    int,
-    BeforeValidator(_quantity(units.parse_time, zero="nothing happens in no time")),
-    _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "60s"),
-]
-Rate = Annotated[
-    float,
-    BeforeValidator(_quantity(units.parse_rate, zero="a link of rate 0 carries nothing")),
-    _text(_NUMBER + "[kMG]?bit/s$", "100Mbit/s"),
-]
-Size = Annotated[
-    int,
-    BeforeValidator(_quantity(units.parse_size, zero="nothing fits into 0 bytes")),
-    _text(_NUMBER + "([kMG]|[KMG]i)?B$", "256KiB"),
-]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-
-class Link(_Model):
-    """The emulated path between every pair of sites, at the baseline point."""
-
-    rtt_ns: Time = Field(
-        500_000, alias="rtt", description="Round-trip time added between two sites."
-    )
-    rate_bit_s: Rate = Field(
-        1e9, alias="rate", description="Rate of each direction; frames without FCS are counted."
-    )
-    queue_bytes: Size | None = Field(
-        None,
-        alias="queue",
-        description="Drop-tail queue of each direction. "
-        "Default: the bandwidth-delay product, at least 128 KiB.",
-    )
-
-
-class Tcp(_Model):
-    """TCP of every host; what is not given is the kernel's default, set explicitly."""
-
-    congestion_control: str | None = Field(
-        None, description="reno, cubic, bbr: what the kernel offers. Default: the kernel's."
-    )
-    buffer_bytes: Size | None = Field(
-        None, alias="buffer", description="Send and receive buffer of a socket, fixed."
-    )
-
-
-class Workload(_Model):
-    """One program with one problem size."""
-
-    app: str = Field(description="A folder of capture/workloads.", pattern=r"^[a-z][a-z0-9_]*$")
-    name: str = Field(
-        "",
-        description="What the report calls it, and the prefix of run ids. Default: the app.",
-        pattern=r"^([a-z][a-z0-9_]*)?$",
-    )
-    problem: dict[str, int | float | str | bool] = Field(
-        default_factory=dict, description="Parameters of the app: see its README."
-    )
-    compute: Literal["busy", "paced"] = Field(
-        "paced",
-        description="busy: ranks really compute. paced: they wait as long as computing would take, "
-        "so that many hosts fit on few cores.",
-    )
-    ranks_per_host: int = Field(1, ge=1, le=64, description="Worker ranks on each host.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_defaults_to_app(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not data.get("name") and isinstance(data.get("app"), str):
-            return {**data, "name": data["app"]}
-        return data
-
-
-class Axes(_Model):
-    """Values that are swept. The baseline value need not be repeated."""
-
-    rtt: list[Time] = Field(default_factory=list, description="Round-trip times between sites.")
-    rate: list[Rate] = Field(default_factory=list, description="Rates of the links.")
-    queue: list[Size] = Field(default_factory=list, description="Queues of the links.")
-    buffer: list[Size] = Field(default_factory=list, description="Socket buffers.")
-
-    @field_validator("*")
-    @classmethod
-    def _no_value_twice(cls, values: list[float]) -> list[float]:
-        for value in values:
-            if values.count(value) > 1:
-                raise _refused(f"{value:g} is listed twice", "two equal values", "each value once")
-        return values
-
-
-class Capture(_Model):
+class Capture(Model):
     """Settings of the capture agent on every host."""
 
     snaplen: int = Field(128, ge=64, le=262_144, description="Bytes kept of each packet.")
@@ -171,7 +38,44 @@ class Capture(_Model):
     )
 
 
-class Analysis(_Model):
+class Emulation(Model):
+    """How the links are made."""
+
+    backend: Literal["auto", "flowsweep-wan", "netem"] = Field(
+        "auto",
+        description="auto: netem where the kernel has it and it can do what is asked, "
+        "else flowsweep-wan.",
+    )
+    overhead: Literal["none", "ethernet"] = Field(
+        "none",
+        description="ethernet: preamble, FCS and gap count towards the rate (24 bytes a frame), "
+        "and no frame less than 60 bytes.",
+    )
+    fates: bool = Field(
+        False, description="Keep the fate of every frame in wan.fates of the run (flowsweep-wan)."
+    )
+
+
+class Limits(Model):
+    """What a run may suffer and still count."""
+
+    other_programs: Share = Field(
+        0.6,
+        description="Share of all cores that programs outside the testbed may use. A busy loop on "
+        "every core takes 75 % or more.",
+    )
+    cpu_pressure: Share = Field(
+        0.9,
+        description="Share of the time in which something had to wait for a core; not applied to "
+        "busy workloads, whose ranks share cores among themselves.",
+    )
+    lateness_ns: Duration = Field(
+        1_000_000, alias="lateness", description="How late the emulator may be at p99."
+    )
+    lateness_share: Share = Field(0.05, description="The same as a share of the shortest RTT.")
+
+
+class Analysis(Model):
     """Settings of the tables."""
 
     bin_ns: Duration = Field(10_000_000, alias="bin", description="Bin of the throughput table.")
@@ -188,22 +92,30 @@ class Host:
     mac: str
 
 
-class Experiment(_Model):
+class Experiment(Model):
     """A distributed program, the emulated network below it, and what is varied."""
 
     title: str = Field("", description="A line for the head of the report.")
-    sites: dict[str, list[str]] = Field(
-        default_factory=dict, description="Hosts of each site, by name."
-    )
+    sites: Sites = Field(default_factory=dict, description="Hosts of each site, by name.")
     link: Link = Field(default_factory=Link)
+    pairs: list[Pair] = Field(
+        default_factory=list,
+        description="Pairs of sites with a link of their own; axes do not change what is given.",
+    )
+    schedule: list[Change] = Field(
+        default_factory=list, description="Changes of links while the program runs."
+    )
+    testbed: Testbed = Field(default_factory=Testbed)
+    emulation: Emulation = Field(default_factory=Emulation)
     tcp: Tcp = Field(default_factory=Tcp)
     workloads: list[Workload] = Field(
         default_factory=list, alias="workload", description="One program, or a list of them."
     )
     axes: Axes = Field(default_factory=Axes)
-    design: Literal["one-at-a-time", "grid"] = Field(
+    design: Literal["one-at-a-time", "grid"] | list[list[str]] = Field(
         "one-at-a-time",
-        description="Vary one axis at a time from the baseline, or every combination.",
+        description="Vary one axis at a time from the baseline, or every combination, or every "
+        "combination within each of some groups: [[rtt, loss], [rtt, jitter]].",
     )
     repetitions: int = Field(3, ge=1, le=1000, description="Runs of each point.")
     retries: int = Field(
@@ -218,6 +130,7 @@ class Experiment(_Model):
     timeout_ns: Duration = Field(
         120 * 10**9, alias="timeout", description="A run that takes longer has failed."
     )
+    limits: Limits = Field(default_factory=Limits)
     capture: Capture = Field(default_factory=Capture)
     analysis: Analysis = Field(default_factory=Analysis)
     captured: Path | None = Field(
@@ -228,29 +141,27 @@ class Experiment(_Model):
     _path: Path = PrivateAttr(default=Path())
     _name: str = PrivateAttr(default="")
 
-    @field_validator("workloads", mode="before")
+    @field_validator("workloads", mode="before", json_schema_input_type=Workload | list[Workload])
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
 
     @field_validator("sites")
     @classmethod
-    def _hosts_are_unique(cls, sites: dict[str, list[str]]) -> dict[str, list[str]]:
+    def _hosts_are_unique(cls, sites: Sites) -> Sites:
         seen: dict[str, str] = {}
-        for site, hosts in sites.items():
-            for name in [site, *hosts]:
+        for site, described in sites.items():
+            for name in [site, *described.hosts]:
                 if not re.match(NAME_PATTERN, name) or name in RESERVED_NAMES:
-                    raise _refused(
+                    raise refused(
                         f'"{name}" cannot be the name of a site or host',
                         f'"{name}"',
                         "up to 10 of a-z, 0-9 and -, beginning with a letter; "
                         f"not {', '.join(sorted(RESERVED_NAMES))}",
                     )
-            if not hosts:
-                raise _refused(f'site "{site}" has no hosts', "an empty list", "at least one host")
-            for name in hosts:
+            for name in described.hosts:
                 if name in seen:
-                    raise _refused(
+                    raise refused(
                         f'host "{name}" is named twice',
                         f"it is in {seen[name]} and in {site}",
                         "each host in one place",
@@ -258,23 +169,96 @@ class Experiment(_Model):
                 seen[name] = site
         return sites
 
+    @field_validator("design")
+    @classmethod
+    def _groups_name_axes(cls, design: str | list[list[str]]) -> str | list[list[str]]:
+        for axis in [axis for group in design for axis in group] if design != str(design) else []:
+            if axis not in AXIS_NAMES:
+                raise refused(
+                    f'no axis is called "{axis}"', f'"{axis}"', f"some of {', '.join(AXIS_NAMES)}"
+                )
+        return design
+
     @model_validator(mode="after")
     def _is_complete(self) -> Experiment:
         if self.captured is None and len(self.sites) < 2:
-            raise _refused(
+            raise refused(
                 f"there are {len(self.sites)} sites",
                 f"{len(self.sites)} under `sites`",
                 "two or more, such as `west: [pc1, pc2]`; or `captured: FOLDER`",
             )
         if self.captured is None and not self.workloads:
-            raise _refused("there is no workload", "nothing under `workload`", "an app to run")
+            raise refused("there is no workload", "nothing under `workload`", "an app to run")
         names = [workload.name for workload in self.workloads]
         for name in names:
             if names.count(name) > 1:
-                raise _refused(
+                raise refused(
                     f'workload "{name}" is there twice', "two of this name", "a `name` for each"
                 )
         return self
+
+    @model_validator(mode="after")
+    def _pairs_are_of_sites(self) -> Experiment:
+        changed = [change.between for change in self.schedule]
+        for ends in [*(pair.between for pair in self.pairs), *changed]:
+            for end in ends or ():
+                if end not in self.sites:
+                    known = ", ".join(self.sites)
+                    raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {known}")
+            if ends is not None and ends[0] == ends[1]:
+                raise refused(f'"{ends[0]}" has no link to itself', str(ends), "two sites")
+        named = [frozenset(pair.between) for pair in self.pairs]
+        for pair in named:
+            if named.count(pair) > 1:
+                both = " and ".join(sorted(pair))
+                raise refused(f"the pair {both} is there twice", "two entries", "one for each pair")
+        return self
+
+    @model_validator(mode="after")
+    def _axes_fit(self) -> Experiment:
+        most = max((len(site.hosts) for site in self.sites.values()), default=0)
+        for workload in self.workloads:
+            axes = self.axes_of(workload)
+            for count in axes.get("hosts", []):
+                if count > most:
+                    raise refused(
+                        f"hosts: no site has {count} hosts", str(count), f"at most {most}"
+                    )
+            total = workload.ranks is not None or "ranks" in axes
+            if total and "ranks_per_host" in axes:
+                raise refused(
+                    f"{workload.name}: ranks are counted in two ways",
+                    "`ranks` and `ranks_per_host`",
+                    "one of them",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _machines_are_there(self) -> Experiment:
+        if self.testbed.kind == "namespaces":
+            return self
+        names = [name for site in self.sites.values() for name in site.hosts]
+        missing = [name for name in names if name not in self.testbed.hosts]
+        if missing:
+            raise refused(
+                f'testbed: no machine for host "{missing[0]}"',
+                f"{', '.join(self.testbed.hosts) or 'nothing'} under `hosts`",
+                f"also `{missing[0]}: {{login: ..., address: ...}}`",
+            )
+        for workload in self.workloads:
+            for axis in self.axes_of(workload):
+                if axis in LINK_AXES:
+                    raise refused(
+                        f"axes: {axis} cannot be swept on real machines",
+                        f"`testbed: {{kind: ssh}}` and an axis `{axis}`",
+                        "axes other than " + ", ".join(LINK_AXES),
+                    )
+        return self
+
+    def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
+        """The axes that have values, with those of the workload in place of the common ones."""
+        given = {**self.axes.given(), **workload.axes.given()}
+        return {name: given[name] for name in AXIS_NAMES if name in given}
 
     @property
     def path(self) -> Path:
@@ -300,19 +284,25 @@ class Experiment(_Model):
     def hosts(self) -> list[Host]:
         """All hosts in file order, with their addresses."""
         found: list[Host] = []
-        for site_index, (site, names) in enumerate(self.sites.items(), start=1):
-            for host_index, name in enumerate(names, start=1):
+        for site_index, (site, described) in enumerate(self.sites.items(), start=1):
+            for host_index, name in enumerate(described.hosts, start=1):
                 number = len(found) + 2  # the hub has .1
+                machine = self.testbed.hosts.get(name)
                 found.append(
                     Host(
                         name=name,
                         site=site,
-                        address=f"10.77.{site_index}.{host_index}",
+                        address=machine.address if machine else f"10.77.{site_index}.{host_index}",
                         mgmt_address=f"10.99.{number // 256}.{number % 256}",
                         mac=f"02:77:00:00:{site_index:02x}:{host_index:02x}",
                     )
                 )
         return found
+
+    def hosts_at(self, per_site: int) -> list[Host]:
+        """The first so many hosts of each site."""
+        chosen = {name for described in self.sites.values() for name in described.hosts[:per_site]}
+        return [host for host in self.hosts if host.name in chosen]
 
     def plan(self) -> list[Run]:
         """All runs in the order in which they are made (see `plan`)."""

@@ -8,14 +8,13 @@ import select
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
-from flowsweep.testbed import kernel
+from flowsweep.testbed import emulation, kernel
 from flowsweep.testbed.launch import program_path
 
 if TYPE_CHECKING:
@@ -85,11 +84,11 @@ class Agent:
 class Emulator(Agent):
     """flowsweep-wan between the uplinks of all sites."""
 
-    def __init__(self, bed: Bed) -> None:
+    def __init__(self, bed: Bed, *, undisturbed: bool = False) -> None:
         self._control = beds.STATE / "wan.sock"
         self._stats = beds.STATE / "wan.stats.json"
         config = beds.STATE / "wan.json"
-        config.write_text(json.dumps(emulator_config(bed)))
+        config.write_text(json.dumps(emulation.config(bed, undisturbed=undisturbed)))
         argv = [
             program_path("flowsweep-wan"),
             *("--config", config),
@@ -97,35 +96,31 @@ class Emulator(Agent):
             *("--stats", self._stats),
             *("--priority", str(EMULATOR_PRIORITY)),
         ]
+        if bed.fates and not undisturbed:
+            argv += ["--fates", Path(bed.folder) / "wan.fates"]
         super().__init__("flowsweep-wan", argv, beds.NETNS / beds.WAN)
 
     def stats(self) -> dict[str, Any]:
         """Its counters now."""
+        return self._ask("stats")
+
+    def _ask(self, line: str) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
             control.settimeout(STOP_LIMIT_S)
             try:
                 control.connect(str(self._control))
-                control.sendall(b"stats\n")
+                control.sendall(f"{line}\n".encode())
                 with control.makefile("r") as answer:
                     record: dict[str, Any] = json.loads(answer.readline())
             except (OSError, ValueError) as error:
                 raise self._failure("did not answer", str(error)) from None
+        if "error" in record:
+            raise self._failure(f'refused "{line}"', str(record["error"]))
         return record
 
-    def wait_quiet(self, quiet_s: float, limit_s: float) -> bool:
-        """Waits until nothing is on its way and nothing came in for `quiet_s`."""
-        end = time.monotonic() + limit_s
-        last, since = -1, time.monotonic()
-        while time.monotonic() < end:
-            links = self.stats()["links"]
-            received = sum(link["received"] for link in links)
-            moving = any(link["in_flight"] for link in links)
-            if received != last or moving:
-                last, since = received, time.monotonic()
-            elif time.monotonic() - since >= quiet_s:
-                return True
-            time.sleep(min(0.01, quiet_s / 4))
-        return False
+    def start_schedule(self) -> None:
+        """Changes in mid-run are timed from now."""
+        self._ask("start")
 
     def final_stats(self) -> dict[str, Any]:
         """Stops it; its counters at the end."""
@@ -158,24 +153,3 @@ class Capture(Agent):
         """What was captured and lost, after the end."""
         record: dict[str, Any] = json.loads(self.manifest_path.read_text())
         return record
-
-
-def emulator_config(bed: Bed) -> dict[str, Any]:
-    """What flowsweep-wan reads: a port for each site, the same link for each pair."""
-    sites = bed.sites
-    return {
-        "seed": bed.seed,
-        "overhead_bytes": 0,
-        "ports": [{"name": site, "interface": f"wan-{site}"} for site in sites],
-        "links": [
-            {
-                "a": a,
-                "b": b,
-                "delay_ns": bed.rtt_ns // 2,
-                "rate_bit_s": bed.rate_bit_s if bed.rate_bit_s is None else round(bed.rate_bit_s),
-                "queue_bytes": bed.queue_bytes,
-            }
-            for index, a in enumerate(sites)
-            for b in sites[index + 1 :]
-        ],
-    }

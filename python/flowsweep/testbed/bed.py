@@ -39,36 +39,166 @@ class BedHost:
 
 
 @dataclass(frozen=True)
-class Bed:
-    """Hosts, path and TCP settings; what to capture; where results go.
+class BedLink:
+    """The path between two sites; `back`: the direction from b to a, where it differs.
 
-    `rtt_ns` is the round trip that the emulator adds, half in each direction.
-    None: no rate limit; the kernel's buffers; the kernel's congestion control.
+    `rtt_ns` is the round trip that the emulator adds, half in each direction. Rate and queue
+    are those of each of the parallel `links`. `codel_ns`: target and interval; None: drop-tail.
+    `loss_burst`: mean frames lost in a row; None: each on its own. None as rate: no limit.
     """
 
-    hosts: list[BedHost]
+    a: str
+    b: str
     rtt_ns: int
     rate_bit_s: float | None
     queue_bytes: int
+    queue_packets: int | None = None
+    codel_ns: tuple[int, int] | None = None
+    loss: float = 0.0
+    loss_burst: float | None = None
+    jitter_ns: int = 0
+    jitter_law: str = "normal"
+    reorder: bool = False
+    duplicate: float = 0.0
+    links: int = 1
+    hash: str = "layer3+4"
+    back: BedLink | None = None
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> BedLink:
+        """From the values of its fields as JSON has them."""
+        back = data["back"]
+        return cls(**{**data, "back": None if back is None else cls.of(back)})
+
+    @property
+    def delay_ns(self) -> int:
+        """Of one direction."""
+        return self.rtt_ns // 2
+
+
+@dataclass(frozen=True)
+class BedUplink:
+    """The access line of a site, each way."""
+
+    rate_bit_s: float
+    queue_bytes: int
+    links: int = 1
+
+
+@dataclass(frozen=True)
+class BedChange:
+    """A link from a moment of the program on; `changed` names fields of `BedLink`."""
+
+    at_ns: int
+    link: BedLink
+    changed: list[str]
+
+
+@dataclass(frozen=True)
+class BedMachine:
+    """A host that is a real machine; no interface: the one that has the address."""
+
+    name: str
+    login: str
+    address: str
+    interface: str | None
+    folder: str
+
+
+@dataclass(frozen=True)
+class BedLimits:
+    """What a run may suffer and still count: see `experiment.model.Limits`.
+
+    None: not looked at.
+    """
+
+    other_programs: float = 0.6
+    cpu_pressure: float | None = 0.9
+    lateness_ns: int = 1_000_000
+    lateness_share: float = 0.05
+
+    def latest_ns(self, rtt_ns: int) -> int:
+        """How late the emulator may deliver at p99, on a link of this RTT."""
+        return max(self.lateness_ns, round(self.lateness_share * rtt_ns))
+
+
+@dataclass(frozen=True)
+class Bed:
+    """Hosts, paths and TCP settings; what to capture; where results go.
+
+    None: the kernel's buffers; the kernel's congestion control.
+    """
+
+    hosts: list[BedHost]
+    links: list[BedLink]
+    uplinks: dict[str, BedUplink] = field(default_factory=dict)  # by site
+    schedule: list[BedChange] = field(default_factory=list)
+    backend: str = "auto"
+    overhead: bool = False  # count what Ethernet adds to a frame
+    fates: bool = False
     buffer_bytes: int | None = None
     congestion_control: str | None = None
+    limits: BedLimits = BedLimits()
     seed: int = 1
     snaplen: int = 262_144
     capture_filter: str = ""
     capture_buffer_bytes: int = 32 * 2**20
     folder: str = ""
     timeout_s: float = 120.0
+    # Who starts the program: "mpirun" the ranks; we one on each host of `ranks`; we one in the hub.
+    start: str = "mpirun"
     ranks: list[str] = field(default_factory=list)  # the host of each rank
     program: list[str] = field(default_factory=list)  # the program that ranks run, or the shell's
+    # Real machines instead of namespaces.
+    machines: list[BedMachine] = field(default_factory=list)
+    ssh_options: list[str] = field(default_factory=list)
+    sudo: bool = False
+    change_hosts: bool = True
+    mpirun_options: list[str] = field(default_factory=list)
+    problem: str = "{}"  # for the environment of a command: JSON
+    output: str = ""  # where the program writes app.json
 
     @property
     def sites(self) -> list[str]:
         """Sites in the order of their first host."""
         return list(dict.fromkeys(host.site for host in self.hosts))
 
+    @property
+    def longest_rtt_ns(self) -> int:
+        """Of all links."""
+        return max(link.rtt_ns for link in self.links)
+
+    @property
+    def shortest_rtt_ns(self) -> int:
+        """Of all links."""
+        return min(link.rtt_ns for link in self.links)
+
+    @property
+    def longest_drain_s(self) -> float:
+        """The longest that a full queue takes to become empty."""
+        return max(
+            (link.queue_bytes * 8 / link.rate_bit_s for link in self.links if link.rate_bit_s),
+            default=0.0,
+        )
+
     def at(self, site: str) -> list[BedHost]:
         """The hosts of one site."""
         return [host for host in self.hosts if host.site == site]
+
+    def link(self, one: str, other: str) -> BedLink:
+        """The link of two sites, in whatever order."""
+        return next(link for link in self.links if {link.a, link.b} == {one, other})
+
+    def way(self, origin: str, destination: str) -> BedLink:
+        """One direction of a link."""
+        link = self.link(origin, destination)
+        return link if link.a == origin or link.back is None else link.back
+
+    def path_rate_bit_s(self, one: str, other: str) -> float | None:
+        """What one flow may get between two sites: one link, through both uplinks."""
+        rates = [self.uplinks[site].rate_bit_s for site in (one, other) if site in self.uplinks]
+        rate = self.link(one, other).rate_bit_s
+        return min([*rates, *([rate] if rate is not None else [])], default=None)
 
     def to_json(self) -> str:
         """The text that `from_json` reads."""
@@ -79,4 +209,14 @@ class Bed:
         """A description from the text of `to_json`."""
         data: dict[str, Any] = json.loads(text)
         hosts = [BedHost(**host) for host in data.pop("hosts")]
-        return cls(hosts=hosts, **data)
+        links = [BedLink.of(link) for link in data.pop("links")]
+        limits = BedLimits(**data.pop("limits"))
+        uplinks = {site: BedUplink(**line) for site, line in data.pop("uplinks").items()}
+        schedule = [
+            BedChange(change["at_ns"], BedLink.of(change["link"]), change["changed"])
+            for change in data.pop("schedule")
+        ]
+        data["machines"] = [BedMachine(**machine) for machine in data["machines"]]
+        return cls(
+            hosts=hosts, links=links, limits=limits, uplinks=uplinks, schedule=schedule, **data
+        )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -65,19 +66,30 @@ def unshare_command() -> list[str]:
     return ["unshare", *user, *spaces, "--fork", "--kill-child", "--mount-proc"]
 
 
-@contextlib.contextmanager
-def exclusive(purpose: str, say: Callable[[str], None]) -> Iterator[int]:
-    """Waits until no other testbed is up on this machine; yields the lock's descriptor."""
+def lock_file(subject: str = "") -> int:
+    """A descriptor of the file to be locked; subject: what is used instead of this machine."""
     folder = next(
         (path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)),
         Path(tempfile.gettempdir()),
     )
     path = folder / LOCK_NAME
+    if subject:
+        path = folder / f"{LOCK_NAME}-{hashlib.sha256(subject.encode()).hexdigest()[:12]}"
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        return os.open(path, os.O_RDWR)
     except FileNotFoundError:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
+        return descriptor
+
+
+@contextlib.contextmanager
+def exclusive(purpose: str, say: Callable[[str], None], file: int | None = None) -> Iterator[int]:
+    """Waits until no other testbed is up on this machine; yields the lock's descriptor.
+
+    file: what `lock_file` gave, if a hub has it already.
+    """
+    descriptor = lock_file() if file is None else file
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,37 +105,63 @@ def exclusive(purpose: str, say: Callable[[str], None]) -> Iterator[int]:
         os.close(descriptor)
 
 
-def run(bed: Bed, mode: str, lock: int) -> tuple[int, dict[str, Any]]:
-    """Runs a hub to its end; its exit code and its result.
+class Hub:
+    """A process in new namespaces that waits to be told what to build.
+
+    It may be started before the description of the testbed is there, even before the lock is
+    taken: to start Python a second time takes as long as to read an experiment.
 
     mode "shell": in our session with our terminal. Others ("run", "check"): in a session
     of its own, so that Ctrl-C reaches only us, and we end it.
     """
-    kernel.adopt_orphans()
-    spec = os.memfd_create("spec", 0)
-    os.write(spec, bed.to_json().encode())
-    os.lseek(spec, 0, os.SEEK_SET)
-    events, events_in = os.pipe()
-    hub = [sys.executable, "-m", "flowsweep.testbed.hub", str(spec), str(events_in), mode]
-    said = os.memfd_create("stderr", 0)
-    with os.fdopen(events) as reader, os.fdopen(said, "r+b") as errors, _signals(mode):
-        process = subprocess.Popen(
-            [*unshare_command(), *hub],
-            stdin=None if mode == "shell" else subprocess.DEVNULL,
-            stderr=None if mode == "shell" else errors,
-            pass_fds=(spec, events_in, lock),
-            start_new_session=mode != "shell",
-            preexec_fn=kernel.die_with_parent,  # noqa: PLW1509 - there is one thread
-        )
-        os.close(events_in)
-        os.close(spec)
+
+    def __init__(self, mode: str, lock: int) -> None:
+        kernel.adopt_orphans()
+        self._mode = mode
+        spec, self._spec = os.pipe()
+        self._events, events = os.pipe()
+        self._said = os.memfd_create("stderr", 0)
+        hub = [sys.executable, "-m", "flowsweep.testbed.hub", str(spec), str(events), mode]
         try:
-            text = reader.read()
-            code = process.wait()
+            self._process = subprocess.Popen(
+                [*unshare_command(), *hub],
+                stdin=None if mode == "shell" else subprocess.DEVNULL,
+                stderr=None if mode == "shell" else self._said,
+                pass_fds=(spec, events, lock),
+                start_new_session=mode != "shell",
+                preexec_fn=kernel.die_with_parent,  # noqa: PLW1509 - there is one thread
+            )
         finally:
-            _end(process)
-        errors.seek(0)
-        return _outcome(code, text, errors.read().decode(errors="replace"))
+            os.close(spec)
+            os.close(events)
+
+    def run(self, bed: Bed) -> tuple[int, dict[str, Any]]:
+        """Builds the testbed and does there what `mode` says: the exit code and the result."""
+        with (
+            os.fdopen(self._events) as reader,
+            os.fdopen(self._said, "r+b") as errors,
+            unwinding(self._mode),
+        ):
+            try:
+                with contextlib.suppress(BrokenPipeError), os.fdopen(self._spec, "w") as spec:
+                    spec.write(bed.to_json())
+                text = reader.read()
+                code = self._process.wait()
+            finally:
+                _end(self._process)
+            errors.seek(0)
+            return _outcome(code, text, errors.read().decode(errors="replace"))
+
+    def cancel(self) -> None:
+        """Ends it before it was told anything."""
+        _end(self._process)
+        for descriptor in (self._spec, self._events, self._said):
+            os.close(descriptor)
+
+
+def run(bed: Bed, mode: str, lock: int) -> tuple[int, dict[str, Any]]:
+    """Runs a hub from its start to its end; its exit code and its result."""
+    return Hub(mode, lock).run(bed)
 
 
 def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
@@ -148,7 +186,7 @@ def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _signals(mode: str) -> Iterator[None]:
+def unwinding(mode: str) -> Iterator[None]:
     """SIGTERM unwinds as Ctrl-C does; under a shell, Ctrl-C is for its command."""
 
     def terminate(number: int, _frame: FrameType | None) -> None:

@@ -7,29 +7,33 @@ kernel ends every other process in here and removes the network.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import bed as beds
-from flowsweep.testbed import counters, kernel, launch, probe, topology, validity
-from flowsweep.testbed.agents import Agent, Capture, Emulator
+from flowsweep.testbed import (
+    backend,
+    counters,
+    launch,
+    netem,
+    probe,
+    program,
+    topology,
+    validity,
+    watch,
+)
+from flowsweep.testbed.agents import Capture, Emulator
 from flowsweep.testbed.bed import Bed
 
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]
 CHECK_S = 0.5
 SETTLE_S = 0.005
-TERMINATE_LIMIT_S = 5.0
-WATCH_S = 0.2  # how often agents are looked at while the program runs
-REASON_LINES = 4
 
 
 def main(spec_fd: int, events_fd: int, mode: str) -> int:
@@ -52,35 +56,51 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
     """One captured run of the program; 0 and everything that is known about it."""
     begin = time.monotonic()
     topology.build(bed)
-    paths = _measure_idle(bed)
-    emulator = Emulator(bed)
-    emulator.wait_ready()
-    real_time = emulator.stats()["scheduling"] == "fifo"
-    environment = launch.write_scripts(bed, [] if real_time else RANK_PRIORITY)
+    name, why, paths = _choose(bed)
+    links = backend.start(name, bed)
+    real_time = links.stats()["scheduling"] == "fifo"
+    priority = [] if real_time else RANK_PRIORITY
+    environment = launch.write_scripts(bed, priority)
     probe.announce(bed)
-    emulator.wait_quiet(SETTLE_S, _quiet_limit_s(bed))
+    backend.wait_quiet(links, SETTLE_S, _quiet_limit_s(bed))
     captures = [Capture(bed, host) for host in bed.hosts]
     for capture in captures:
         capture.wait_ready()
-    frames_before, emulator_before = counters.read(bed), emulator.stats()
+    frames_before, links_before = counters.read(bed), links.stats()
     ready = time.monotonic()
+    watcher = watch.Watch(bed)
     start = time.time_ns()
-    failure = _program(bed, environment, [emulator, *captures])
+    if bed.schedule:
+        links.start_schedule()
+
+    def look() -> None:
+        links.check_alive()
+        for capture in captures:
+            capture.check_alive()
+        watcher.look()
+
+    failure = program.run(bed, environment, look, priority)
     end = time.time_ns()
+    got = watcher.record()
     done = time.monotonic()
-    quiet = emulator.wait_quiet(1.5e-9 * bed.rtt_ns + 0.02, _quiet_limit_s(bed))
+    quiet = backend.wait_quiet(links, 1.5e-9 * bed.longest_rtt_ns + 0.02, _quiet_limit_s(bed))
     for capture in captures:
         capture.ask_to_stop()
     for capture in captures:
         capture.wait_stopped()
     frames = counters.since(frames_before, counters.read(bed))
-    stats = emulator.final_stats()
+    stats = links.stats()
+    after = probe.round_trips(bed)
+    links.final_stats()
     evidence = validity.Evidence(
         frames=frames,
-        emulator_before=emulator_before,
+        emulator_before=links_before,
         emulator=stats,
         manifests={capture.host.name: capture.manifest() for capture in captures},
         quiet=quiet,
+        got=got,
+        rtt_before_ns=[path.rtt_ns for path in paths],
+        rtt_after_ns=after,
     )
     return 0, {
         "event": "result",
@@ -89,11 +109,21 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
         "failure": failure,
         "tcp": topology.tcp_settings(bed, bed.hosts[0]),
         "faults": validity.faults(bed, evidence),
-        "emulator": validity.since(emulator_before, stats),
+        "emulator": {
+            "backend": name,
+            "backend_reason": why,
+            **validity.since(links_before, stats),
+        },
+        "machine": got,
         "frames": {name: {"received": r, "sent": s} for name, (r, s) in frames.items()},
         "paths": [
-            {"between": path.between, "rtt_ns": path.rtt_ns, "rate_bit_s": path.rate_bit_s}
-            for path in paths
+            {
+                "between": path.between,
+                "rtt_ns": path.rtt_ns,
+                "rtt_after_ns": rtt_after_ns,
+                "rate_bit_s": path.rate_bit_s,
+            }
+            for path, rtt_after_ns in zip(paths, after, strict=True)
         ],
         "cost_s": {
             "set_up": round(ready - begin, 4),
@@ -103,91 +133,73 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _measure_idle(bed: Bed) -> list[probe.Path]:
-    """The idle path, by an emulator of its own: the run's lateness and drops are its own too."""
-    emulator = Emulator(bed)
-    emulator.wait_ready()
+def _choose(bed: Bed) -> tuple[str, str, list[probe.Path]]:
+    """The backend, why it is this one, and the idle paths that it makes.
+
+    Kernels differ in what their netem does: where it was not demanded, it is left again if
+    the idle path is not as asked.
+    """
+    name, why = backend.choose(bed)
+    if name == backend.WAN:
+        return name, why, _measure_idle(bed, name)
+    try:
+        netem.Netem.join_sites(bed)
+        paths = _measure_idle(bed, name)
+        fault = probe.implausible(bed, paths)
+    except FlowsweepError as error:
+        paths, fault = [], f"{error.what}: {error.found}"
+    if fault is None:
+        return name, why, paths
+    if bed.backend == backend.NETEM:
+        raise FlowsweepError(
+            "emulation.backend: netem does not make the links that are asked for",
+            found=fault,
+            expected="idle paths as in the experiment",
+            remedy="backend: flowsweep-wan",
+        )
+    netem.Netem.part_sites(bed)
+    return backend.WAN, f"netem was tried: {fault}", _measure_idle(bed, backend.WAN)
+
+
+def _measure_idle(bed: Bed, name: str) -> list[probe.Path]:
+    """The idle path, by links of its own: the run's lateness and drops are its own too."""
+    links = backend.start(name, bed, undisturbed=True)
     probe.announce(bed)
     paths = probe.measure(bed)
-    emulator.final_stats()
+    links.final_stats()
     return paths
 
 
 def _quiet_limit_s(bed: Bed) -> float:
     """The longest that what is queued and retransmitted may take to arrive."""
-    drain = bed.queue_bytes * 8 / bed.rate_bit_s if bed.rate_bit_s else 0.0
-    return 2.0 + 4e-9 * bed.rtt_ns + 2 * drain
-
-
-def _program(bed: Bed, environment: dict[str, str], agents: Sequence[Agent]) -> str | None:
-    """Runs the ranks; None, or why they failed. An agent that ends meanwhile is an error."""
-    out, err = beds.LOGS / "program.out", beds.LOGS / "program.err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        process = subprocess.Popen(
-            launch.mpirun(bed),
-            env=environment,
-            cwd=beds.STATE / "t",
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            process_group=0,
-        )
-        code = _wait(process, bed.timeout_s, agents)
-        if code is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(TERMINATE_LIMIT_S)
-            process.kill()
-            process.wait()
-    if code == 0:
-        return None
-    told = _reason(err.read_text(errors="replace"))
-    what = f"exit code {code}" if code is not None else f"not finished after {bed.timeout_s:g} s"
-    return f"{what}: {told}" if told else what
-
-
-def _wait(process: subprocess.Popen[bytes], limit_s: float, agents: Sequence[Agent]) -> int | None:
-    """The exit code, or None at the limit."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        try:
-            return process.wait(min(WATCH_S, max(0.0, end - time.monotonic())))
-        except subprocess.TimeoutExpired:
-            for agent in agents:
-                agent.check_alive()
-    return None
-
-
-def _reason(text: str) -> str:
-    """What the program said last; every rank may have said the same."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))
+    return 2.0 + 4e-9 * bed.longest_rtt_ns + 2 * bed.longest_drain_s
 
 
 def shell(bed: Bed) -> tuple[int, dict[str, Any]]:
-    """The topology with emulator; a command in the hub, whose exit code is ours."""
+    """The topology with its links; a command in the hub, whose exit code is ours."""
     topology.build(bed)
     environment = launch.write_scripts(bed, [])
-    emulator = Emulator(bed)
-    emulator.wait_ready()
+    name, *_ = _choose(bed)
+    links = backend.start(name, bed)
     probe.announce(bed)
     # Ctrl-C is for the command, not for the testbed below it. What is ignored is inherited.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if bed.schedule:
+        links.start_schedule()
     process = subprocess.Popen(bed.program, env=environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     code = process.wait()
-    emulator.check_alive()
+    links.check_alive()
     return code if code >= 0 else 128 - code, {
         "event": "result",
-        "emulator": emulator.final_stats(),
+        "emulator": links.final_stats(),
     }
 
 
 def check(bed: Bed) -> tuple[int, dict[str, Any]]:
     """What works here, with a little traffic: 0 and a fact for each part of the testbed."""
     topology.build(bed)
-    facts: dict[str, Any] = {"event": "result", "netem": _has_netem()}
+    facts: dict[str, Any] = {"event": "result", "netem": netem.missing(bed) is None}
     environment = launch.write_scripts(bed, [])
     try:
         emulator = Emulator(bed)
@@ -208,18 +220,10 @@ def check(bed: Bed) -> tuple[int, dict[str, Any]]:
         facts["capture_error"] = str(error)
     facts["paths"] = [vars(path) for path in probe.measure(bed)]
     facts["emulator"] = emulator.final_stats()
-    facts["mpi_error"] = _program(bed, environment, []) if bed.program else "not installed"
+    facts["mpi_error"] = (
+        program.run(bed, environment, lambda: None) if bed.program else "not installed"
+    )
     return 0, facts
-
-
-def _has_netem() -> bool:
-    """Whether this kernel can delay packets by itself."""
-    with kernel.network_namespace(beds.NETNS / beds.WAN):
-        words = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
-        try:
-            return subprocess.run(words, capture_output=True, check=False).returncode == 0
-        except FileNotFoundError:
-            return False
 
 
 MODES = {"run": run, "shell": shell, "check": check}

@@ -75,6 +75,7 @@ def write_scripts(bed: Bed, priority: list[str]) -> dict[str, str]:
         "HOME": str(beds.STATE),
         "TMPDIR": str(beds.STATE / "t"),
         "FLOWSWEEP_HOSTS": ",".join(f"{host.name}={host.address}" for host in bed.hosts),
+        "FLOWSWEEP_SITES": ",".join(f"{host.name}={host.site}" for host in bed.hosts),
         "PYTHONDONTWRITEBYTECODE": "1",
         **_as_root(),
     }

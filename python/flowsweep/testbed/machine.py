@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure, launch, validity
-from flowsweep.testbed.bed import STATE, Bed, BedHost
+from flowsweep.testbed import enclosure, launch
+from flowsweep.testbed.bed import STATE, Bed, BedHost, BedLimits, BedLink
 
 RTT_NS = 2_000_000
 RATE_BIT_S = 100e6
@@ -74,9 +74,7 @@ def _bed(program: list[str]) -> Bed:
     ]
     return Bed(
         hosts=hosts,
-        rtt_ns=RTT_NS,
-        rate_bit_s=RATE_BIT_S,
-        queue_bytes=262_144,
+        links=[BedLink("here", "there", RTT_NS, RATE_BIT_S, 262_144)],
         folder=str(STATE / "t"),
         timeout_s=20.0,
         ranks=[host.name for host in hosts],
@@ -139,11 +137,11 @@ def _emulator(facts: dict[str, Any]) -> Finding:
     if "emulator_error" in facts:
         return Finding("bad", name, facts["emulator_error"].splitlines()[0], "make build")
     late_ns = int(facts["emulator"]["lateness_ns"]["p99"])
-    limit_ns = validity.lateness_limit_ns(RTT_NS)
+    limit_ns = BedLimits().latest_ns(RTT_NS)
     rtt_ns = facts["paths"][0]["rtt_ns"]
-    netem = "netem is there too" if facts["netem"] else "no netem"
+    netem = "netem for plain links; " if facts["netem"] else "no netem; "
     text = (
-        f"{netem}; flowsweep-wan is used, late by {late_ns / 1e3:.0f} µs at p99; "
+        f"{netem}flowsweep-wan is late by {late_ns / 1e3:.0f} µs at p99; "
         f"{RTT_NS / 1e6:g} ms asked, {rtt_ns / 1e6:.2f} ms measured"
     )
     if late_ns > limit_ns:

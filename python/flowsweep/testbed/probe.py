@@ -7,6 +7,7 @@ are the kernel's, so that how late Python is called plays no part.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import select
 import socket
 import statistics
@@ -17,15 +18,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed import bed as beds
-from flowsweep.testbed import counters, kernel
+from flowsweep.testbed import counters, emulation, kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedHost
+    from flowsweep.testbed.bed import Bed, BedHost, BedLink
 
 SO_TIMESTAMPNS = 35
 UDP_SEGMENT = 103
 FRAMES_PER_CALL = 32
-LOCAL_EXPERIMENT_ETHERTYPE = 0x88B5
+DISCARD_PORT = 9
 PROBES = 9
 PROBE_GAP_S = 1e-3
 FRAME_HEADER_BYTES = 14 + 20 + 8
@@ -40,14 +41,15 @@ RATE_TOLERANCE = 0.02
 OVERLOAD_LEAD_S = 4e-3
 OVERLOAD_S = 0.06
 PLAUSIBLE_SHARE = 0.9
+PLAUSIBLE_RTT_NS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Path:
     """Measured between the first hosts of two sites while nothing else was sent.
 
-    `rate_bit_s` counts frame bytes, as the emulator does; None where there is no limit, or
-    where this process was not run often enough to find it.
+    `rate_bit_s` counts frame bytes, and what Ethernet adds if the emulator does; None where there
+    is no limit, or where this process was not run often enough to find it.
     """
 
     between: tuple[str, str]
@@ -56,24 +58,71 @@ class Path:
 
 
 def announce(bed: Bed) -> None:
-    """One broadcast frame from each host, so that the emulator knows where each one is."""
+    """One broadcast frame from each host, so that the emulator knows where each one is.
+
+    By UDP: to close a packet socket takes the kernel some 15 ms each.
+    """
+    broadcast = str(ipaddress.ip_network(beds.EXPERIMENT_NETWORK).broadcast_address)
     for host in bed.hosts:
-        with (
-            kernel.network_namespace(host.namespace),
-            socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw,
-        ):
-            raw.bind((beds.EXPERIMENT_INTERFACE, 0))
-            source = bytes.fromhex(host.mac.replace(":", ""))
-            frame = b"\xff" * 6 + source + struct.pack("!H", LOCAL_EXPERIMENT_ETHERTYPE)
-            raw.send(frame.ljust(60, b"\0"))
+        with _socket(host) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            sender.sendto(b"", (broadcast, DISCARD_PORT))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the path of a probe should be like."""
+
+    rtt_ns: int
+    rate_bit_s: float | None
+    queue_bytes: int
+    overhead_bytes: int
+    least_frame_bytes: int
+
+    @property
+    def full_frame_bytes(self) -> int:
+        """What the largest frame takes of the line."""
+        return FULL_FRAME_BYTES + self.overhead_bytes
 
 
 def measure(bed: Bed) -> list[Path]:
     """Every pair of sites, by their first hosts."""
-    firsts = [bed.at(site)[0] for site in bed.sites]
-    return [
-        _measure(bed, near, far) for index, near in enumerate(firsts) for far in firsts[index + 1 :]
-    ]
+    return [_measure(_asked(bed, link), bed.at(link.a)[0], bed.at(link.b)[0]) for link in bed.links]
+
+
+def implausible(bed: Bed, paths: list[Path]) -> str | None:
+    """What of the idle paths is far from what was asked, or None."""
+    for link, path in zip(bed.links, paths, strict=True):
+        if abs(path.rtt_ns - link.rtt_ns) > max(PLAUSIBLE_RTT_NS, 0.1 * link.rtt_ns):
+            return f"RTT {path.rtt_ns / 1e6:.2f} ms, {link.rtt_ns / 1e6:g} ms asked"
+        asked = bed.path_rate_bit_s(link.a, link.b)
+        if path.rate_bit_s is not None and asked is not None:
+            share = path.rate_bit_s / asked
+            if abs(share - 1) > 1 - PLAUSIBLE_SHARE:
+                return f"rate {path.rate_bit_s / 1e6:.6g} Mbit/s, {asked / 1e6:.6g} asked"
+    return None
+
+
+def round_trips(bed: Bed) -> list[int]:
+    """The round-trip time of every pair of sites now, in nanoseconds, without its rate."""
+    found = []
+    for link in bed.links:
+        asked = _asked(bed, link)
+        with _socket(bed.at(link.a)[0]) as here, _socket(bed.at(link.b)[0]) as there:
+            found.append(_round_trip(here, there, asked))
+    return found
+
+
+def _asked(bed: Bed, link: BedLink) -> _Asked:
+    ends = (link.a, link.b)
+    queues = [bed.uplinks[site].queue_bytes for site in ends if site in bed.uplinks]
+    return _Asked(
+        link.rtt_ns,
+        bed.path_rate_bit_s(*ends),
+        min([link.queue_bytes, *queues]),
+        emulation.ETHERNET_OVERHEAD_BYTES if bed.overhead else 0,
+        emulation.ETHERNET_LEAST_FRAME_BYTES if bed.overhead else 0,
+    )
 
 
 def exercise(bed: Bed, seconds: float) -> None:
@@ -86,7 +135,7 @@ def exercise(bed: Bed, seconds: float) -> None:
             here.sendto(payload, there.getsockname())
             there.sendto(payload, here.getsockname())
             time.sleep(PROBE_GAP_S)
-        time.sleep(2e-9 * bed.rtt_ns + 0.01)
+        time.sleep(2e-9 * bed.longest_rtt_ns + 0.01)
 
 
 @contextlib.contextmanager
@@ -113,22 +162,28 @@ def _receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | Non
     return data, time.time_ns()
 
 
-def _measure(bed: Bed, near: BedHost, far: BedHost) -> Path:
+def _measure(path: _Asked, near: BedHost, far: BedHost) -> Path:
     with _socket(near) as here, _socket(far) as there:
-        forth = _one_way(here, there, bed)
-        back = _one_way(there, here, bed)
-        rate = None if bed.rate_bit_s is None else _settled_rate(here, there, far, bed)
-    return Path((near.name, far.name), max(0, forth + back - 2 * _own_time_ns(bed)), rate)
+        rtt_ns = _round_trip(here, there, path)
+        rate = None if path.rate_bit_s is None else _settled_rate(here, there, far, path)
+    return Path((near.name, far.name), rtt_ns, rate)
 
 
-def _own_time_ns(bed: Bed) -> int:
+def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int:
+    forth = _one_way(here, there, path)
+    back = _one_way(there, here, path)
+    return max(0, forth + back - 2 * _own_time_ns(path))
+
+
+def _own_time_ns(path: _Asked) -> int:
     """What a probe takes to leave at the rate of the link: not part of the path's delay."""
-    if bed.rate_bit_s is None:
+    if path.rate_bit_s is None:
         return 0
-    return round((FRAME_HEADER_BYTES + PROBE_PAYLOAD_BYTES) * 8e9 / bed.rate_bit_s)
+    size = max(FRAME_HEADER_BYTES + PROBE_PAYLOAD_BYTES, path.least_frame_bytes)
+    return round((size + path.overhead_bytes) * 8e9 / path.rate_bit_s)
 
 
-def _one_way(sender: socket.socket, receiver: socket.socket, bed: Bed) -> int:
+def _one_way(sender: socket.socket, receiver: socket.socket, path: _Asked) -> int:
     """Median nanoseconds from handing over a small datagram to its arrival."""
     target = receiver.getsockname()
     sent: dict[int, int] = {}
@@ -137,8 +192,8 @@ def _one_way(sender: socket.socket, receiver: socket.socket, bed: Bed) -> int:
         sent[number] = time.time_ns()
         sender.sendto(struct.pack("!I", number), target)
         # No probe may queue behind the one before.
-        time.sleep(max(PROBE_GAP_S, 2e-9 * _own_time_ns(bed)))
-    end = time.monotonic() + bed.rtt_ns / 1e9 + 1.0
+        time.sleep(max(PROBE_GAP_S, 2e-9 * _own_time_ns(path)))
+    end = time.monotonic() + path.rtt_ns / 1e9 + 1.0
     while len(delays) < PROBES:
         arrival = _receive(receiver, end - time.monotonic())
         if arrival is None:
@@ -149,16 +204,16 @@ def _one_way(sender: socket.socket, receiver: socket.socket, bed: Bed) -> int:
 
 
 def _settled_rate(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, bed: Bed
+    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
 ) -> float | None:
     """The rate; where it is not as asked, the nearest of several.
 
     A link that really differs does so every time; a sender that was not run, only once.
     """
-    asked = bed.rate_bit_s or 0.0
+    asked = path.rate_bit_s or 0.0
     found: list[float] = []
     for _ in range(RATE_TRIES):
-        rate = _rate(sender, receiver, far, asked, bed)
+        rate = _rate(sender, receiver, far, path)
         if rate is not None:
             found.append(rate)
             if abs(rate / asked - 1) <= RATE_TOLERANCE:
@@ -167,19 +222,20 @@ def _settled_rate(
 
 
 def _rate(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, asked: float, bed: Bed
+    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
 ) -> float | None:
     """Frame bits per second of full frames while the link's queue is never empty."""
     # The kernel cuts a large datagram into frames, faster than Python could send them.
+    asked = path.rate_bit_s or 0.0
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, TRAIN_PAYLOAD_BYTES)
-    frames = max(TRAIN_PARTS + 1, int(asked * TRAIN_S / (8 * FULL_FRAME_BYTES)))
-    if frames <= min(bed.queue_bytes // FULL_FRAME_BYTES, MAX_TRAIN_FRAMES):
-        return _rate_of_train(sender, receiver, frames, asked, bed)
-    return _rate_of_overload(sender, receiver, far, asked, bed)
+    frames = max(TRAIN_PARTS + 1, int(asked * TRAIN_S / (8 * path.full_frame_bytes)))
+    if frames <= min(path.queue_bytes // FULL_FRAME_BYTES, MAX_TRAIN_FRAMES):
+        return _rate_of_train(sender, receiver, frames, path)
+    return _rate_of_overload(sender, receiver, far, path)
 
 
 def _rate_of_train(
-    sender: socket.socket, receiver: socket.socket, frames: int, asked: float, bed: Bed
+    sender: socket.socket, receiver: socket.socket, frames: int, path: _Asked
 ) -> float | None:
     """Of frames sent at once that wait in the queue: by the times of their arrival.
 
@@ -188,7 +244,8 @@ def _rate_of_train(
     for first in range(0, frames, FRAMES_PER_CALL):
         count = min(FRAMES_PER_CALL, frames - first)
         sender.sendto(bytes(TRAIN_PAYLOAD_BYTES * count), receiver.getsockname())
-    limit = time.monotonic() + bed.rtt_ns / 1e9 + 2 * frames * FULL_FRAME_BYTES * 8 / asked + 0.5
+    line_s = frames * path.full_frame_bytes * 8 / (path.rate_bit_s or 1.0)
+    limit = time.monotonic() + path.rtt_ns / 1e9 + 2 * line_s + 0.5
     arrivals: list[int] = []
     while len(arrivals) < frames:
         arrival = _receive(receiver, limit - time.monotonic())
@@ -199,18 +256,19 @@ def _rate_of_train(
     if size < 1:
         return None
     spans = [arrivals[(part + 1) * size] - arrivals[part * size] for part in range(TRAIN_PARTS)]
-    return size * FULL_FRAME_BYTES * 8e9 / max(1.0, statistics.median(spans))
+    return size * path.full_frame_bytes * 8e9 / max(1.0, statistics.median(spans))
 
 
 def _rate_of_overload(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, asked: float, bed: Bed
+    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
 ) -> float | None:
     """Of twice as much as the link carries: by the counter of the receiver's interface."""
+    asked = path.rate_bit_s or 1.0
     burst = bytes(TRAIN_PAYLOAD_BYTES * FRAMES_PER_CALL)
-    burst_s = FRAMES_PER_CALL * FULL_FRAME_BYTES * 8 / (2 * asked)
+    burst_s = FRAMES_PER_CALL * path.full_frame_bytes * 8 / (2 * asked)
     target = receiver.getsockname()
     start = time.monotonic()
-    first_s = bed.rtt_ns / 1e9 + OVERLOAD_LEAD_S
+    first_s = path.rtt_ns / 1e9 + OVERLOAD_LEAD_S
     bursts, readings = 0, list[tuple[float, int]]()
     while len(readings) < 2:
         now = time.monotonic() - start
@@ -223,6 +281,7 @@ def _rate_of_overload(
             received = counters.received_bytes(far)
             readings.append((time.monotonic(), received))
     (begin, before), (end, after) = readings
-    rate = (after - before) * 8 / (end - begin)
+    on_line = path.full_frame_bytes / FULL_FRAME_BYTES
+    rate = (after - before) * on_line * 8 / (end - begin)
     # Below this the sender was not run often enough to fill the link.
     return rate if rate >= PLAUSIBLE_SHARE * asked else None

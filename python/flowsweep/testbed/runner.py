@@ -12,42 +12,21 @@ import platform
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure, workloads
-from flowsweep.testbed.bed import Bed, BedHost
+from flowsweep.testbed import describe, enclosure, workloads
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
+    from flowsweep.testbed.bed import Bed
 
 RECORD = "run.json"
-OURS = ("*.pcap*", "*.capture.json", "app.json")
-
-
-def bed_of(run: Run, folder: Path | None = None) -> Bed:
-    """The testbed of a planned run; `folder` takes the captures."""
-    experiment, point = run.experiment, run.point
-    return Bed(
-        hosts=[
-            BedHost(host.name, host.site, host.address, host.mgmt_address, host.mac)
-            for host in experiment.hosts
-        ],
-        rtt_ns=point.rtt_ns,
-        rate_bit_s=point.rate_bit_s,
-        queue_bytes=point.effective_queue_bytes,
-        buffer_bytes=point.buffer_bytes,
-        congestion_control=experiment.tcp.congestion_control,
-        seed=experiment.seed,
-        snaplen=experiment.capture.snaplen,
-        capture_filter=experiment.capture.filter,
-        capture_buffer_bytes=experiment.capture.buffer_bytes,
-        folder=str(folder.absolute()) if folder else "",
-        timeout_s=experiment.timeout_s,
-    )
+OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log")
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:
@@ -65,17 +44,51 @@ def is_done(run: Run, directory: Path) -> bool:
     return record is not None and record.get("spec_hash") == run.spec_hash()
 
 
-def perform(run: Run, directory: Path, say: Callable[[str], None]) -> dict[str, Any] | None:
+@dataclass
+class Ahead:
+    """What was started while the experiment was still being read: the hub of the first try."""
+
+    lock: int
+    hub: enclosure.Hub | None
+
+    @classmethod
+    def start(cls) -> Ahead:
+        """A hub that waits, and the file that it will be locked by."""
+        lock = enclosure.lock_file()
+        return cls(lock, enclosure.Hub("run", lock))
+
+    def take(self) -> enclosure.Hub:
+        """The hub that waits, or a new one."""
+        hub, self.hub = self.hub, None
+        return hub or enclosure.Hub("run", self.lock)
+
+    def cancel(self) -> None:
+        """Ends the hub if nobody took it."""
+        if self.hub is not None:
+            self.hub.cancel()
+            self.hub = None
+
+
+def perform(
+    run: Run, directory: Path, say: Callable[[str], None], ahead: Ahead | None = None
+) -> dict[str, Any] | None:
     """Makes the run unless it is there; its record, or None if there was nothing to do."""
-    program = workloads.find(run.workload.app)
+    program = workloads.find(run.workload)
     if is_done(run, directory):
         return None
-    with enclosure.exclusive(f"run {run.id}", say) as lock:
+    if run.experiment.testbed.kind == "ssh":
+        # Runs on other machines may go on at the same time: each of them has a lock of its own.
+        machines = run.experiment.testbed.hosts.values()
+        subject = "-".join(sorted(machine.address for machine in machines))
+        ahead = Ahead(enclosure.lock_file(subject), None)
+    elif ahead is None:
+        ahead = Ahead(enclosure.lock_file(), None)
+    with enclosure.exclusive(f"run {run.id}", say, ahead.lock):
         if is_done(run, directory):
             return None
         partial = directory.parent / f".{directory.name}.partial"
         try:
-            record = _try_until_valid(run, program, partial, lock, say)
+            record = _try_until_valid(run, program, partial, ahead, say)
             _publish(partial, directory, record)
         except OSError as error:
             raise FlowsweepError(
@@ -87,14 +100,14 @@ def perform(run: Run, directory: Path, say: Callable[[str], None]) -> dict[str, 
 
 
 def _try_until_valid(
-    run: Run, program: workloads.Program, partial: Path, lock: int, say: Callable[[str], None]
+    run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """The first try that is not invalid, or the last; the reasons of the others stay with it."""
     reasons: list[str] = []
     while True:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        record = _capture(run, program, partial, lock)
+        record = _capture(run, program, partial, ahead)
         record["invalid_tries"] = reasons
         # A failed program is a result, and a warm-up is not used: neither is tried again.
         if record["status"] != "invalid" or run.warmup or len(reasons) >= run.experiment.retries:
@@ -103,14 +116,30 @@ def _try_until_valid(
         say(f"  invalid  {run.id}, once more: {record['reason']}")
 
 
-def _capture(run: Run, program: workloads.Program, partial: Path, lock: int) -> dict[str, Any]:
-    bed = bed_of(run, partial)
-    ranks = program.ranks([host.name for host in bed.hosts], run.workload.ranks_per_host)
+def _capture(run: Run, program: workloads.Program, partial: Path, ahead: Ahead) -> dict[str, Any]:
     application = partial / "app.json"
-    command = program.command(run.workload.problem, run.workload.compute, application.absolute())
-    bed = Bed(**{**vars(bed), "ranks": ranks, "program": command})
-    _, result = enclosure.run(bed, "run", lock)
-    return _record(run, bed, result, _application(application))
+    bed = program.on(describe.bed_of(run, partial), run, application.absolute())
+    if bed.machines:
+        from flowsweep.testbed.ssh import machines
+
+        result = machines.run(bed)
+    else:
+        _, result = ahead.take().run(bed)
+    return _record(run, bed, result, _application(application) or _wall_time(run, result))
+
+
+def _wall_time(run: Run, result: dict[str, Any]) -> dict[str, Any] | None:
+    """Of a command that leaves no app.json: from its start to the end of its last process."""
+    if run.workload.command is None or result["failure"] is not None:
+        return None
+    return {
+        "app": run.app,
+        "problem": run.point.parameters,
+        "start": _utc(result["start_ns"]),
+        "end": _utc(result["end_ns"]),
+        "completion_s": result.get("program_s") or (result["end_ns"] - result["start_ns"]) / 1e9,
+        "timed": "by the testbed",
+    }
 
 
 def _application(path: Path) -> dict[str, Any] | None:
@@ -136,11 +165,8 @@ def _record(
         status, reason = "invalid", "; ".join(result["faults"])
     spec = run.spec()
     axes = spec["axes"]
-    rates = [path["rate_bit_s"] for path in result["paths"]]
-    rtts = sorted(path["rtt_ns"] for path in result["paths"])
-    axes["rtt"]["measured"] = units.format_time(rtts[len(rtts) // 2])
-    if all(rate is not None for rate in rates) and rates:
-        axes["rate"]["measured"] = units.format_rate(min(rates))
+    for axis, value in _measured(run, result).items():
+        axes.setdefault(axis, {})["measured"] = value
     return {
         **spec,
         "hosts": [
@@ -156,6 +182,7 @@ def _record(
         "reason": reason,
         "application": application,
         "emulator": result["emulator"],
+        "machine": result["machine"],
         "tcp": result["tcp"],
         "paths": result["paths"],
         "frames": result["frames"],
@@ -163,6 +190,29 @@ def _record(
         "spec_hash": run.spec_hash(),
         "versions": versions(),
     }
+
+
+def _measured(run: Run, result: dict[str, Any]) -> dict[str, str]:
+    """Values for the axes, over the links that follow the axis: median RTT, least rate."""
+    own = {frozenset(pair.between): pair.given() for pair in run.experiment.pairs}
+    by_pair = dict(zip(run.links, result["paths"], strict=True))
+
+    def following(field: str, key: str) -> list[Any]:
+        free = [pair for pair in by_pair if field not in own.get(frozenset(pair), {})]
+        return [by_pair[pair][key] for pair in free or by_pair]
+
+    found = {}
+    rtts = sorted(following("rtt_ns", "rtt_ns"))
+    found["rtt"] = units.format_time(rtts[len(rtts) // 2])
+    rates = following("rate_bit_s", "rate_bit_s")
+    if all(rate is not None for rate in rates) and rates:
+        found["rate"] = units.format_rate(min(rates))
+    links = result["emulator"]["links"]
+    received = sum(int(link["received"]) for link in links)
+    if received and all("dropped_loss" in link for link in links) and not own:
+        lost = sum(int(link["dropped_loss"]) for link in links)
+        found["loss"] = f"{100 * lost / received:.6g}%"
+    return found
 
 
 def _publish(partial: Path, directory: Path, record: dict[str, Any]) -> None:

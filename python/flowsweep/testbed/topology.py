@@ -12,13 +12,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import subprocess
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
 from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
+from flowsweep.testbed.tools import batch
 
 SYSCTL = Path("/proc/sys")
 
@@ -79,7 +79,7 @@ def _management(bed: Bed) -> None:
             f"link add {port} type veth {peer}",
             f"link set {port} master mgmt up",
         ]
-    _batch("ip", lines)
+    batch("ip", lines)
 
 
 def _experiment(bed: Bed) -> None:
@@ -104,14 +104,14 @@ def _experiment(bed: Bed) -> None:
             port = f"x-{host.name}" if host.site == site else uplink
             forwarding.append(f"fdb add {host.mac} dev {port} master static")
     with kernel.network_namespace(beds.NETNS / beds.WAN):
-        _batch("ip", create)
+        batch("ip", create)
         for site in bed.sites:
             kernel.disable_offloads(f"up-{site}")
             kernel.disable_offloads(f"wan-{site}")
         for host in bed.hosts:
             kernel.disable_offloads(f"x-{host.name}")
-        _batch("ip", ports)
-        _batch("bridge", forwarding)
+        batch("ip", ports)
+        batch("bridge", forwarding)
 
 
 def _host(bed: Bed, host: BedHost) -> None:
@@ -129,7 +129,7 @@ def _host(bed: Bed, host: BedHost) -> None:
         for other in bed.hosts
         if other is not host
     ]
-    _batch("ip", lines)
+    batch("ip", lines)
     settings = {
         # A run must not inherit what an earlier connection learned.
         "tcp_no_metrics_save": "1",
@@ -168,7 +168,7 @@ def _congestion_control(bed: Bed, host: BedHost, name: str) -> None:
         remedy=f"modprobe tcp_{name} as root, or choose one of those available",
     )
     try:
-        _batch("ip", [f"route change {route} src {host.address} congctl {name}"])
+        batch("ip", [f"route change {route} src {host.address} congctl {name}"])
     except FlowsweepError:
         raise failure from None
     other = next(peer for peer in bed.hosts if peer is not host)
@@ -180,22 +180,3 @@ def _congestion_control(bed: Bed, host: BedHost, name: str) -> None:
         used = attempt.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
     if used.rstrip(b"\0").decode() != name:
         raise failure
-
-
-def _batch(tool: str, lines: list[str]) -> None:
-    """Many commands in one process."""
-    done = subprocess.run(
-        [tool, "-batch", "-"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        message = done.stderr.strip().splitlines()
-        raise FlowsweepError(
-            f"testbed: {tool} failed in set-up",
-            found=message[0] if message else f"exit code {done.returncode}",
-            expected="links and addresses set",
-            remedy="flowsweep testbed check",
-        )

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from flowsweep.testbed.counters import Frames
 
 
-LATENESS_FLOOR_NS = 1_000_000
-LATENESS_SHARE = 0.05
+IDLE_FLOOR_NS = 1_000_000
+IDLE_SHARE = 0.1
+LEAST_WATCHED_S = 0.25  # the kernel counts the use of cores in steps of milliseconds
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Evidence:
     emulator: dict[str, Any]
     manifests: dict[str, dict[str, Any]]
     quiet: bool
+    got: dict[str, Any]  # see `watch.Watch.record`
+    rtt_before_ns: list[int]  # of each link, idle
+    rtt_after_ns: list[int]
 
 
 def faults(bed: Bed, evidence: Evidence) -> list[str]:
@@ -36,6 +40,9 @@ def faults(bed: Bed, evidence: Evidence) -> list[str]:
         *_capture_faults(bed, evidence),
         *_path_faults(bed, evidence),
         *_emulator_faults(bed, evidence),
+        *_machine_faults(bed, evidence),
+        *_setting_faults(bed, evidence),
+        *_idle_faults(bed, evidence),
     ]
 
 
@@ -61,6 +68,8 @@ def _path_faults(bed: Bed, evidence: Evidence) -> list[str]:
         hosts_received = sum(evidence.frames[host.name][0] for host in bed.at(site))
         hosts_sent = sum(evidence.frames[host.name][1] for host in bed.at(site))
         inbound, outbound = evidence.frames[f"up-{site}"]
+        if evidence.emulator.get("drops_before_uplink"):
+            outbound += _added(evidence, "from", site, "dropped_queue")
         if hosts_sent + inbound != hosts_received + outbound:
             found.append(
                 f"bridge of {site}: {hosts_sent + inbound} frames in, "
@@ -78,10 +87,11 @@ def _path_faults(bed: Bed, evidence: Evidence) -> list[str]:
             for key, value in link.items()
             if key.startswith("dropped_") and not key.endswith("_bytes")
         )
-        if link["received"] != link["delivered"] + dropped:
+        made = int(link.get("duplicated", 0))
+        if link["received"] + made != link["delivered"] + dropped:
             found.append(
                 f"emulator, {link['from']} to {link['to']}: {link['received']} received, "
-                f"{link['delivered']} delivered, {dropped} dropped"
+                f"{made} duplicated, {link['delivered']} delivered, {dropped} dropped"
             )
     return found
 
@@ -99,7 +109,7 @@ def since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """The emulator's record without what its links carried before; the rest is as at the end."""
     links = []
     for old, new in zip(before["links"], after["links"], strict=True):
-        counted = ("received", "delivered", "dropped")
+        counted = ("received", "delivered", "dropped", "duplicated", "jitter_", "order_")
         links.append(
             {
                 key: value - old[key] if key.startswith(counted) else value
@@ -117,13 +127,59 @@ def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
     refused = sum(int(link["dropped_send"]) for link in evidence.emulator["links"])
     if refused:
         found.append(f"the kernel refused {refused} frames from the emulator")
-    late = int(evidence.emulator["lateness_ns"]["p99"])
-    limit = lateness_limit_ns(bed.rtt_ns)
+    lateness = evidence.emulator["lateness_ns"]
+    late = int(lateness["p99"]) if lateness is not None else 0
+    limit = bed.limits.latest_ns(bed.shortest_rtt_ns)
     if late > limit:
         found.append(f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)")
     return found
 
 
-def lateness_limit_ns(rtt_ns: int) -> int:
-    """How late the emulator may deliver at p99 for a run to count."""
-    return max(LATENESS_FLOOR_NS, round(LATENESS_SHARE * rtt_ns))
+def _machine_faults(bed: Bed, evidence: Evidence) -> list[str]:
+    """What other programs took; what the program itself waits for is part of its result."""
+    if evidence.got["watched_s"] < LEAST_WATCHED_S:
+        return []
+    found, limits = [], bed.limits
+    others = evidence.got["other_programs"]
+    if others > limits.other_programs:
+        found.append(
+            f"other programs used {100 * others:.0f} % of the cores "
+            f"(limit {100 * limits.other_programs:g} %)"
+        )
+    pressure = evidence.got["cpu_pressure"]
+    if pressure is not None and limits.cpu_pressure is not None and pressure > limits.cpu_pressure:
+        found.append(f"cpu pressure {100 * pressure:.0f} % (limit {100 * limits.cpu_pressure:g} %)")
+    return found
+
+
+def _setting_faults(bed: Bed, evidence: Evidence) -> list[str]:
+    """TCP on the wire was not what was asked for."""
+    found = []
+    for direction, sizes in evidence.got["socket_buffers"].items():
+        wrong = [size for size in sizes.values() if size != bed.buffer_bytes]
+        if bed.buffer_bytes is not None and wrong:
+            found.append(
+                f"{direction} buffers of {wrong[0]} bytes were granted, {bed.buffer_bytes} asked"
+            )
+    used = [name for name in evidence.got["congestion_controls"] if name != bed.congestion_control]
+    if bed.congestion_control is not None and used:
+        found.append(f"connections used {', '.join(used)}, {bed.congestion_control} was asked")
+    return found
+
+
+def _idle_faults(bed: Bed, evidence: Evidence) -> list[str]:
+    """The idle path after the run is not that before it."""
+    if bed.schedule:
+        return []
+    found = []
+    for link, before, after in zip(
+        bed.links, evidence.rtt_before_ns, evidence.rtt_after_ns, strict=True
+    ):
+        # The median of nine probes each way scatters by half a standard deviation each.
+        allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + 2 * link.jitter_ns
+        if abs(after - before) > allowed:
+            found.append(
+                f"idle RTT of {link.a} and {link.b}: {before / 1e6:.2f} ms before, "
+                f"{after / 1e6:.2f} ms after the run"
+            )
+    return found

@@ -1,4 +1,4 @@
-"""The name of an app to its program and the hosts of its ranks."""
+"""The workload of a run to its program and the hosts of its ranks."""
 
 from __future__ import annotations
 
@@ -6,36 +6,65 @@ import difflib
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    from flowsweep.experiment import Run, Workload
+    from flowsweep.testbed.bed import Bed
+
+DESCRIPTION = "launch.yaml"
+KEYS = {"master": bool}
+# Apps with a master rank beside the workers that have no file that says so.
+WITH_MASTER = frozenset({"nqueens"})
 
 
 @dataclass(frozen=True)
 class Program:
-    """An MPI program of capture/workloads.
+    """An MPI program of capture/workloads, or a command.
 
     `has_master`: one more rank, on the first host, hands out the work.
     """
 
-    path: Path
+    path: Path | None
     has_master: bool
 
-    def ranks(self, hosts: list[str], ranks_per_host: int) -> list[str]:
-        """The host of each rank, in the order of ranks."""
-        workers = [host for host in hosts for _ in range(ranks_per_host)]
-        return [hosts[0], *workers] if self.has_master else workers
+    def on(self, bed: Bed, run: Run, output: Path) -> Bed:
+        """The testbed with this program on it; `output` is where it may write app.json."""
+        workload = run.workload
+        workers = [host for host, count in run.workers.items() for _ in range(count)]
+        first = run.hosts[0].name
+        if self.path is None:
+            start = "hub" if workload.where == "hub" else "hosts"
+            ranks = {"hub": [], "first": [first], "hosts": workers}[workload.where]
+            program = ["/bin/sh", "-c", workload.command or ""]
+        else:
+            start = "mpirun"
+            ranks = [first, *workers] if self.has_master else workers
+            arguments = ["--problem", run.point.problem, "--compute", workload.compute]
+            program = [*self._started(run), *arguments, "--output", str(output)]
+        return replace(
+            bed,
+            start=start,
+            ranks=ranks,
+            program=program,
+            problem=run.point.problem,
+            output=str(output),
+        )
 
-    def command(self, problem: dict[str, Any], compute: str, output: Path) -> list[str]:
-        """What each rank executes."""
-        arguments = ["--problem", json.dumps(problem), "--compute", compute]
-        return [sys.executable, str(self.path), *arguments, "--output", str(output)]
-
-
-# Apps with a master rank beside the workers.
-WITH_MASTER = frozenset({"nqueens"})
+    def _started(self, run: Run) -> list[str]:
+        """Python and the program, where they are on the hosts."""
+        testbed, path = run.experiment.testbed, self.path or Path()
+        if testbed.kind == "namespaces":
+            return [sys.executable, str(path)]
+        here = testbed.workloads is None
+        there = path if here else Path(testbed.workloads or "") / path.parent.name / path.name
+        return [testbed.python, str(there)]
 
 
 def folder() -> Path:
@@ -44,15 +73,22 @@ def folder() -> Path:
     return Path(given) if given else Path(__file__).parents[3] / "capture" / "workloads"
 
 
-def find(app: str) -> Program:
-    """The program of an app: capture/workloads/<app>/<app>.py.
+def find(workload: Workload) -> Program:
+    """A command, or the program of an app: capture/workloads/<app>/<app>.py with its launch.yaml.
 
     Raises:
         FlowsweepError: With the apps that there are.
     """
+    if workload.app is None:
+        return Program(None, has_master=False)
+    app = workload.app
     path = folder() / app / f"{app}.py"
     if not path.is_file():
-        known = sorted(entry.parent.name for entry in folder().glob("*/*.py"))
+        known = sorted(
+            entry.parent.name
+            for entry in folder().glob("*/*.py")
+            if entry.stem == entry.parent.name
+        )
         near = difflib.get_close_matches(app, known, n=1)
         raise FlowsweepError(
             f'workload: no app is called "{app}"',
@@ -60,4 +96,24 @@ def find(app: str) -> Program:
             expected=f"one of {', '.join(known)}" if known else "a folder of workloads",
             remedy=f"write app: {near[0]}" if near else "set FLOWSWEEP_WORKLOADS to the folder",
         )
-    return Program(path, app in WITH_MASTER)
+    described = _described(path.parent / DESCRIPTION)
+    return Program(path, described.get("master", app in WITH_MASTER))
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """How an app is started, where it is not as usual; {} without a file."""
+    if not path.exists():
+        return {}
+    try:
+        data = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FlowsweepError(f"{path}: cannot be read", found=str(error)) from None
+    data = {} if data is None else data
+    for key, value in data.items() if isinstance(data, dict) else [("", data)]:
+        if not isinstance(value, KEYS.get(key, ())):
+            raise FlowsweepError(
+                f"{path}: how the app is started is not clear",
+                found=json.dumps({key: value} if key else value),
+                expected=", ".join(f"{name}: {kind.__name__}" for name, kind in KEYS.items()),
+            )
+    return dict(data)

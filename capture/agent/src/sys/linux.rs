@@ -1,8 +1,11 @@
-//! Turns signals into a descriptor, waiting into a function, and closes a socket's inlet.
+//! Turns signals into a descriptor, waiting into a function, closes a socket's inlet, and asks the kernel for its clock.
 
+use std::ffi::CString;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr;
 use std::time::Duration;
 
@@ -110,4 +113,35 @@ pub fn close_inlet(socket: RawFd) -> io::Result<()> {
         )
     };
     check(result).map(drop)
+}
+
+/// A file without a name in this folder, which is gone when it is closed.
+pub fn nameless_file(folder: &Path) -> io::Result<OwnedFd> {
+    let name = CString::new(folder.as_os_str().as_bytes())?;
+    let flags = libc::O_TMPFILE | libc::O_WRONLY | libc::O_CLOEXEC;
+    // SAFETY: the name is terminated; the descriptor is new and ours.
+    unsafe {
+        let fd = check(libc::open(name.as_ptr(), flags, 0o600))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Takes space on the disk for a file.
+pub fn allocate(file: RawFd, bytes: u64) -> io::Result<()> {
+    // SAFETY: the call takes numbers only. The function returns the error instead of setting errno.
+    match unsafe { libc::posix_fallocate(file, 0, bytes.cast_signed()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// What the kernel knows about its clock, by adjtimex(2), and whether it holds itself to be synchronised.
+pub fn kernel_clock() -> io::Result<(libc::timex, bool)> {
+    // SAFETY: all zero is a valid structure, which asks and changes nothing; the kernel fills it.
+    unsafe {
+        let mut state: libc::timex = mem::zeroed();
+        let result = check(libc::adjtimex(&raw mut state))?;
+        let synchronised = result != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0;
+        Ok((state, synchronised))
+    }
 }

@@ -3,3 +3,4 @@
 
 pub mod libpcap;
 pub mod linux;
+pub mod privileges;

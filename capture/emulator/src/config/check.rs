@@ -1,21 +1,11 @@
-//! Turns the values of the configuration into link parameters, or says which of them cannot be used.
+//! Says which ports and links of the configuration cannot be used together.
 
 use std::collections::HashSet;
-use std::num::NonZeroU64;
 
-use super::file::{Link, Override, Port, Setting};
+use super::file::{Link, Port};
+use super::values::Layers;
 use super::{Fault, PlannedDirection};
-use crate::link::Parameters;
 use crate::switch::PortIndex;
-
-/// Longest delay, one way: a minute. Longer is a unit mixed up.
-const MAX_DELAY_NS: f64 = 60e9;
-/// Largest queue: 1 GiB, since queued frames are kept in memory.
-const MAX_QUEUE_BYTES: f64 = 1_073_741_824.0;
-/// Largest rate: beyond what any interface has, and below what the link's arithmetic can hold.
-const MAX_RATE_BIT_S: f64 = 1e13;
-/// Smallest queue chosen where none is given.
-const LEAST_QUEUE_BYTES: u64 = 65_536;
 
 /// Every port has a name and an interface of its own.
 pub fn ports(ports: &[Port]) -> Result<(), Fault> {
@@ -55,12 +45,8 @@ pub fn ports(ports: &[Port]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every pair of ports has one link; returns its two directions.
-pub fn links(
-    links: &[Link],
-    ports: &[Port],
-    overhead_bytes: u64,
-) -> Result<Vec<PlannedDirection>, Fault> {
+/// Every pair of ports has one link; returns its two directions, not yet checked themselves.
+pub fn links(links: &[Link], ports: &[Port]) -> Result<Vec<PlannedDirection>, Fault> {
     let mut directions: Vec<PlannedDirection> = Vec::new();
     for (index, link) in links.iter().enumerate() {
         let key = format!("links[{index}]");
@@ -82,18 +68,17 @@ pub fn links(
                 key,
                 format!("a second link between {} and {}", link.a, link.b),
                 "one link for each pair of ports",
-                "Remove one, or use a_to_b and b_to_a for the two directions.",
+                "Remove one. Two directions that differ: a_to_b and b_to_a; two lines side by side: parallel.",
             ));
         }
-        for (from, to, field, own) in [
-            (a, b, "a_to_b", &link.a_to_b),
-            (b, a, "b_to_a", &link.b_to_a),
-        ] {
-            let parameters = parameters(&key, link, field, own, overhead_bytes)?;
+        for (from, to, field, own) in [(a, b, "a_to_b", link.a_to_b), (b, a, "b_to_a", link.b_to_a)]
+        {
             directions.push(PlannedDirection {
                 from,
                 to,
-                parameters,
+                layers: Layers::default()
+                    .over(&key, link.values())
+                    .over(format!("{key}.{field}"), own),
             });
         }
     }
@@ -118,7 +103,8 @@ pub fn links(
     Ok(directions)
 }
 
-fn find_port(key: &str, name: &str, ports: &[Port]) -> Result<PortIndex, Fault> {
+/// The port of this name.
+pub fn find_port(key: &str, name: &str, ports: &[Port]) -> Result<PortIndex, Fault> {
     ports
         .iter()
         .position(|port| port.name == name)
@@ -131,84 +117,4 @@ fn find_port(key: &str, name: &str, ports: &[Port]) -> Result<PortIndex, Fault> 
                 "Correct the name, or add the port.",
             )
         })
-}
-
-fn parameters(
-    link_key: &str,
-    link: &Link,
-    field: &str,
-    own: &Override,
-    overhead_bytes: u64,
-) -> Result<Parameters, Fault> {
-    // The value that holds and its key: the direction's own, or else the link's.
-    let pick = |name: &str, own: Setting, common: Setting| match own {
-        Setting::Absent => (format!("{link_key}.{name}"), common.number()),
-        own => (format!("{link_key}.{field}.{name}"), own.number()),
-    };
-    let (delay_key, delay) = pick("delay_ns", own.delay_ns, link.delay_ns);
-    let (rate_key, rate) = pick("rate_bit_s", own.rate_bit_s, link.rate_bit_s);
-    let (queue_key, queue) = pick("queue_bytes", own.queue_bytes, link.queue_bytes);
-    let delay_ns = whole(
-        &delay_key,
-        delay.unwrap_or(0.0),
-        MAX_DELAY_NS,
-        "nanoseconds, one way",
-    )?;
-    let rate_bit_s = rate.map(|rate| check_rate(&rate_key, rate)).transpose()?;
-    let queue_bytes = match (queue, rate_bit_s) {
-        (Some(queue), _) => whole(&queue_key, queue, MAX_QUEUE_BYTES, "bytes")?,
-        (None, Some(rate)) => default_queue(rate, delay_ns),
-        (None, None) => 0,
-    };
-    if queue_bytes == 0 && rate_bit_s.is_some() {
-        return Err(Fault::new(
-            queue_key,
-            "0",
-            "bytes that may wait for the line, 1 or more",
-            "Leave the key out for one bandwidth-delay product (RTT times rate, at least 64 KiB).",
-        ));
-    }
-    Ok(Parameters {
-        delay_ns,
-        rate_bit_s,
-        queue_bytes,
-        overhead_bytes,
-    })
-}
-
-fn check_rate(key: &str, rate: f64) -> Result<NonZeroU64, Fault> {
-    let whole = rate.round();
-    NonZeroU64::new(whole as u64)
-        .filter(|_| whole <= MAX_RATE_BIT_S)
-        .ok_or_else(|| {
-            Fault::new(
-                key,
-                rate.to_string(),
-                format!("bit/s between 1 and {MAX_RATE_BIT_S:e}"),
-                "Use null for an unlimited rate.",
-            )
-        })
-}
-
-fn whole(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> {
-    if value >= 0.0 && value <= max && value.fract() == 0.0 {
-        return Ok(value as u64);
-    }
-    Err(Fault::new(
-        key,
-        value.to_string(),
-        format!("a whole number between 0 and {max} ({unit})"),
-        "Correct the value; mind the unit.",
-    ))
-}
-
-/// One round trip's worth of bytes, the usual rule for a router's buffer.
-fn default_queue(rate: NonZeroU64, delay_ns: u64) -> u64 {
-    let product = u128::from(rate.get()) * 2 * u128::from(delay_ns) / 8_000_000_000;
-    (product.min(MAX_QUEUE_BYTES as u128) as u64).max(LEAST_QUEUE_BYTES)
-}
-
-/// Bytes that each frame costs on the line beyond its own.
-pub fn overhead(bytes: f64) -> Result<u64, Fault> {
-    whole("overhead_bytes", bytes, 1_000.0, "bytes per frame")
 }

@@ -1,8 +1,11 @@
 //! Turns the text of the configuration into its values, and says where it is not what it should be.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use super::Fault;
+use crate::flow::Policy;
+use crate::jitter::Law;
 
 /// A site's port.
 #[derive(Debug, Deserialize)]
@@ -12,6 +15,44 @@ pub struct Port {
     pub name: String,
     /// Interface in this network namespace.
     pub interface: String,
+    /// The site's access line, for each way; null or absent is none.
+    #[serde(default)]
+    pub uplink: Option<Uplink>,
+}
+
+/// A site's access line.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uplink {
+    /// Rate of each way; null is unlimited.
+    #[serde(default)]
+    pub rate_bit_s: Field<f64>,
+    /// Bytes that may wait; null or absent is the least queue.
+    #[serde(default)]
+    pub queue_bytes: Field<f64>,
+    /// Limits and discipline, instead of `queue_bytes`.
+    #[serde(default)]
+    pub queue: Field<Queue>,
+    /// Lines bundled.
+    #[serde(default)]
+    pub parallel: Field<f64>,
+    /// How flows are spread over them.
+    #[serde(default)]
+    pub hash: Field<Policy>,
+}
+
+impl Uplink {
+    /// The same as the values of a link without delay.
+    pub fn values(&self) -> Values {
+        Values {
+            rate_bit_s: self.rate_bit_s,
+            queue_bytes: self.queue_bytes,
+            queue: self.queue,
+            parallel: self.parallel,
+            hash: self.hash,
+            ..Values::default()
+        }
+    }
 }
 
 /// The file as it stands.
@@ -24,96 +65,244 @@ pub struct File {
     /// Bytes that each frame costs on the line beyond its own.
     #[serde(default)]
     pub overhead_bytes: f64,
+    /// A shorter frame counts as so many bytes on the line.
+    #[serde(default)]
+    pub least_frame_bytes: f64,
     /// The ports.
     pub ports: Vec<Port>,
     /// A link for each pair of ports.
     pub links: Vec<Link>,
+    /// Changes while it runs.
+    #[serde(default)]
+    pub schedule: Vec<Change>,
+    /// The schedule begins at the control line `start`, not at once.
+    #[serde(default)]
+    pub schedule_waits: bool,
 }
 
-/// A link between two ports.
-#[derive(Debug, Deserialize)]
+/// Structures that have the values of a link among their keys.
+macro_rules! with_values {
+    ($($(#[$attribute:meta])* $name:ident { $($rest:tt)* })*) => { $(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($rest)*
+            /// Propagation delay, one way.
+            #[serde(default)]
+            pub delay_ns: Field<f64>,
+            /// Rate of each direction and member; null is unlimited.
+            #[serde(default)]
+            pub rate_bit_s: Field<f64>,
+            /// Bytes that may wait; null or absent is one bandwidth-delay product.
+            #[serde(default)]
+            pub queue_bytes: Field<f64>,
+            /// Limits and discipline, instead of `queue_bytes`.
+            #[serde(default)]
+            pub queue: Field<Queue>,
+            /// Deviation of the delay.
+            #[serde(default)]
+            pub jitter: Field<Jitter>,
+            /// Frames may overtake each other.
+            #[serde(default)]
+            pub reorder: Field<bool>,
+            /// Loss on the line.
+            #[serde(default)]
+            pub loss: Field<Loss>,
+            /// Probability that a frame arrives twice.
+            #[serde(default)]
+            pub duplicate: Field<f64>,
+            /// Links bundled.
+            #[serde(default)]
+            pub parallel: Field<f64>,
+            /// How flows are spread over them.
+            #[serde(default)]
+            pub hash: Field<Policy>,
+        }
+
+        impl $name {
+            /// The values alone.
+            #[allow(dead_code)]
+            pub const fn values(&self) -> Values {
+                Values {
+                    delay_ns: self.delay_ns,
+                    rate_bit_s: self.rate_bit_s,
+                    queue_bytes: self.queue_bytes,
+                    queue: self.queue,
+                    jitter: self.jitter,
+                    reorder: self.reorder,
+                    loss: self.loss,
+                    duplicate: self.duplicate,
+                    parallel: self.parallel,
+                    hash: self.hash,
+                }
+            }
+        }
+    )* };
+}
+
+with_values! {
+    /// Values for one direction; what is absent is as for the link, what is null is null.
+    #[derive(Copy)]
+    Values {}
+
+    /// A link between two ports.
+    Link {
+        /// Name of one port.
+        pub a: String,
+        /// Name of the other.
+        pub b: String,
+        /// What differs in the direction from a to b.
+        #[serde(default)]
+        pub a_to_b: Values,
+        /// What differs in the direction from b to a.
+        #[serde(default)]
+        pub b_to_a: Values,
+    }
+
+    /// New values for a link, or for a port's uplink.
+    Change {
+        /// When, since the schedule began; only in the schedule.
+        pub at_ns: Option<f64>,
+        /// The port whose uplink changes.
+        pub port: Option<String>,
+        /// Its new values.
+        pub uplink: Option<Uplink>,
+        /// Name of one port of the link that changes.
+        pub a: Option<String>,
+        /// Name of the other.
+        pub b: Option<String>,
+        /// What differs in the direction from a to b.
+        #[serde(default)]
+        pub a_to_b: Values,
+        /// What differs in the direction from b to a.
+        #[serde(default)]
+        pub b_to_a: Values,
+    }
+}
+
+/// Limits of a queue.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
-    /// Name of one port.
-    pub a: String,
-    /// Name of the other.
-    pub b: String,
-    /// Propagation delay, one way.
+pub struct Queue {
+    /// Bytes that may wait.
+    pub bytes: Option<f64>,
+    /// Frames that may wait.
+    pub packets: Option<f64>,
+    /// What is dropped besides what finds no room.
     #[serde(default)]
-    pub delay_ns: Setting,
-    /// Rate of each direction; null is unlimited.
-    #[serde(default)]
-    pub rate_bit_s: Setting,
-    /// Bytes that may wait; null or absent is one bandwidth-delay product.
-    #[serde(default)]
-    pub queue_bytes: Setting,
-    /// What differs in the direction from a to b.
-    #[serde(default)]
-    pub a_to_b: Override,
-    /// What differs in the direction from b to a.
-    #[serde(default)]
-    pub b_to_a: Override,
+    pub discipline: Discipline,
+    /// `CoDel`'s TARGET.
+    pub target_ns: Option<f64>,
+    /// `CoDel`'s INTERVAL.
+    pub interval_ns: Option<f64>,
 }
 
-/// Values for one direction; what is absent is as for the link, what is null is null.
-#[derive(Debug, Default, Deserialize)]
+/// Queue discipline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discipline {
+    /// Nothing.
+    #[default]
+    DropTail,
+    /// What waited too long: RFC 8289.
+    Codel,
+}
+
+/// Deviation of the delay.
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Override {
-    /// Propagation delay, one way.
-    #[serde(default)]
-    pub delay_ns: Setting,
-    /// Rate of each direction; null is unlimited.
-    #[serde(default)]
-    pub rate_bit_s: Setting,
-    /// Bytes that may wait; null or absent is one bandwidth-delay product.
-    #[serde(default)]
-    pub queue_bytes: Setting,
+pub struct Jitter {
+    /// Standard deviation.
+    pub std_ns: f64,
+    /// Its law.
+    pub law: Law,
 }
 
-/// A number that may be null or absent.
+/// Loss: `rate`, or `p` and `r` of Gilbert and Elliott.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// Probability of each frame.
+    pub rate: Option<f64>,
+    /// From the good state to the bad one, per frame.
+    pub p: Option<f64>,
+    /// From the bad state to the good one, per frame.
+    pub r: Option<f64>,
+    /// Loss in the good state.
+    pub good: Option<f64>,
+    /// Loss in the bad state.
+    pub bad: Option<f64>,
+}
+
+/// A value that may be null or absent.
 #[derive(Debug, Default, Clone, Copy)]
-pub enum Setting {
+pub enum Field<T> {
     /// The key is not there.
     #[default]
     Absent,
     /// The key is null.
     Null,
     /// The key has a value.
-    Number(f64),
+    Value(T),
 }
 
-impl Setting {
-    /// The number, if there is one.
-    pub const fn number(self) -> Option<f64> {
+impl<T: Copy> Field<T> {
+    /// True where the key is there, be it null.
+    pub const fn is_present(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+
+    /// The value, if there is one.
+    pub const fn value(self) -> Option<T> {
         match self {
-            Self::Number(number) => Some(number),
+            Self::Value(value) => Some(value),
             Self::Null | Self::Absent => None,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Setting {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Option::deserialize(deserializer)?;
-        Ok(number.map_or(Self::Null, Self::Number))
+        let value = Option::deserialize(deserializer)?;
+        Ok(value.map_or(Self::Null, Self::Value))
     }
 }
 
 /// Reads the text of a configuration file.
 pub fn read(text: &str) -> Result<File, Fault> {
+    parse(
+        text,
+        "{\"ports\": [{\"name\", \"interface\"}], \"links\": [{\"a\", \"b\", \"delay_ns\", \"rate_bit_s\", \
+         \"queue_bytes\"}]}; the README of the emulator names every key",
+    )
+}
+
+/// Reads the text of a change.
+pub fn read_change(text: &str) -> Result<Change, Fault> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Command {
+        change: Change,
+    }
+    let expected = "{\"change\": {\"a\", \"b\", ...}} with the keys of a link, or {\"change\": {\"port\", \"uplink\"}}";
+    parse(text, expected).map(|command: Command| command.change)
+}
+
+fn parse<T: DeserializeOwned>(text: &str, expected: &str) -> Result<T, Fault> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let file: File = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = error.path().to_string();
         let key = if place == "." {
             "top level".into()
         } else {
             place
         };
+        let found = error.inner().to_string();
         Fault::new(
             key,
-            error.inner().to_string(),
-            "{\"ports\": [{\"name\", \"interface\"}], \"links\": [{\"a\", \"b\", \"delay_ns\", \"rate_bit_s\", \
-             \"queue_bytes\"}]}, optional \"seed\", \"overhead_bytes\", \"a_to_b\", \"b_to_a\"",
+            found,
+            expected,
             "Correct the key at this line and column.",
         )
     })?;
@@ -125,5 +314,5 @@ pub fn read(text: &str) -> Result<File, Fault> {
             "Remove what follows it.",
         )
     })?;
-    Ok(file)
+    Ok(value)
 }

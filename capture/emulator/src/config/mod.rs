@@ -1,40 +1,50 @@
-//! Turns the JSON configuration into a checked plan: ports, and the parameters of every link direction.
+//! Turns the JSON configuration into a checked plan: ports, the parameters of every link direction, and the changes
+//! to come. The README of the emulator describes every key.
 
+mod change;
 mod check;
 mod file;
+mod values;
 
 use std::path::Path;
 
 use crate::error::Error;
-use crate::link::Parameters;
 use crate::switch::PortIndex;
 
+pub use change::{Applied, Change, Network};
 pub use file::Port;
+pub use values::Layers;
 
 /// What the emulator shall do.
 #[derive(Debug)]
 pub struct Plan {
-    /// Seed of every random decision (none yet: nothing here is random).
+    /// Seed of every random decision.
     pub seed: u64,
     /// The ports, in the order of the file.
     pub ports: Vec<Port>,
-    /// Two per pair of ports.
-    pub directions: Vec<PlannedDirection>,
+    /// Links and uplinks as they are at the start.
+    pub network: Network,
+    /// What that means for every direction and uplink.
+    pub parameters: Vec<Applied>,
+    /// Changes while it runs, in the order of their times.
+    pub schedule: Vec<Change>,
+    /// The schedule begins at a command, not at once.
+    pub schedule_waits: bool,
 }
 
 /// One direction of a link.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PlannedDirection {
     /// Port that frames come from.
     pub from: PortIndex,
     /// Port that frames go to.
     pub to: PortIndex,
-    /// What happens to them.
-    pub parameters: Parameters,
+    /// What shall happen to them.
+    pub layers: Layers,
 }
 
 /// A value of the configuration that is not usable; becomes [`Error::Config`] with the file's name.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize)]
 pub struct Fault {
     key: String,
     found: String,
@@ -77,24 +87,41 @@ pub fn load(file: &Path) -> Result<Plan, Error> {
 fn parse(text: &str) -> Result<Plan, Fault> {
     let file = file::read(text)?;
     check::ports(&file.ports)?;
-    let overhead_bytes = check::overhead(file.overhead_bytes)?;
-    let directions = check::links(&file.links, &file.ports, overhead_bytes)?;
+    let framing = values::Framing::new(file.overhead_bytes, file.least_frame_bytes)?;
+    let directions = check::links(&file.links, &file.ports)?;
+    let network = Network::new(&file.ports, directions, framing);
+    let schedule = change::schedule(file.schedule, &network)?;
     Ok(Plan {
         seed: file.seed,
         ports: file.ports,
-        directions,
+        parameters: network.all()?,
+        network,
+        schedule,
+        schedule_waits: file.schedule_waits,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::Policy;
+    use crate::jitter::{Jitter, Law};
+    use crate::link::Parameters;
+    use crate::loss::Loss;
     use std::num::NonZeroU64;
 
     const PORTS: &str = r#""ports": [{"name": "west", "interface": "up-west"}, {"name": "east", "interface": "up-east"}]"#;
 
     fn with_link(link: &str) -> Result<Plan, Fault> {
         parse(&format!("{{{PORTS}, \"links\": [{link}]}}"))
+    }
+
+    fn direction(plan: &Plan, wanted: usize) -> Parameters {
+        let found = plan.parameters.iter().find_map(|applied| match applied {
+            Applied::Direction(index, parameters) if *index == wanted => Some(*parameters),
+            _ => None,
+        });
+        found.expect("a direction")
     }
 
     fn fault(result: Result<Plan, Fault>) -> Fault {
@@ -111,27 +138,29 @@ mod tests {
                 "b_to_a": {"rate_bit_s": null, "delay_ns": 5}}"#,
         )
         .expect("accepted");
-        let [there, back] = &plan.directions[..] else {
-            panic!("two directions");
-        };
-        assert_eq!((there.from, there.to, back.from, back.to), (0, 1, 1, 0));
-        assert_eq!(there.parameters.rate_bit_s, NonZeroU64::new(100_000_000));
+        let ends: Vec<_> = plan
+            .network
+            .directions()
+            .iter()
+            .map(|planned| (planned.from, planned.to))
+            .collect();
+        assert_eq!(ends, [(0, 1), (1, 0)]);
+        let (there, back) = (direction(&plan, 0), direction(&plan, 1));
+        assert_eq!(there.line.rate_bit_s, NonZeroU64::new(100_000_000));
         assert_eq!(
-            (there.parameters.delay_ns, there.parameters.queue_bytes),
+            (there.delay_ns, there.line.queue.bytes),
             (8_000_000, 262_144)
         );
-        assert_eq!(
-            (back.parameters.rate_bit_s, back.parameters.delay_ns),
-            (None, 5)
-        );
+        assert_eq!((back.line.rate_bit_s, back.delay_ns), (None, 5));
     }
 
     #[test]
     fn queue_defaults_to_the_bandwidth_delay_product() {
         let queue = |link: &str| {
-            with_link(link).expect("accepted").directions[0]
-                .parameters
-                .queue_bytes
+            direction(&with_link(link).expect("accepted"), 0)
+                .line
+                .queue
+                .bytes
         };
         let link = r#"{"a": "west", "b": "east", "delay_ns": 50000000, "rate_bit_s": 100000000}"#;
         assert_eq!(queue(link), 1_250_000);
@@ -177,6 +206,116 @@ mod tests {
             ("", "links"),
         ] {
             assert_eq!(fault(with_link(link)).key, key, "{link}");
+        }
+    }
+
+    #[test]
+    fn every_key_of_a_link_reaches_its_parameters() {
+        let plan = with_link(
+            r#"{"a": "west", "b": "east", "delay_ns": 1000, "rate_bit_s": 1e9, "reorder": true, "duplicate": 0.5,
+                "jitter": {"std_ns": 10, "law": "pareto"}, "loss": {"p": 0.1, "r": 0.5}, "parallel": 3, "hash": "layer2+3",
+                "queue": {"packets": 7, "discipline": "codel", "target_ns": 9},
+                "b_to_a": {"jitter": null, "loss": {"rate": 0.25}, "queue_bytes": 5000}}"#,
+        )
+        .expect("accepted");
+        let (there, back) = (direction(&plan, 0), direction(&plan, 1));
+        assert_eq!(
+            (there.parallel, there.reorder, there.duplicate),
+            (3, true, 0.5)
+        );
+        assert_eq!(there.hash, Policy::Layer23);
+        let law = Law::Pareto;
+        assert_eq!(there.jitter, Some(Jitter { std_ns: 10.0, law }));
+        let burst = Loss::GilbertElliott {
+            p: 0.1,
+            r: 0.5,
+            good: 0.0,
+            bad: 1.0,
+        };
+        assert_eq!(there.loss, Some(burst));
+        let targets = there.line.queue.codel.expect("codel");
+        assert_eq!((targets.target_ns, targets.interval_ns), (9, 100_000_000));
+        assert_eq!(there.line.queue.packets, 7);
+        assert_eq!(
+            (back.jitter, back.loss),
+            (None, Some(Loss::Independent { rate: 0.25 }))
+        );
+        assert_eq!(
+            (back.line.queue.bytes, back.line.queue.codel),
+            (5_000, None)
+        );
+        assert_eq!(back.parallel, 3);
+    }
+
+    #[test]
+    fn unusable_new_values_are_refused_with_their_key() {
+        for (values, key) in [
+            (r#""loss": {"rate": 1.5}"#, "links[0].loss.rate"),
+            (r#""loss": {"p": 0.1}"#, "links[0].loss"),
+            (r#""duplicate": -1"#, "links[0].duplicate"),
+            (r#""parallel": 0"#, "links[0].parallel"),
+            (r#""parallel": 65"#, "links[0].parallel"),
+            (
+                r#""jitter": {"std_ns": -1, "law": "normal"}"#,
+                "links[0].jitter.std_ns",
+            ),
+            (
+                r#""jitter": {"std_ns": 1, "law": "cauchy"}"#,
+                "links[0].jitter.law",
+            ),
+            (
+                r#""queue": {"packets": 0}, "rate_bit_s": 9"#,
+                "links[0].queue.packets",
+            ),
+            (
+                r#""queue": {"bytes": 9}, "queue_bytes": 9"#,
+                "links[0].queue",
+            ),
+            (r#""queue": {"target_ns": 9}"#, "links[0].queue"),
+        ] {
+            let link = format!(r#"{{"a": "west", "b": "east", {values}}}"#);
+            assert_eq!(fault(with_link(&link)).key, key, "{values}");
+        }
+    }
+
+    #[test]
+    fn schedule_is_checked_and_sorted_and_changes_only_what_it_names() {
+        let text = |schedule: &str| {
+            format!(
+                r#"{{{PORTS}, "links": [{{"a": "west", "b": "east", "rate_bit_s": 5, "delay_ns": 7}}], "schedule": [{schedule}]}}"#
+            )
+        };
+        let plan = parse(&text(
+            r#"{"at_ns": 9, "a": "east", "b": "west", "a_to_b": {"rate_bit_s": 8}}, {"at_ns": 3, "a": "west", "b": "east", "parallel": 2}"#,
+        ))
+        .expect("accepted");
+        let mut network = plan.network.clone();
+        assert_eq!((plan.schedule[0].at_ns, plan.schedule[1].at_ns), (3, 9));
+        for change in &plan.schedule {
+            network.apply(change).expect("checked");
+        }
+        let changed = network.all().expect("checked");
+        let Applied::Direction(1, back) = changed[1] else {
+            panic!("{changed:?}")
+        };
+        assert_eq!(
+            (back.parallel, back.delay_ns, back.line.rate_bit_s),
+            (2, 7, NonZeroU64::new(8))
+        );
+        for (schedule, key) in [
+            (r#"{"a": "west", "b": "east"}"#, "schedule[0].at_ns"),
+            (r#"{"at_ns": 1, "a": "west", "b": "south"}"#, "schedule[0]"),
+            (r#"{"at_ns": 1, "a": "west"}"#, "schedule[0]"),
+            (
+                r#"{"at_ns": 1, "a": "west", "b": "east", "rate_bit_s": 0}"#,
+                "schedule[0].rate_bit_s",
+            ),
+            (
+                r#"{"at_ns": 1, "port": "west", "uplink": {}}"#,
+                "schedule[0].port",
+            ),
+        ] {
+            assert_eq!(fault(parse(&text(schedule))).key, key, "{schedule}");
         }
     }
 

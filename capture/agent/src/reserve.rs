@@ -1,0 +1,62 @@
+//! Keeps a little space on a disk free for what must still be written when it is full.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use crate::sys::linux;
+
+/// What a manifest with few files needs.
+const LEAST_BYTES: u64 = 16 << 10;
+
+/// Space held by a file that has no name: nothing is left of it when the process is killed.
+pub struct Reserve {
+    folder: PathBuf,
+    held: Option<File>,
+    bytes: u64,
+}
+
+impl Reserve {
+    /// Takes space in the folder of `file`. Where the file system cannot do that, nothing is held.
+    pub fn beside(file: &Path) -> Self {
+        let mut reserve = Self {
+            folder: folder_of(file),
+            held: None,
+            bytes: 0,
+        };
+        reserve.grow(LEAST_BYTES);
+        reserve
+    }
+
+    /// Holds at least this much, if the disk has it.
+    pub fn grow(&mut self, bytes: u64) {
+        if bytes <= self.bytes {
+            return;
+        }
+        let file = self
+            .held
+            .take()
+            .or_else(|| linux::nameless_file(&self.folder).map(File::from).ok());
+        // Twice of what is asked for: files that grow slowly do not come back each time.
+        if let Some(file) = file
+            && linux::allocate(file.as_raw_fd(), bytes * 2).is_ok()
+        {
+            self.bytes = bytes * 2;
+            self.held = Some(file);
+        }
+    }
+
+    /// Gives the space back.
+    pub fn release(&mut self) {
+        self.held = None;
+        self.bytes = 0;
+    }
+}
+
+/// The folder that a file is in.
+pub fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

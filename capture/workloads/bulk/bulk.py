@@ -1,0 +1,129 @@
+"""A file to another site as fast as the path allows: LambdaStream, plain UDP or TCP (EVL 2006).
+
+The first half of the ranks sends, the second half receives: rank i to rank i + n/2; with
+`both_ways` everybody does both. A TCP flow beside a transfer tells whether it is fair.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import channels
+import common
+from stream import Stream, together
+
+APP = "bulk"
+RESULT = 2
+
+
+class Job:
+    """The parameters."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        common.only(
+            problem,
+            *("transport", "source", "target", "both_ways", "beside", "megabytes"),
+            *("start_mbit_s", "least_mbit_s", "most_mbit_s", "seed", "folder"),
+        )
+        self.transport = common.choice(problem, "transport", ("lambda", "tcp", "udp"))
+        self.source = common.choice(problem, "source", ("memory", "disk"))
+        self.target = common.choice(problem, "target", ("memory", "disk"))
+        self.both_ways = common.switch(problem, "both_ways", default=False)
+        self.beside = common.choice(problem, "beside", ("nothing", "tcp")) == "tcp"
+        self.bytes = round(common.number(problem, "megabytes", 32, 0.001, 1e5) * 1e6)
+        self.start_bit_s = common.number(problem, "start_mbit_s", 20, 0.1, 1e5) * 1e6
+        least = common.number(problem, "least_mbit_s", self.start_bit_s / 4e6, 0.1, 1e5)
+        self.least_bit_s = least * 1e6
+        self.most_bit_s = common.number(problem, "most_mbit_s", 1e5, 0.1, 1e5) * 1e6
+        self.seed = common.whole_number(problem, "seed", 1, 0, 2**31)
+        # /tmp may be memory.
+        self.folder = Path(str(problem.get("folder", "/var/tmp")))  # noqa: S108 - a private folder in it
+        if not self.folder.is_dir():
+            raise common.BadProblemError("folder", str(self.folder), "a folder")
+        ranks = common.ranks_started()
+        if ranks < 2 or ranks % 2:
+            raise common.BadProblemError("ranks", ranks, "an even number: senders and receivers")
+
+
+def judge(job: Job, sent: list[dict[str, Any]], got: list[dict[str, Any]]) -> dict[str, Any]:
+    """The answer: each stream's speed, and whether what arrived is what was sent."""
+    streams = []
+    for sender in sent:
+        receiver = next(
+            r for r in got if (r["rank"], r["peer"]) == (sender["peer"], sender["rank"])
+        )
+        share = receiver.get("arrived", 1) / receiver.get("blocks", 1)
+        # Plain UDP is silent for a while before the receiver gives up.
+        seconds = sender["seconds"] if job.transport == "udp" else receiver["seconds"]
+        stream = {
+            "from": sender["rank"],
+            "to": sender["peer"],
+            "mbit_s": 8e-6 * job.bytes * share / seconds,
+            "arrived_share": share,
+            "identical": sender["digest"] == receiver["digest"],
+            "repeated": sender.get("repeated"),
+            "lowered": sender.get("lowered"),
+        }
+        if job.beside:
+            stream["beside_mbit_s"] = receiver["beside_mbit_s"]
+        streams.append(stream)
+    identical = all(stream["identical"] for stream in streams)
+    end = max(r["end_s"] for r in (sent if job.transport == "udp" else got))
+    return {
+        "completion_s": end,
+        "answer": {
+            "mbit_s": sum(stream["mbit_s"] for stream in streams),
+            "identical": identical,
+            "streams": streams,
+        },
+        # Plain UDP promises nothing.
+        "correct": identical or job.transport == "udp",
+    }
+
+
+def main(problem: dict[str, Any], compute: str, output: Path) -> None:
+    """Checks the problem and runs this rank's transfers."""
+    job = Job(problem)
+    ranks = channels.Ranks(APP, problem, compute)
+    half = ranks.size // 2
+    first = ranks.rank < half
+    peer = ranks.rank + half if first else ranks.rank - half
+    streams = [
+        Stream(ranks, job, peer, sends=sends)
+        for sends in (True, False)
+        if job.both_ways or sends == first
+    ]
+    for stream in streams:
+        if not stream.sends:
+            stream.accepted([ranks.accept() for _ in range(1 + job.beside)])
+    for stream in streams:
+        stream.open_udp()
+    for stream in streams:
+        stream.connect_udp()
+    ranks.start()
+    with together(*(stream.run for stream in streams)):
+        pass
+    for stream in streams:
+        ranks.phase("send" if stream.sends else "receive", *stream.span)
+        stream.account()
+    results = [(stream.sends, stream.result()) for stream in streams]
+    result: dict[str, Any] = {}
+    if ranks.rank:
+        ranks.control[0].send(RESULT, json.dumps(results).encode())
+    else:
+        for other in range(1, ranks.size):
+            results += json.loads(bytes(ranks.control[other].expect(RESULT).data))
+        sent = [found for sends, found in results if sends]
+        result = judge(job, sent, [found for sends, found in results if not sends])
+        result["start"] = common.utc(ranks.started_ns)
+        result["end"] = common.utc(ranks.started_ns + round(result["completion_s"] * 1e9))
+    ranks.finish(output, result)
+
+
+if __name__ == "__main__":
+    common.run(APP, main)

@@ -1,0 +1,217 @@
+"""One transfer as one of its two ranks makes it, and the TCP flow beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import common
+from place import CHUNK, Place
+
+if TYPE_CHECKING:
+    import channels
+    from bulk import Job
+
+BLOCK_BYTES = 1456  # with 16 of our header a UDP payload of 1472: one Ethernet frame
+SOCKET_BUFFER = 4 << 20
+BESIDE_LEAD_S = 1.0  # that a TCP flow beside the transfer has to find its speed
+DATA = 1
+FIELDS = (
+    *("packets", "payload_bytes", "repeated", "reports", "report_bytes"),
+    *("blocks", "arrived", "lowered", "rate_bit_s", "elapsed_ns"),
+)
+
+
+class Kernel:
+    """The compiled transfer."""
+
+    def __init__(self) -> None:
+        library = common.kernels()
+        number, size, pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
+        place, rate = (number, pointer, number, size, size), ctypes.c_double
+        self._send = library.flowsweep_bulk_send
+        self._send.argtypes = (*place, rate, rate, rate, ctypes.c_bool, pointer)
+        self._receive = library.flowsweep_bulk_receive
+        self._receive.argtypes = (*place, ctypes.c_bool, pointer)
+
+    @staticmethod
+    def _done(error: int, counts: Any) -> dict[str, int]:
+        if error:
+            raise OSError(error, os.strerror(error), "UDP transfer")
+        return dict(zip(FIELDS, counts, strict=True))
+
+    def send(self, udp: socket.socket, place: Place, job: Job) -> dict[str, int]:
+        """Sends a place; FIELDS."""
+        counts = (ctypes.c_uint64 * len(FIELDS))()
+        error = self._send(
+            *(udp.fileno(), *place.for_kernel(), job.bytes, BLOCK_BYTES),
+            *(job.start_bit_s, job.least_bit_s, job.most_bit_s, job.transport == "lambda", counts),
+        )
+        return self._done(error, counts)
+
+    def receive(self, udp: socket.socket, place: Place, job: Job) -> dict[str, int]:
+        """Fills a place; FIELDS."""
+        counts = (ctypes.c_uint64 * len(FIELDS))()
+        error = self._receive(
+            *(udp.fileno(), *place.for_kernel(), job.bytes, BLOCK_BYTES),
+            *(job.transport == "lambda", counts),
+        )
+        return self._done(error, counts)
+
+
+@contextlib.contextmanager
+def together(*works: Callable[[], None]) -> Iterator[None]:
+    """Runs each in a thread; the first error of any is raised at the end."""
+    errors: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+class Stream:
+    """One transfer as one of its two ranks sees it."""
+
+    def __init__(self, ranks: channels.Ranks, job: Job, peer: int, *, sends: bool) -> None:
+        self.ranks, self.job, self.peer, self.sends = ranks, job, peer, sends
+        self.kernel = Kernel()
+        content = None
+        if sends:
+            chance = random.Random(job.seed * 1000 + ranks.rank)  # noqa: S311 - no secret
+            content = chance.randbytes(job.bytes)
+        self.place = Place(job.bytes, job.source if sends else job.target, job.folder, content)
+        self.channel = ranks.connect(peer) if sends else None
+        self.beside = ranks.connect(peer) if sends and job.beside else None
+        self.udp = None
+        self.counts: dict[str, int] = {}
+        self.span = (0.0, 0.0)
+        self.beside_bytes = 0
+
+    def accepted(self, made: list[channels.Channel]) -> None:
+        """The receiver's ends of the connections that the sender has made, in that order."""
+        self.channel = made[0]
+        self.beside = made[1] if self.job.beside else None
+
+    def open_udp(self) -> None:
+        """Makes this side's UDP socket and tells the other its port."""
+        if self.job.transport == "tcp":
+            return
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            self.udp.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+        self.udp.bind((self.ranks.address, 0))
+        self.channel.send(DATA, number=self.udp.getsockname()[1])
+
+    def connect_udp(self) -> None:
+        """Learns the port of the other side."""
+        if self.udp is None:
+            return
+        port = self.channel.expect(DATA).number
+        self.udp.connect((self.ranks.place(self.peer)[0], port))
+
+    def run(self) -> None:
+        """The transfer, and the TCP flow beside it."""
+        if self.beside is None:
+            self._transfer()
+            return
+        work = self._send_beside if self.sends else self._receive_beside
+        self.over = threading.Event()
+        with together(work):
+            # It must have found its speed before it is disturbed.
+            time.sleep(BESIDE_LEAD_S)
+            self.beside_before = self.beside_bytes
+            self._transfer()
+            self.beside_during = self.beside_bytes - self.beside_before
+            self.over.set()
+
+    def _transfer(self) -> None:
+        begin = self.ranks.now()
+        if self.udp is None:
+            (self._send_tcp if self.sends else self._receive_tcp)()
+        elif self.sends:
+            self.counts = self.kernel.send(self.udp, self.place, self.job)
+        else:
+            self.counts = self.kernel.receive(self.udp, self.place, self.job)
+        # Both sides stay a little, lest the other waits for ever.
+        stayed = self.counts.get("elapsed_ns")
+        self.span = (begin, self.ranks.now() if stayed is None else begin + stayed / 1e9)
+        if self.sends:
+            return
+        self.ranks.transfer("stream", self.peer, self.ranks.rank, self.job.bytes, self.span)
+
+    def _send_tcp(self) -> None:
+        for at in range(0, self.job.bytes, CHUNK):
+            self.channel.socket.sendall(self.place.read(at, CHUNK))
+        # The transfer has ended when the other side has all.
+        self.channel.expect(DATA)
+
+    def _receive_tcp(self) -> None:
+        room = memoryview(bytearray(CHUNK))
+        at = 0
+        while at < self.job.bytes:
+            size = self.channel.socket.recv_into(room[: min(CHUNK, self.job.bytes - at)])
+            if size == 0:
+                raise ConnectionError(f"rank {self.peer} has closed its connection")
+            self.place.write(at, room[:size])
+            at += size
+        self.place.finish()
+        self.channel.send(DATA)
+
+    def _send_beside(self) -> None:
+        block = bytes(CHUNK)
+        self.beside.socket.settimeout(0.05)
+        while not self.over.is_set():
+            with contextlib.suppress(TimeoutError):
+                self.beside_bytes += self.beside.socket.send(block)
+        self.beside.socket.shutdown(socket.SHUT_WR)
+
+    def _receive_beside(self) -> None:
+        room = bytearray(CHUNK)
+        while size := self.beside.socket.recv_into(room):
+            self.beside_bytes += size
+
+    def account(self) -> None:
+        """Adds to the counts of the rank what no channel has counted."""
+        data = (self.counts.get("payload_bytes", self.job.bytes), self.counts.get("packets", 0))
+        reports = (self.counts.get("report_bytes", 0), self.counts.get("reports", 0))
+        out, into = (data, reports) if self.sends else (reports, data)
+        self.ranks.count_sent(self.peer, *out)
+        self.ranks.count_received(*into)
+        if self.sends:
+            self.ranks.count_sent(self.peer, self.beside_bytes, 0)
+        else:
+            self.ranks.count_received(self.beside_bytes, 0)
+
+    def result(self) -> dict[str, Any]:
+        """What this side knows, with the digest of the content."""
+        seconds = self.span[1] - self.span[0]
+        found: dict[str, Any] = {
+            "rank": self.ranks.rank,
+            "peer": self.peer,
+            "end_s": self.span[1],
+            "seconds": seconds,
+            "digest": self.place.digest(),
+            **self.counts,
+        }
+        if self.beside is not None:
+            found["beside_mbit_s"] = 8e-6 * self.beside_during / seconds
+        self.place.close()
+        return found

@@ -1,0 +1,251 @@
+"""What workloads without MPI share: ranks that find each other and speak plain TCP.
+
+Every rank connects to rank 0, which is on the first host, and learns where the others listen.
+Messages have a header of HEADER_BYTES; app.json counts what stands behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import common
+
+HEADER = struct.Struct("<IIQ")  # kind, number, bytes that follow
+HEADER_BYTES = HEADER.size
+CONNECT_LIMIT_S = 20.0
+CONNECT_AGAIN_S = 0.02
+BACKLOG = 256
+HELLO, TABLE, READY, GO, REPORT = range(1000, 1005)
+
+
+def own_rank() -> int:
+    """The number of this rank, known before it has found the others."""
+    return int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
+
+
+class Message(NamedTuple):
+    """What came in: `begin_s` is when its header was there, `end_s` when all of it was."""
+
+    kind: int
+    number: int
+    data: bytearray
+    begin_s: float
+    end_s: float
+
+
+class Channel:
+    """A connection to another rank."""
+
+    def __init__(self, ranks: Ranks, connection: socket.socket, peer: int) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(None)
+        self.socket = connection
+        self.peer = peer
+        self._ranks = ranks
+
+    def send(self, kind: int, data: bytes | bytearray | memoryview = b"", number: int = 0) -> None:
+        """Sends one message; waits until the kernel has all of it."""
+        header = HEADER.pack(kind, number, len(data))
+        if len(data) < 1 << 16:
+            self.socket.sendall(header + bytes(data))
+        else:
+            self.socket.sendall(header)
+            self.socket.sendall(data)
+        self._ranks.count_sent(self.peer, len(data))
+
+    def receive(self) -> Message:
+        """Waits for a message."""
+        kind, number, size = HEADER.unpack(self._exactly(HEADER_BYTES))
+        begin = self._ranks.now()
+        data = self._exactly(size)
+        self._ranks.count_received(size)
+        return Message(kind, number, data, begin, self._ranks.now())
+
+    def expect(self, kind: int) -> Message:
+        """Waits for a message of this kind; any other is an error."""
+        message = self.receive()
+        if message.kind != kind:
+            raise ValueError(f"rank {self.peer}: message {message.kind}, expected {kind}")
+        return message
+
+    def close(self) -> None:
+        """No more messages."""
+        self.socket.close()
+
+    def _exactly(self, size: int) -> bytearray:
+        data = bytearray(size)
+        room = memoryview(data)
+        while room:
+            count = self.socket.recv_into(room)
+            if count == 0:
+                raise ConnectionError(f"rank {self.peer} has closed its connection")
+            room = room[count:]
+        return data
+
+
+class Ranks:
+    """All ranks of the program as one of them sees them; counts what it sends and receives."""
+
+    def __init__(self, app: str, problem: dict[str, Any], compute: str) -> None:
+        self.app, self.problem, self.compute = app, problem, compute
+        self.rank = own_rank()
+        self.size = common.ranks_started()
+        self.host = os.uname().nodename
+        self.received_messages = self.received_bytes = 0
+        self.phases: list[dict[str, Any]] = []
+        self.transfers: list[dict[str, Any]] = []
+        self.notes: dict[str, Any] = {}
+        self._sent: dict[int, list[int]] = {}
+        self._lock = threading.Lock()
+        self._start = time.monotonic_ns()
+        self.started_ns = time.time_ns()  # since the epoch
+        # Rank 0: a channel to every rank; another rank: one to rank 0.
+        self.control: dict[int, Channel] = {}
+        self._find_each_other()
+
+    def _find_each_other(self) -> None:
+        known = os.environ.get("FLOWSWEEP_HOSTS", "")
+        hosts = dict(entry.split("=", 1) for entry in known.split(",") if entry)
+        self.address = hosts.get(self.host, "127.0.0.1")
+        first = next(iter(hosts.values()), "127.0.0.1")
+        # Programs that run beside each other on one machine use different ports.
+        job = os.environ.get("PMIX_NAMESPACE", "alone")
+        port = 20_000 + zlib.crc32(job.encode()) % 10_000
+        self._listener = socket.create_server(
+            (self.address, port if self.rank == 0 else 0), backlog=BACKLOG
+        )
+        own = self._listener.getsockname()
+        self._places: list[tuple[str, int]] = [own] * self.size
+        if self.rank:
+            self._places[0] = (first, port)
+            self.control[0] = self.connect(0)
+            self.control[0].send(HELLO, json.dumps(own).encode())
+            table = self.control[0].expect(TABLE).data
+            self._places = [(address, number) for address, number in json.loads(bytes(table))]
+        else:
+            for _ in range(1, self.size):
+                channel = self.accept()
+                address, number = json.loads(bytes(channel.expect(HELLO).data))
+                self._places[channel.peer] = (address, number)
+                self.control[channel.peer] = channel
+            for channel in self.control.values():
+                channel.send(TABLE, json.dumps(self._places).encode())
+
+    def connect(self, rank: int) -> Channel:
+        """A new connection to a rank, which must `accept` it."""
+        limit = time.monotonic() + CONNECT_LIMIT_S
+        while True:
+            try:
+                made = socket.create_connection(self._places[rank], CONNECT_LIMIT_S)
+                break
+            except OSError:
+                # It may not have started yet.
+                if time.monotonic() > limit:
+                    raise
+                time.sleep(CONNECT_AGAIN_S)
+        channel = Channel(self, made, rank)
+        channel.send(HELLO, number=self.rank)
+        return channel
+
+    def accept(self) -> Channel:
+        """The next connection that another rank has made to this one."""
+        made, _ = self._listener.accept()
+        channel = Channel(self, made, -1)
+        channel.peer = channel.expect(HELLO).number
+        return channel
+
+    def place(self, rank: int) -> tuple[str, int]:
+        """Address and port of a rank's listener."""
+        return self._places[rank]
+
+    def start(self) -> None:
+        """All ranks have set up: their clocks start together."""
+        if self.rank:
+            self.control[0].send(READY)
+            self.control[0].expect(GO)
+        else:
+            for channel in self.control.values():
+                channel.expect(READY)
+            for channel in self.control.values():
+                channel.send(GO)
+        self._start = time.monotonic_ns()
+        self.started_ns = time.time_ns()
+
+    def now(self) -> float:
+        """Seconds since `start` on this rank."""
+        return (time.monotonic_ns() - self._start) / 1e9
+
+    def phase(self, name: str, start_s: float, end_s: float, **more: object) -> None:
+        """Records a span of this rank."""
+        span = {"name": name, "rank": self.rank, "start_s": start_s, "end_s": end_s}
+        self.phases.append({**span, **more})
+
+    def transfer(
+        self, name: str, source: int, to: int, size: int, span_s: tuple[float, float]
+    ) -> None:
+        """Records that `size` bytes moved between two ranks in a span, as this rank saw it."""
+        start_s, end_s = span_s
+        span = {"name": name, "from": source, "to": to, "bytes": size}
+        self.transfers.append({**span, "start_s": start_s, "end_s": end_s})
+
+    def count_sent(self, peer: int, size: int, messages: int = 1) -> None:
+        """Messages to a rank; from any thread."""
+        with self._lock:
+            count = self._sent.setdefault(peer, [0, 0])
+            count[0] += messages
+            count[1] += size
+
+    def count_received(self, size: int, messages: int = 1) -> None:
+        """Messages from a rank; from any thread."""
+        with self._lock:
+            self.received_messages += messages
+            self.received_bytes += size
+
+    def finish(self, output: Path, result: dict[str, Any]) -> None:
+        """Collects the counts of all ranks; rank 0 writes `output`."""
+        if self.rank:
+            # It can count the message, but not the bytes, that carry its counts.
+            self.control[0].send(REPORT, json.dumps(self._report()).encode())
+            # Rank 0 closes first: nobody is missed while the last reports are on their way.
+            self.control[0].socket.recv(1)
+            return
+        reports = [self._report()]
+        for channel in dict(sorted(self.control.items())).values():
+            data = channel.expect(REPORT).data
+            report = json.loads(bytes(data))
+            to_first = report["to"].setdefault("0", {"messages": 0, "bytes": 0})
+            for counts, prefix in ((report, "sent_"), (to_first, "")):
+                counts[f"{prefix}messages"] += 1
+                counts[f"{prefix}bytes"] += len(data)
+            reports.append(report)
+        reports[0]["received_messages"] = self.received_messages
+        reports[0]["received_bytes"] = self.received_bytes
+        common.write_record(output, self, result, reports)
+        for channel in self.control.values():
+            channel.close()
+
+    def _report(self) -> dict[str, Any]:
+        to = {
+            str(rank): {"messages": count, "bytes": size}
+            for rank, (count, size) in sorted(self._sent.items())
+        }
+        return {
+            "rank": self.rank,
+            "host": self.host,
+            "sent_messages": sum(counts["messages"] for counts in to.values()),
+            "sent_bytes": sum(counts["bytes"] for counts in to.values()),
+            "received_messages": self.received_messages,
+            "received_bytes": self.received_bytes,
+            "to": to,
+            "phases": self.phases,
+            "transfers": self.transfers,
+            **self.notes,
+        }

@@ -1,0 +1,120 @@
+"""Numbers of all ranks to their sums, known to all ranks, while everybody goes on working.
+
+A round gathers what each rank offers and then tells everybody. It is a barrier (nobody ends a
+round before everybody has begun it) and, with counts of messages, detects termination.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import common
+
+UP, DOWN, READY, GO = 30_000, 30_001, 30_002, 30_003
+TAGS = frozenset({UP, DOWN})
+RING = 0
+
+
+def start(ranks: common.Ranks) -> int:
+    """All ranks have set up: their clocks start together; the time, in ns since the epoch."""
+    if ranks.rank == 0:
+        for rank in range(1, ranks.size):
+            ranks.receive(rank, READY)
+        for rank in range(1, ranks.size):
+            ranks.send(b"", rank, GO)
+    else:
+        ranks.send(b"", 0, READY)
+        ranks.receive(0, GO)
+    ranks.start_clock()
+    return time.time_ns()
+
+
+class Rounds:
+    """One round after the other; `arity` children in the tree of ranks, or RING.
+
+    In the tree sums go up to rank 0 and the total comes down: 2 * depth messages one after the
+    other. In the ring a token with the sum visits one rank after the other, twice.
+    """
+
+    def __init__(self, ranks: common.Ranks, arity: int, width: int) -> None:
+        self._ranks = ranks
+        self._format = struct.Struct(f"<{width}q")
+        rank, size = ranks.rank, ranks.size
+        if arity == RING:
+            # The sum comes back to rank 0 from the last rank; the total ends there.
+            self._parent = (rank + 1) % size
+            self._feeders = 0 if rank == 0 else 1
+            self._told = [rank + 1] if rank + 1 < size else []
+        else:
+            children = range(arity * rank + 1, min(arity * rank + arity, size - 1) + 1)
+            self._parent = (rank - 1) // arity
+            self._feeders = len(children)
+            self._told = list(children)
+        self._ring = arity == RING
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sum = [0] * (self._format.size // 8)
+        self._missing = self._feeders
+        self.offered = False
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the round has reached this rank and waits for its part."""
+        return not (self._missing or self.offered)
+
+    def offer(self, values: Sequence[int]) -> tuple[int, ...] | None:
+        """This rank's part of the round; the total, if it is complete with it."""
+        self.offered = True
+        self._add(values)
+        return self._pass_on()
+
+    def take(self, tag: int, data: bytearray) -> tuple[int, ...] | None:
+        """A message with one of TAGS; the total, if the round ends with it."""
+        values = self._format.unpack(data)
+        if tag == DOWN:
+            return self._end(values)
+        if self._ring and self._ranks.rank == 0:
+            return self._end(values)
+        self._missing -= 1
+        self._add(values)
+        return self._pass_on()
+
+    def _add(self, values: Sequence[int]) -> None:
+        self._sum = [a + b for a, b in zip(self._sum, values, strict=True)]
+
+    def _pass_on(self) -> tuple[int, ...] | None:
+        if self._missing or not self.offered:
+            return None
+        if self._ranks.size == 1 or (self._ranks.rank == 0 and not self._ring):
+            return self._end(self._sum)
+        self._ranks.post(self._format.pack(*self._sum), self._parent, UP)
+        return None
+
+    def _end(self, total: Sequence[int]) -> tuple[int, ...]:
+        # Before the total is told: an answer to it belongs to the next round.
+        self._begin()
+        for rank in self._told:
+            self._ranks.post(self._format.pack(*total), rank, DOWN)
+        return tuple(total)
+
+
+class Termination:
+    """Whether nobody works and nothing is on its way (Mattern's four-counter method).
+
+    Every rank offers the numbers of messages that it has sent and received, only when it has
+    nothing to do. What was sent up to the end of one round was received by its beginning if
+    the sums of two rounds, one after the other, are all the same.
+    """
+
+    def __init__(self) -> None:
+        self._before: tuple[int, int] | None = None
+
+    def is_over(self, sent: int, received: int) -> bool:
+        """The verdict on a complete round; the same on every rank."""
+        before, self._before = self._before, (sent, received)
+        return sent == received and before == (sent, received)

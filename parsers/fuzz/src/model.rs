@@ -1,0 +1,116 @@
+//! One direction's octets, counted the slow and plain way: what the parser's counts are compared with.
+
+/// A set of octets as disjoint ranges, in no order.
+#[derive(Default)]
+struct Octets(Vec<(i64, i64)>);
+
+impl Octets {
+    /// How many octets from `from` to before `to` are in the set.
+    fn count(&self, from: i64, to: i64) -> i64 {
+        let shared = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
+        self.0.iter().map(shared).sum()
+    }
+
+    fn add(&mut self, from: i64, to: i64) {
+        let (mut from, mut to) = (from, to);
+        self.0.retain(|range| {
+            let apart = range.1 < from || to < range.0;
+            if !apart {
+                (from, to) = (from.min(range.0), to.max(range.1));
+            }
+            apart
+        });
+        if from < to {
+            self.0.push((from, to));
+        }
+    }
+}
+
+/// A segment, with its sequence number unwrapped.
+#[derive(Clone, Copy)]
+pub struct Segment {
+    /// Number of its first octet.
+    pub seq: i64,
+    /// Octets of payload.
+    pub payload: i64,
+    /// Flag bits of the header.
+    pub flags: u8,
+}
+
+impl Segment {
+    /// Whether it has the flag.
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Number behind its last octet; SYN and FIN count one each.
+    pub fn end(&self) -> i64 {
+        self.seq + self.payload + i64::from(self.has(SYN)) + i64::from(self.has(FIN))
+    }
+}
+
+/// The flag bits.
+pub const FIN: u8 = 1;
+/// As above.
+pub const SYN: u8 = 2;
+/// As above.
+pub const RST: u8 = 4;
+/// As above.
+pub const ACK: u8 = 16;
+
+/// What is counted of one direction.
+#[derive(Default)]
+pub struct Side {
+    octets: Octets,
+    highest_payload: Option<i64>,
+    /// Payload came behind a FIN or RST, or a SYN behind other octets: what is late then is a matter of taste.
+    pub odd: bool,
+    /// Counts by the name of their column in `flows`.
+    pub packets: i64,
+    /// As above.
+    pub payload_bytes: i64,
+    /// As above.
+    pub rst_packets: i64,
+    /// As above.
+    pub syn_packets: i64,
+    /// As above.
+    pub fin_packets: i64,
+    /// As above.
+    pub retransmitted_packets: i64,
+    /// As above.
+    pub retransmitted_bytes: i64,
+    /// As above.
+    pub out_of_order_packets: i64,
+}
+
+impl Side {
+    /// Counts `segment`. A RST's octets are no data.
+    pub fn count(&mut self, segment: Segment) {
+        self.packets += 1;
+        self.payload_bytes += segment.payload;
+        // Whatever lies below the first number of a direction was sent before it.
+        let from = segment.seq + i64::from(segment.has(SYN));
+        let highest = *self.highest_payload.get_or_insert(from);
+        let ended = self.fin_packets + self.rst_packets > 0;
+        self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.octets.0.is_empty();
+        if segment.has(RST) {
+            self.rst_packets += 1;
+            return;
+        }
+        self.syn_packets += i64::from(segment.has(SYN));
+        self.fin_packets += i64::from(segment.has(FIN));
+        let repeated = self.octets.count(segment.seq, segment.end());
+        self.retransmitted_packets += i64::from(repeated > 0);
+        self.retransmitted_bytes += repeated;
+        let to = from + segment.payload;
+        if segment.payload > 0 {
+            // Late is what lies below the highest octet, and below the highest payload octet: a FIN may overtake.
+            let behind = self.octets.0.iter().map(|range| range.1).max();
+            let below = to.min(highest).min(behind.unwrap_or(from));
+            let late = (below - from) - self.octets.count(from, below);
+            self.out_of_order_packets += i64::from(below > from && late > 0);
+            self.highest_payload = Some(highest.max(to));
+        }
+        self.octets.add(segment.seq, segment.end());
+    }
+}

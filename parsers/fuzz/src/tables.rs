@@ -1,0 +1,114 @@
+//! The tables of a capture, kept in memory, and their columns as lists.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_schema::DataType;
+use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run};
+
+/// The batches of every table, in order.
+#[derive(Default)]
+pub struct Tables(pub Vec<(Table, RecordBatch)>);
+
+impl Sink for Tables {
+    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        self.0.push((table, batch));
+        Ok(())
+    }
+
+    fn restart(&mut self, table: Table) -> Result<bool, Error> {
+        self.0.retain(|(other, _)| *other != table);
+        Ok(true)
+    }
+}
+
+impl Tables {
+    fn batches(&self, table: &str) -> impl Iterator<Item = &RecordBatch> {
+        let wanted = self
+            .0
+            .iter()
+            .filter(move |(other, _)| other.name() == table);
+        wanted.map(|(_, batch)| batch)
+    }
+
+    /// How many rows `table` has.
+    pub fn rows(&self, table: &str) -> usize {
+        self.batches(table).map(RecordBatch::num_rows).sum()
+    }
+
+    /// A column of numbers or times; empty where the table has no such column.
+    pub fn numbers(&self, table: &str, column: &str) -> Vec<Option<i64>> {
+        let mut values = Vec::new();
+        for array in self
+            .batches(table)
+            .filter_map(|batch| batch.column_by_name(column))
+        {
+            match array.data_type() {
+                DataType::Int64 => values.extend(array.as_primitive::<Int64Type>().iter()),
+                DataType::Int32 => {
+                    let narrow = array.as_primitive::<Int32Type>().iter();
+                    values.extend(narrow.map(|value| value.map(i64::from)));
+                }
+                DataType::Timestamp(..) => {
+                    values.extend(array.as_primitive::<TimestampNanosecondType>().iter());
+                }
+                _ => {}
+            }
+        }
+        values
+    }
+
+    /// A column of numbers in which no value is unknown.
+    pub fn known(&self, table: &str, column: &str) -> Vec<i64> {
+        let values = self.numbers(table, column).into_iter();
+        let known: Option<Vec<i64>> = values.collect();
+        known.unwrap_or_else(|| panic!("{table}.{column} has nulls"))
+    }
+
+    /// The sum of a column, unknown values left out.
+    pub fn sum(&self, table: &str, column: &str) -> i128 {
+        let values = self.numbers(table, column).into_iter().flatten();
+        values.map(i128::from).sum()
+    }
+
+    /// A column of text, empty for unknown values.
+    pub fn texts(&self, table: &str, column: &str) -> Vec<String> {
+        let arrays = self
+            .batches(table)
+            .filter_map(|batch| batch.column_by_name(column));
+        let mut values = Vec::new();
+        for array in arrays {
+            let texts = array.as_string::<i32>().iter();
+            values.extend(texts.map(|text| text.unwrap_or_default().to_owned()));
+        }
+        values
+    }
+
+    /// What must not depend on how the packets are spread over files.
+    pub fn without_files(mut self) -> Vec<(Table, RecordBatch)> {
+        self.0
+            .retain(|(table, _)| !matches!(table.name(), "captures" | "packets"));
+        self.0
+    }
+}
+
+/// Every table of `files`, which are one capture.
+pub fn parse(files: &[&[u8]], threads: usize) -> Result<(Tables, Summary), Error> {
+    let inputs: Vec<Input> = files
+        .iter()
+        .map(|&bytes| Input::Bytes {
+            bytes: Arc::from(bytes),
+            name: "fuzz".to_owned(),
+        })
+        .collect();
+    let options = Options {
+        tables: Table::ALL.to_vec(),
+        threads,
+        ..Options::default()
+    };
+    let mut tables = Tables::default();
+    let summary = run(&inputs, &options, &mut tables, &Progress::default())?;
+    Ok((tables, summary))
+}

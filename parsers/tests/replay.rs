@@ -1,0 +1,59 @@
+//! Every input that the fuzzer keeps, and every one that it once failed on, by the fuzzer's own entry points.
+//!
+//! The fuzzer is a workspace of its own (`parsers/fuzz`), which an ordinary test run does not build.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[allow(clippy::pedantic)]
+#[path = "../fuzz/src/lib.rs"]
+mod entries;
+
+/// An input takes milliseconds; so long that a busy machine does not matter, and a hang does.
+const HANG: Duration = Duration::from_secs(60);
+
+#[test]
+fn kept_inputs_and_regressions_pass() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let mut failed = Vec::new();
+    let mut count = 0;
+    for (name, enter) in entries::ENTRIES {
+        for kind in ["seeds", "regressions"] {
+            let Ok(files) = fs::read_dir(folder.join(kind).join(name)) else {
+                continue;
+            };
+            let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+            paths.sort();
+            for path in paths {
+                let bytes = fs::read(&path).unwrap();
+                let start = Instant::now();
+                let passed = catch_unwind(|| enter(&bytes)).is_ok();
+                if !passed || start.elapsed() > HANG {
+                    failed.push(format!("{} {:.0?}", path.display(), start.elapsed()));
+                }
+                count += 1;
+            }
+        }
+    }
+    // The bound of the parser, and what this test holds itself.
+    let peak = peak_mb();
+    assert!(peak.is_none_or(|peak| peak < 400), "{peak:?} MB");
+    assert!(count > 60, "only {count} inputs in {}", folder.display());
+    assert!(
+        failed.is_empty(),
+        "{} fail:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+/// Most memory that this process has had, where the system tells.
+fn peak_mb() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes / 1024)
+}

@@ -1,0 +1,110 @@
+"""How long the runs that are missing will take, from those that are there.
+
+A run takes as long as others of its point did; where there are none yet, as others of its
+workload; before the first one, as its `expect` says. Without that only its time limit is known.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.plan import Run
+
+# Beside the program: hosts, links and captures, the start of Python and MPI (measured: 0.9 to
+# 2 s on two cores). Only used before the first run.
+OVERHEAD_S = 1.5
+# What cost_s of run.json leaves out: the start of `flowsweep run`.
+OUTSIDE_S = 0.5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds for `missing` of `total` runs; `unknown` of them count with their time limit."""
+
+    total: int
+    missing: int
+    unknown: int
+    seconds: float
+    measured: int  # runs that it is based on
+
+    def __str__(self) -> str:
+        """In words: 12 of 31 runs missing, about 1 min."""
+        runs = f"{self.missing} of {self.total} runs to be made"
+        if self.missing == 0:
+            return f"all {self.total} runs are there"
+        if self.unknown:
+            return f"{runs}, at most {duration(self.seconds)} (no run of some programs yet)"
+        basis = f"from {self.measured} runs" if self.measured else "as `expect` says"
+        return f"{runs}, about {duration(self.seconds)} ({basis})"
+
+
+def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
+    """For a plan, with the run directories that are in `folder`.
+
+    quick: takes a run that is there for this very run, and reads one of each point.
+    """
+    by_point: dict[Any, list[float]] = {}
+    by_app: dict[str, list[float]] = {}
+    missing = []
+    measured = 0
+    for run in runs:
+        path = folder / run.id / "run.json"
+        if quick and (run.app, run.point) in by_point:
+            if not path.exists():
+                missing.append(run)
+            continue
+        record = _record(path)
+        if not (record if quick else is_there(run, folder)):
+            missing.append(run)
+        seconds = _seconds(record)
+        if seconds is None:
+            continue
+        measured += 1
+        by_point.setdefault((run.app, run.point), []).append(seconds)
+        by_app.setdefault(run.app, []).append(seconds)
+    total, unknown = 0.0, 0
+    for run in missing:
+        known = by_point.get((run.app, run.point)) or by_app.get(run.app)
+        expected = run.workload.expect_ns
+        if known:
+            total += statistics.median(known)
+        elif expected is not None:
+            total += expected / 1e9 + OVERHEAD_S
+        else:
+            total += run.experiment.timeout_s + OVERHEAD_S
+            unknown += 1
+    return Estimate(len(runs), len(missing), unknown, total, measured)
+
+
+def duration(seconds: float) -> str:
+    """41 s, 3 min, 2 h 5 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def is_there(run: Run, folder: Path) -> bool:
+    """Whether this very run is in its directory, complete."""
+    return _record(folder / run.id / "run.json").get("spec_hash") == run.spec_hash()
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _seconds(record: dict[str, Any]) -> float | None:
+    """How long a run took, all in all; None if it does not say."""
+    try:
+        return float(sum(record["cost_s"].values())) + OUTSIDE_S
+    except (KeyError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,202 @@
+"""The axes of a sweep, and its points: one setting of all axes each."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import units
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.quantities import Jitter
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.model import Experiment
+    from flowsweep.experiment.network import Link
+    from flowsweep.experiment.workload import Workload
+
+MAX_PROBLEM_SLUG = 60
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of all axes, in base units.
+
+    None: the kernel's default (buffer, congestion), the bandwidth-delay product (queue),
+    `ranks_per_host` on every host (ranks). `hosts` counts per site; `problem` is JSON.
+    """
+
+    rtt_ns: int
+    rate_bit_s: float
+    loss: float
+    jitter: Jitter
+    links: int
+    queue_bytes: int | None
+    buffer_bytes: int | None
+    congestion: str | None
+    hosts: int
+    ranks: int | None
+    ranks_per_host: int | None
+    problem: str
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The problem as the program gets it."""
+        found: dict[str, Any] = json.loads(self.problem)
+        return found
+
+    def asked(self) -> dict[str, str]:
+        """The axes as text with units, as run.json keeps them; the problem apart."""
+        text = {name: axis.format(getattr(self, axis.field)) for name, axis in AXES.items()}
+        return {name: value for name, value in text.items() if value is not None}
+
+    def link(self, base: Link) -> Link:
+        """The link between sites at this point."""
+        fields = ("rtt_ns", "rate_bit_s", "loss", "jitter", "links", "queue_bytes")
+        return base.model_copy(update={name: getattr(self, name) for name in fields})
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How the values of an axis are read and written."""
+
+    field: str
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str | None]
+
+
+def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str | None]:
+    return lambda value: None if value is None else write(value)
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    if not re.fullmatch(r"[0-9]{1,6}", text.strip()) or int(text) == 0:
+        raise FlowsweepError(
+            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
+        )
+    return int(text)
+
+
+AXES = {
+    "rtt": Axis("rtt_ns", units.parse_time, lambda value: f"{value / 1e6:.6g}ms"),
+    "rate": Axis("rate_bit_s", units.parse_rate, units.format_rate),
+    "loss": Axis("loss", units.parse_fraction, lambda value: f"{100 * value:.6g}%"),
+    "jitter": Axis("jitter", Jitter.parse, str),
+    "links": Axis("links", count, str),
+    "queue": Axis("queue_bytes", units.parse_size, _or_none(units.format_size)),
+    "buffer": Axis("buffer_bytes", units.parse_size, _or_none(units.format_size)),
+    "congestion": Axis("congestion", str.strip, _or_none(str)),
+    "hosts": Axis("hosts", count, str),
+    "ranks": Axis("ranks", count, _or_none(str)),
+    "ranks_per_host": Axis("ranks_per_host", count, _or_none(str)),
+}
+# Axes of which 0 has a meaning.
+MAY_BE_ZERO = ("rtt", "loss", "jitter")
+
+
+def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:
+    """A problem as canonical JSON: equal problems are equal text."""
+    return json.dumps({**base, **changes}, sort_keys=True)
+
+
+def baseline(experiment: Experiment, workload: Workload) -> Point:
+    """The point from which the axes of a workload vary."""
+    link, tcp = experiment.link, experiment.tcp
+    per_site = max((len(site.hosts) for site in experiment.sites.values()), default=0)
+    per_host = workload.ranks_per_host if workload.ranks is None else None
+    return Point(
+        rtt_ns=link.rtt_ns,
+        rate_bit_s=link.rate_bit_s,
+        loss=link.loss,
+        jitter=link.jitter,
+        links=link.links,
+        queue_bytes=link.queue_bytes,
+        buffer_bytes=tcp.buffer_bytes,
+        congestion=tcp.congestion_control,
+        hosts=per_site,
+        ranks=workload.ranks,
+        ranks_per_host=per_host,
+        problem=problem_text(workload.problem, {}),
+    )
+
+
+def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
+    """All points but the baseline, each once, in file order."""
+    base = baseline(experiment, workload)
+    axes: dict[str, list[Any]] = {}
+    for name, values in experiment.axes_of(workload).items():
+        if name == "problem":
+            axes["problem"] = [problem_text(workload.problem, change) for change in values]
+        else:
+            axes[AXES[name].field] = values
+    found: list[Point] = []
+    for group in _groups(experiment, list(axes)):
+        # One axis alone need not repeat the baseline; a grid holds it with the others.
+        full = [[getattr(base, field), *axes[field]] for field in group]
+        found += [
+            replace(base, **dict(zip(group, values, strict=True)))
+            for values in itertools.product(*full)
+        ]
+    found = [replace(point, ranks_per_host=None) if point.ranks else point for point in found]
+    # So many ranks in all, or so many per host, can be the same.
+    different: dict[Point, Point] = {}
+    for point in [base, *found]:
+        total = point.ranks or (point.ranks_per_host or 1) * len(experiment.hosts_at(point.hosts))
+        different.setdefault(replace(point, ranks=total, ranks_per_host=None), point)
+    return list(different.values())[1:]
+
+
+def _groups(experiment: Experiment, fields: list[str]) -> list[list[str]]:
+    """Fields that vary together, by the experiment's design."""
+    if experiment.design == "grid":
+        return [fields]
+    if isinstance(experiment.design, str):
+        return [[field] for field in fields]
+    named = [
+        [field_of(axis) for axis in group if field_of(axis) in fields]
+        for group in experiment.design
+    ]
+    together = {field for group in named for field in group}
+    return [group for group in named if group] + [
+        [field] for field in fields if field not in together
+    ]
+
+
+def field_of(axis: str) -> str:
+    """The attribute of `Point` that an axis sets."""
+    return AXES[axis].field if axis in AXES else axis
+
+
+def slug(point: Point, base: Point) -> str:
+    """What differs from the baseline, in letters that Hive partitions and file names allow."""
+    parts = []
+    if point.problem != base.problem:
+        parts.append(_problem_slug(point.parameters, base.parameters))
+    for name, axis in AXES.items():
+        value = getattr(point, axis.field)
+        if value is not None and value != getattr(base, axis.field):
+            text = str(axis.format(value)).removesuffix("/s").replace("%", "pct")
+            parts.append(f"{name}_{re.sub('[^A-Za-z0-9.]', '', text)}")
+    return "-".join(parts) or "baseline"
+
+
+def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
+    """board_13; what cannot be spelled or is long gets a few digits of its hash."""
+    changed = {key: value for key, value in problem.items() if base.get(key) != value}
+    plain = "-".join(f"{key}_{_plain(value)}" for key, value in changed.items())
+    text = re.sub(r"[^A-Za-z0-9._-]", "", plain)
+    if text == plain and len(text) <= MAX_PROBLEM_SLUG:
+        return text
+    digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()
+    return f"{text[:MAX_PROBLEM_SLUG]}_{digest[:6]}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, str | int | float) else json.dumps(value)

@@ -1,0 +1,131 @@
+"""Text with units to checked values: the types of an experiment file's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    InstanceOf,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+
+from flowsweep import units
+from flowsweep.errors import FlowsweepError
+
+
+class Model(BaseModel):
+    """What every part of an experiment file has in common: no unknown key, no change."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        defer_build=True,  # parts are built with the whole, not each on its own as well
+    )
+
+
+def refused(what: str, found: str | None, expected: str | None) -> PydanticCustomError:
+    """A fault with the parts of a `FlowsweepError`; `load` adds the place."""
+    parts = {"what": what, "found": found, "expected": expected}
+    return PydanticCustomError("refused", "{what}", parts)
+
+
+def _quantity(parse: Callable[[Any], Any], *, zero: str | None) -> Callable[[Any], Any]:
+    """A pydantic validator around a parser of `units`; `zero` says why 0 is refused."""
+
+    def check(text: object) -> object:
+        try:
+            value = parse(text)
+        except FlowsweepError as error:
+            raise refused(error.what, error.found, error.expected) from None
+        if value < 0 or (value == 0 and zero is not None):
+            reason = zero if value == 0 else "a negative value has no meaning"
+            raise refused(f'"{text}" is not possible here', f'"{text}"', f"more than 0: {reason}")
+        return value
+
+    return check
+
+
+def _text(pattern: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """Standard deviation of the delay of each direction: a time, or a share of that delay."""
+
+    ns: int = 0
+    share: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str | float) -> Jitter:
+        """From "0.5ms", or "20%" of the one-way delay that the link adds."""
+        if str(text).strip().endswith("%"):
+            return cls(share=units.parse_fraction(text))
+        return cls(ns=units.parse_time(text))
+
+    def of(self, delay_ns: int) -> int:
+        """Nanoseconds at this one-way delay."""
+        return self.ns + round(self.share * delay_ns)
+
+    def __str__(self) -> str:
+        """The text that `parse` reads."""
+        return f"{100 * self.share:.6g}%" if self.share else units.format_time(self.ns)
+
+    def __bool__(self) -> bool:
+        return bool(self.ns or self.share)
+
+
+def _jitter(value: object) -> Jitter:
+    if isinstance(value, Jitter):
+        return value
+    try:
+        return Jitter.parse(value)  # type: ignore[arg-type]
+    except FlowsweepError as error:
+        raise refused(error.what, error.found, f"{error.expected}, or 20% of the delay") from None
+
+
+_NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
+_TIME = _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms")
+Time = Annotated[int, BeforeValidator(_quantity(units.parse_time, zero=None)), _TIME]
+Duration = Annotated[
+    int,
+    BeforeValidator(_quantity(units.parse_time, zero="nothing happens in no time")),
+    _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "60s"),
+]
+Rate = Annotated[
+    float,
+    BeforeValidator(_quantity(units.parse_rate, zero="a link of rate 0 carries nothing")),
+    _text(_NUMBER + "[kMG]?bit/s$", "100Mbit/s"),
+]
+Size = Annotated[
+    int,
+    BeforeValidator(_quantity(units.parse_size, zero="nothing fits into 0 bytes")),
+    _text(_NUMBER + "([kMG]|[KMG]i)?B$", "256KiB"),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(_quantity(units.parse_fraction, zero=None)),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?%$"},
+            ],
+            "examples": ["1%", 0.01],
+        }
+    ),
+]
+JitterText = Annotated[
+    InstanceOf[Jitter],
+    BeforeValidator(_jitter),
+    PlainSerializer(str),
+    _text(_NUMBER + "(ns|us|µs|ms|s|%)$", "0.5ms"),
+]

@@ -1,0 +1,152 @@
+"""What is run and what is varied: the workloads and axes of an experiment file."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from flowsweep.experiment.quantities import (
+    Duration,
+    JitterText,
+    Model,
+    Rate,
+    Share,
+    Size,
+    Time,
+    refused,
+)
+
+AXIS_NAMES = (
+    "rtt",
+    "rate",
+    "loss",
+    "jitter",
+    "links",
+    "queue",
+    "buffer",
+    "congestion",
+    "hosts",
+    "ranks",
+    "ranks_per_host",
+    "problem",
+)
+
+
+class Axes(Model):
+    """Values that are swept. The baseline value need not be repeated."""
+
+    rtt: list[Time] = Field(default_factory=list, description="Round-trip times between sites.")
+    rate: list[Rate] = Field(default_factory=list, description="Rates of the links.")
+    loss: list[Share] = Field(default_factory=list, description="Shares of frames lost.")
+    jitter: list[JitterText] = Field(
+        default_factory=list, description="Standard deviations of the delay: 0.5ms, or 20% of it."
+    )
+    links: list[int] = Field(default_factory=list, description="Numbers of parallel links.")
+    queue: list[Size] = Field(default_factory=list, description="Queues of the links.")
+    buffer: list[Size] = Field(default_factory=list, description="Socket buffers.")
+    congestion: list[str] = Field(
+        default_factory=list, description="Congestion controls: reno, cubic, bbr."
+    )
+    hosts: list[int] = Field(
+        default_factory=list, description="Hosts per site: the first so many of each."
+    )
+    ranks: list[int] = Field(
+        default_factory=list, description="Worker ranks in all, spread evenly over sites and hosts."
+    )
+    ranks_per_host: list[int] = Field(default_factory=list, description="Worker ranks per host.")
+    problem: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="Parameters of the app that differ from the workload's `problem`.",
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _no_value_twice(cls, values: list[Any]) -> list[Any]:
+        for value in values:
+            if values.count(value) > 1:
+                shown = f"{value:g}" if isinstance(value, int | float) else str(value)
+                raise refused(f"{shown} is listed twice", "two equal values", "each value once")
+        return values
+
+    @field_validator("links", "hosts", "ranks", "ranks_per_host")
+    @classmethod
+    def _at_least_one(cls, values: list[int]) -> list[int]:
+        for value in values:
+            if value < 1:
+                raise refused(f"{value} is not possible here", str(value), "1 or more")
+        return values
+
+    def given(self) -> dict[str, list[Any]]:
+        """The axes that have values."""
+        return {name: getattr(self, name) for name in AXIS_NAMES if getattr(self, name)}
+
+
+class Workload(Model):
+    """One program with one problem size: an app of capture/workloads, or any command."""
+
+    app: str | None = Field(
+        None, description="A folder of capture/workloads.", pattern=r"^[a-z][a-z0-9_]*$"
+    )
+    command: str | None = Field(
+        None,
+        description="Any program, as typed into a shell. Its environment holds FLOWSWEEP_HOSTS "
+        "(name=address by commas), FLOWSWEEP_SITES (name=site), FLOWSWEEP_HOST, FLOWSWEEP_RANK, "
+        "FLOWSWEEP_RANKS, FLOWSWEEP_PROBLEM (JSON). Its completion time is what it writes as "
+        "completion_s into the JSON file $FLOWSWEEP_OUTPUT, else the time that it runs.",
+        min_length=1,
+    )
+    where: Literal["hosts", "first", "hub"] = Field(
+        "hosts",
+        description="Where a command is started: on every host at once, on the first, or in the "
+        "hub beside them, where `on HOST COMMAND` and mpirun reach the hosts.",
+    )
+    name: str = Field(
+        "",
+        description="What the report calls it, and the prefix of run ids. Default: the app.",
+        pattern=r"^([a-z][a-z0-9_]*)?$",
+    )
+    problem: dict[str, Any] = Field(
+        default_factory=dict, description="Parameters of the app: see its README."
+    )
+    compute: Literal["busy", "paced"] = Field(
+        "paced",
+        description="busy: ranks really compute. paced: they wait as long as computing would take, "
+        "so that many hosts fit on few cores.",
+    )
+    ranks_per_host: int = Field(1, ge=1, le=64, description="Worker ranks on each host.")
+    ranks: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Worker ranks in all, spread evenly over sites and hosts, "
+        "instead of `ranks_per_host`.",
+    )
+    expect_ns: Duration | None = Field(
+        None,
+        alias="expect",
+        description="How long it takes at the baseline, for the estimate before the first run.",
+    )
+    axes: Axes = Field(
+        default_factory=Axes,
+        description="Values for this workload, in place of the experiment's for the same axis.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_defaults_to_app(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("name"):
+            return {**data, "name": data.get("app") or ("command" if "command" in data else "")}
+        return data
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Workload:
+        if (self.app is None) == (self.command is None):
+            found = "neither" if self.app is None else "both"
+            raise refused("a workload is an app or a command", found, "one of `app` and `command`")
+        return self
+
+    @property
+    def program(self) -> str:
+        """The app, or the command."""
+        return self.app or self.command or ""

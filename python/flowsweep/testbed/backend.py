@@ -1,0 +1,72 @@
+"""Which program or kernel part makes the links of a testbed, and how it is used."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import netem
+from flowsweep.testbed.agents import Emulator
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+WAN, NETEM = "flowsweep-wan", "netem"
+
+
+class Backend(Protocol):
+    """Links in place: `agents.Emulator` or `netem.Netem`, which say what each of these does."""
+
+    def check_alive(self) -> None: ...  # noqa: D102
+    def start_schedule(self) -> None: ...  # noqa: D102
+    def stats(self) -> dict[str, Any]: ...  # noqa: D102
+    def final_stats(self) -> dict[str, Any]: ...  # noqa: D102
+
+
+def choose(bed: Bed) -> tuple[str, str]:
+    """The name of the backend, and why it is this one. The namespaces must be there.
+
+    Raises:
+        FlowsweepError: If netem is demanded and cannot be had.
+    """
+    if bed.backend == WAN:
+        return WAN, "as demanded"
+    unable = netem.unable(bed)
+    lacking = None if unable else netem.missing(bed)
+    if unable is None and lacking is None:
+        return NETEM, "this kernel has it"
+    why = f"netem cannot do {unable}" if unable else f"this kernel has {lacking}"
+    if bed.backend == NETEM:
+        raise FlowsweepError(
+            "emulation.backend: netem cannot be used",
+            found=why,
+            expected="a kernel with sch_netem, and links that it can make",
+            remedy="backend: flowsweep-wan",
+        )
+    return WAN, why
+
+
+def start(name: str, bed: Bed, *, undisturbed: bool = False) -> Backend:
+    """Puts the links in place and waits until they are."""
+    if name == NETEM:
+        return netem.Netem(bed, undisturbed=undisturbed)
+    emulator = Emulator(bed, undisturbed=undisturbed)
+    emulator.wait_ready()
+    return emulator
+
+
+def wait_quiet(links: Backend, quiet_s: float, limit_s: float) -> bool:
+    """Waits until nothing is on its way and nothing came in for `quiet_s`."""
+    end = time.monotonic() + limit_s
+    last, since = -1, time.monotonic()
+    while time.monotonic() < end:
+        found = links.stats()["links"]
+        received = sum(link["received"] for link in found)
+        moving = any(link["in_flight"] for link in found)
+        if received != last or moving:
+            last, since = received, time.monotonic()
+        elif time.monotonic() - since >= quiet_s:
+            return True
+        time.sleep(min(0.01, quiet_s / 4))
+    return False

@@ -1,0 +1,123 @@
+"""A planned run to the description of its testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed.bed import (
+    Bed,
+    BedChange,
+    BedHost,
+    BedLimits,
+    BedLink,
+    BedMachine,
+    BedUplink,
+)
+
+if TYPE_CHECKING:
+    from flowsweep.experiment import Host, Link, Run
+    from flowsweep.experiment.machines import Testbed
+
+
+def bed_of(run: Run, folder: Path | None = None) -> Bed:
+    """The testbed of a planned run; `folder` takes the captures."""
+    experiment, point = run.experiment, run.point
+    emulation, testbed = experiment.emulation, experiment.testbed
+    real = testbed.kind == "ssh"
+    return Bed(
+        hosts=[
+            BedHost(host.name, host.site, host.address, host.mgmt_address, host.mac)
+            for host in run.hosts
+        ],
+        links=[_both_ways(run, ends) for ends in run.links],
+        uplinks={
+            site: BedUplink(line.rate_bit_s, line.queue_bytes, line.links)
+            for site, line in ((site, found.uplink) for site, found in experiment.sites.items())
+            if line is not None
+        },
+        schedule=list(_changes(run)),
+        backend=emulation.backend,
+        overhead=emulation.overhead == "ethernet",
+        fates=emulation.fates,
+        buffer_bytes=point.buffer_bytes,
+        congestion_control=point.congestion,
+        limits=_limits(run),
+        seed=experiment.seed,
+        snaplen=experiment.capture.snaplen,
+        capture_filter=experiment.capture.filter,
+        capture_buffer_bytes=experiment.capture.buffer_bytes,
+        folder=str(folder.absolute()) if folder else "",
+        timeout_s=experiment.timeout_s,
+        machines=[_machine(host, testbed) for host in run.hosts] if real else [],
+        ssh_options=testbed.options,
+        sudo=testbed.sudo,
+        change_hosts=testbed.change_hosts,
+        mpirun_options=testbed.mpirun,
+    )
+
+
+def _machine(host: Host, testbed: Testbed) -> BedMachine:
+    machine = testbed.hosts[host.name]
+    return BedMachine(
+        name=host.name,
+        login=machine.login or host.name,
+        address=host.address,
+        interface=machine.interface,
+        folder=testbed.folder.rstrip("/"),
+    )
+
+
+def _limits(run: Run) -> BedLimits:
+    limits = run.experiment.limits
+    return BedLimits(
+        other_programs=limits.other_programs,
+        cpu_pressure=limits.cpu_pressure if run.workload.compute == "paced" else None,
+        lateness_ns=limits.lateness_ns,
+        lateness_share=limits.lateness_share,
+    )
+
+
+def _both_ways(run: Run, ends: tuple[str, str]) -> BedLink:
+    back = run.ways_back.get(ends)
+    there = _link(*ends, run.links[ends])
+    return there if back is None else replace(there, back=_link(*ends, back))
+
+
+def _link(a: str, b: str, link: Link) -> BedLink:
+    return BedLink(
+        a=a,
+        b=b,
+        rtt_ns=link.rtt_ns,
+        rate_bit_s=link.rate_bit_s,
+        queue_bytes=link.effective_queue_bytes,
+        queue_packets=link.queue_packets,
+        codel_ns=(link.codel_target_ns, link.codel_interval_ns)
+        if link.discipline == "codel"
+        else None,
+        loss=link.loss,
+        loss_burst=link.loss_burst,
+        jitter_ns=link.jitter.of(link.rtt_ns // 2),
+        jitter_law=link.jitter_law,
+        reorder=link.reorder,
+        duplicate=link.duplicate,
+        links=link.links,
+        hash=link.hash,
+    )
+
+
+def _changes(run: Run) -> Iterator[BedChange]:
+    """The schedule, each entry with the whole link as it is from then on."""
+    now = dict(run.links)
+    for change in sorted(run.experiment.schedule, key=lambda change: change.at_ns):
+        for (a, b), link in now.items():
+            if change.between is None or set(change.between) == {a, b}:
+                before = _link(a, b, link)
+                now[a, b] = link.model_copy(update=change.given())
+                after = _link(a, b, now[a, b])
+                changed = [name for name, value in vars(after).items()
+                           if value != getattr(before, name)]  # fmt: skip
+                if changed:
+                    yield BedChange(change.at_ns, after, changed)

@@ -1,0 +1,137 @@
+"""A testbed's links to the configuration of flowsweep-wan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed, BedLink, BedUplink
+
+# What Ethernet adds to a frame as a capture shows it: preamble 8, FCS 4, gap 12 bytes; and the
+# least frame without FCS (IEEE 802.3, clauses 3 and 4).
+ETHERNET_OVERHEAD_BYTES = 24
+ETHERNET_LEAST_FRAME_BYTES = 60
+
+# Which fields of a link decide each key of the configuration.
+DECIDED_BY = {
+    "delay_ns": ("rtt_ns",),
+    "rate_bit_s": ("rate_bit_s",),
+    "queue": ("queue_bytes", "queue_packets", "codel_ns"),
+    "jitter": ("jitter_ns", "jitter_law"),
+    "reorder": ("reorder",),
+    "loss": ("loss", "loss_burst"),
+    "duplicate": ("duplicate",),
+    "parallel": ("links",),
+    "hash": ("hash",),
+}
+# What disturbs the measurement of the idle path is left out of it.
+DISTURBING = ("jitter", "loss", "duplicate", "reorder")
+OFF: dict[str, Any] = {
+    "jitter": None,
+    "reorder": False,
+    "loss": None,
+    "duplicate": 0.0,
+    "parallel": 1,
+    "hash": "layer3+4",
+}
+
+
+def config(bed: Bed, *, undisturbed: bool = False) -> dict[str, Any]:
+    """What flowsweep-wan reads: a port for each site, a link for each pair.
+
+    undisturbed: without loss, jitter and duplicates, and without changes in mid-run.
+    """
+    found: dict[str, Any] = {
+        "seed": bed.seed,
+        "overhead_bytes": ETHERNET_OVERHEAD_BYTES if bed.overhead else 0,
+        "ports": [_port(site, bed.uplinks.get(site)) for site in bed.sites],
+        "links": [_link(link, DISTURBING if undisturbed else ()) for link in bed.links],
+    }
+    if bed.overhead:
+        found["least_frame_bytes"] = ETHERNET_LEAST_FRAME_BYTES
+    if bed.schedule and not undisturbed:
+        found["schedule"] = [
+            {
+                "at_ns": change.at_ns,
+                "a": change.link.a,
+                "b": change.link.b,
+                **_only(_keys(change.link), change.changed),
+            }
+            for change in bed.schedule
+        ]
+        found["schedule_waits"] = True
+    return found
+
+
+def _port(site: str, uplink: BedUplink | None) -> dict[str, Any]:
+    port: dict[str, Any] = {"name": site, "interface": f"wan-{site}"}
+    if uplink is not None:
+        port["uplink"] = {
+            "rate_bit_s": round(uplink.rate_bit_s),
+            "queue_bytes": uplink.queue_bytes,
+            "parallel": uplink.links,
+        }
+    return port
+
+
+def _link(link: BedLink, without: tuple[str, ...]) -> dict[str, Any]:
+    """Only what is switched on, so that the file reads as the experiment does."""
+    there = {name: value for name, value in _keys(link).items() if name not in without}
+    found = {name: value for name, value in there.items() if OFF.get(name, ...) != value}
+    both = {"a": link.a, "b": link.b, **_short_queue(found)}
+    if link.back is not None:
+        back = {name: value for name, value in _keys(link.back).items() if name not in without}
+        differs = {name: value for name, value in back.items() if there[name] != value}
+        both["b_to_a"] = _short_queue(differs)
+    return both
+
+
+def _short_queue(keys: dict[str, Any]) -> dict[str, Any]:
+    """A queue that is nothing but a number of bytes."""
+    if set(keys.get("queue", ())) != {"bytes"}:
+        return keys
+    short = {name: value for name, value in keys.items() if name != "queue"}
+    return {**short, "queue_bytes": keys["queue"]["bytes"]}
+
+
+def _only(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
+    return {name: keys[name] for name in keys if set(DECIDED_BY[name]) & set(changed)}
+
+
+def _keys(link: BedLink) -> dict[str, Any]:
+    jitter = {"std_ns": link.jitter_ns, "law": link.jitter_law} if link.jitter_ns else None
+    return {
+        "delay_ns": link.delay_ns,
+        "rate_bit_s": None if link.rate_bit_s is None else round(link.rate_bit_s),
+        "queue": _queue(link),
+        "jitter": jitter,
+        "reorder": link.reorder,
+        "loss": loss(link.loss, link.loss_burst),
+        "duplicate": link.duplicate,
+        "parallel": link.links,
+        "hash": link.hash,
+    }
+
+
+def _queue(link: BedLink) -> dict[str, Any]:
+    queue: dict[str, Any] = {"bytes": link.queue_bytes}
+    if link.queue_packets is not None:
+        queue["packets"] = link.queue_packets
+    if link.codel_ns is not None:
+        target, interval = link.codel_ns
+        queue |= {"discipline": "codel", "target_ns": target, "interval_ns": interval}
+    return queue
+
+
+def loss(rate: float, burst: float | None) -> dict[str, float] | None:
+    """Independent loss, or Gilbert-Elliott with this rate and mean burst in frames.
+
+    In the bad state every frame is lost, in the good one none: the mean burst is 1/r, the
+    share of time in the bad state p/(p+r) (Gilbert 1960).
+    """
+    if not rate:
+        return None
+    if burst is None:
+        return {"rate": rate}
+    leave = 1 / burst
+    return {"p": min(1.0, rate * leave / (1 - rate)), "r": leave}

@@ -1,0 +1,155 @@
+"""The program of a run as processes: started, waited for, ended at the time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import launch
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+TERMINATE_LIMIT_S = 5.0
+WATCH_S = 0.2  # how often agents and ranks are looked at while the program runs
+REASON_LINES = 4
+LOG = "program.log"  # what a command printed, in the run directory
+
+
+Command = tuple[list[str], dict[str, str]]  # words, and what the environment has besides
+
+
+def run(
+    bed: Bed, environment: dict[str, str], look: Callable[[], None], priority: Sequence[str] = ()
+) -> str | None:
+    """Runs the program of a testbed in namespaces; None, or why it failed.
+
+    `look` is called all the while. `priority`: what starts a command on a host so that it
+    yields to the emulator.
+    """
+    out = beds.LOGS / "program.out"
+    if bed.start != "mpirun" and bed.folder:
+        out = Path(bed.folder) / LOG
+    commands = _commands(bed, priority)
+    return run_commands(
+        commands, environment, beds.STATE / "t", out, limit_s=bed.timeout_s, look=look
+    )
+
+
+def run_commands(
+    commands: list[Command],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    *,
+    limit_s: float,
+    look: Callable[[], None],
+) -> str | None:
+    """Runs all at once in `folder` to their end; None, or why they failed.
+
+    They failed if one of them did; the others are ended then. What they print goes to `log`.
+    """
+    with log.open("wb") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
+        processes = [
+            subprocess.Popen(
+                words,
+                env={**environment, **more},
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=0,
+            )
+            for words, more in commands
+        ]
+        try:
+            code = _wait(processes, limit_s, look)
+        finally:
+            _end(processes)
+        stderr.seek(0)
+        said = stderr.read().decode(errors="replace")
+    if code == 0:
+        return None
+    told = _reason(said)
+    what = f"exit code {code}" if code is not None else f"not finished after {limit_s:g} s"
+    return f"{what}: {told}" if told else what
+
+
+def _commands(bed: Bed, priority: Sequence[str]) -> list[Command]:
+    if bed.start == "mpirun":
+        return [(launch.mpirun(bed), {})]
+    more = {"FLOWSWEEP_PROBLEM": bed.problem, "FLOWSWEEP_OUTPUT": bed.output}
+    if bed.start == "hub":
+        return [(bed.program, {**more, "FLOWSWEEP_RANK": "0", "FLOWSWEEP_RANKS": "1"})]
+    more["FLOWSWEEP_RANKS"] = str(len(bed.ranks))
+    return [
+        (
+            [str(beds.SCRIPTS / "on"), host, *priority, *bed.program],
+            {**more, "FLOWSWEEP_RANK": str(rank), "FLOWSWEEP_HOST": host},
+        )
+        for rank, host in enumerate(bed.ranks)
+    ]
+
+
+def _wait(
+    processes: list[subprocess.Popen[bytes]], limit_s: float, look: Callable[[], None]
+) -> int | None:
+    """0 when all have ended well, else the first other exit code; None at the limit.
+
+    By descriptors of the processes: polling would add tens of milliseconds to a run.
+    """
+    end = time.monotonic() + limit_s
+    pending = {os.pidfd_open(process.pid): process for process in processes}
+    poll = select.poll()
+    for descriptor in pending:
+        poll.register(descriptor, select.POLLIN)
+    next_look = time.monotonic() + WATCH_S
+    try:
+        while pending:
+            now = time.monotonic()
+            if now >= end:
+                return None
+            for descriptor, _ in poll.poll(1e3 * max(0.0, min(next_look, end) - now)):
+                poll.unregister(descriptor)
+                code = pending.pop(descriptor).wait()
+                os.close(descriptor)
+                if code != 0:
+                    return code
+            if time.monotonic() >= next_look:
+                look()
+                next_look = time.monotonic() + WATCH_S
+        return 0
+    finally:
+        for descriptor in pending:
+            os.close(descriptor)
+
+
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Ends what still runs, with everything that it started in its group."""
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
+        process.terminate()
+    end = time.monotonic() + TERMINATE_LIMIT_S
+    for process in running:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, end - time.monotonic()))
+    for process in running:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _reason(text: str) -> str:
+    """What the program said last; every rank may have said the same."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))

@@ -1,0 +1,63 @@
+"""Real machines before and after a program: their round-trip times, and whether the run counts."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.ssh.remote import Machine
+
+PINGS = 5
+FLOOR_NS = 1_000_000
+SHARE = 0.2
+Pair = tuple[str, str]
+
+
+def round_trips(bed: Bed, machines: list[Machine]) -> dict[Pair, int]:
+    """Median RTT in ns between the first machines of each pair of sites, as `ping` gives it."""
+    first = {site: bed.at(site)[0].name for site in bed.sites}
+    by_name = {machine.name: machine for machine in machines}
+    found = {}
+    for index, near in enumerate(bed.sites):
+        for far in bed.sites[index + 1 :]:
+            here, there = by_name[first[near]], by_name[first[far]]
+            said = here.run(f"ping -c {PINGS} -i 0.2 -W 2 {there.address} || true").decode()
+            times = [float(text) for text in re.findall(r"time=([0-9.]+) ms", said)]
+            if not times:
+                raise here.failure(
+                    f"does not reach {there.name}", f"no answer to ping from {there.address}"
+                )
+            found[here.name, there.name] = round(statistics.median(times) * 1e6)
+    return found
+
+
+def faults(
+    bed: Bed,
+    manifests: dict[str, dict[str, Any]],
+    before: dict[Pair, int],
+    after: dict[Pair, int],
+    pressure: dict[str, float],
+) -> list[str]:
+    """Why the run must not be used; empty if nothing is wrong."""
+    found = []
+    for host, manifest in manifests.items():
+        lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
+        if lost:
+            found.append(f"capture on {host} lost {lost} packets")
+    for (near, far), rtt in before.items():
+        later = after[near, far]
+        if abs(later - rtt) > max(FLOOR_NS, SHARE * rtt):
+            found.append(
+                f"idle RTT of {near} and {far}: {rtt / 1e6:.2f} ms before, "
+                f"{later / 1e6:.2f} ms after the run"
+            )
+    limit = bed.limits.cpu_pressure
+    found += [
+        f"cpu pressure {100 * share:.0f} % on {host} (limit {100 * limit:g} %)"
+        for host, share in pressure.items()
+        if limit is not None and share > limit
+    ]
+    return found

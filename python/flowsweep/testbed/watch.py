@@ -1,0 +1,188 @@
+"""A running program to what it got from the machine: cores, and socket buffers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.testbed import sockets
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed
+
+PROC = Path("/proc")
+PRESSURE = PROC / "pressure/cpu"
+# In the environment of what is watched: given by mpirun, or by `launch` without one.
+MARKS = (b"\0PMIX_RANK=", b"\0FLOWSWEEP_RANK=")
+
+
+@dataclass
+class _Process:
+    """A rank: counters of its main thread. Times in ns; `seen_ns` is when it was found."""
+
+    rank: int
+    seen_ns: int
+    last_ns: int = 0
+    first_waited_ns: int = 0
+    waited_ns: int = 0
+    ran_ns: int = 0
+    involuntary: int = 0
+    voluntary: int = 0
+
+
+@dataclass(frozen=True)
+class _CpuTime:
+    """Clock ticks (1/100 s) since the start of the machine, over all cores.
+
+    `ours`: of every process of these namespaces, with those that have ended.
+    """
+
+    whole: int
+    busy: int
+    ours: int
+
+    @classmethod
+    def now(cls) -> _CpuTime:
+        # user, nice, system, idle, iowait, irq, softirq, steal (proc(5))
+        cores = [int(word) for word in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+        idle = cores[3] + cores[4]
+        ours = 0
+        for entry in PROC.iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    text = (entry / "stat").read_text()
+                    # own and waited-for children's, user and system
+                    ours += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
+        return cls(sum(cores), sum(cores) - idle, ours)
+
+
+class Watch:
+    """Looked at from time to time while the program runs; cheap, as it runs on the same cores."""
+
+    def __init__(self, bed: Bed) -> None:
+        self._bed = bed
+        self._begin_ns = time.monotonic_ns()
+        self._pressure_before = cpu_pressure_us()
+        self._cpu_before = _CpuTime.now()
+        self._ranks: dict[int, _Process] = {}
+        self._looks = 0
+        self._next_look_at_sockets = 1
+        self._buffers: dict[str, list[int]] = {"receive": [], "send": []}
+        self._controls: set[str] = set()
+
+    def look(self) -> None:
+        """One sample. Once there are connections, they are looked at ever more rarely."""
+        self._looks += 1
+        if len(self._ranks) < len(self._bed.ranks):
+            self._find_ranks()
+        for pid, process in self._ranks.items():
+            _sample(pid, process)
+        if self._looks >= self._next_look_at_sockets:
+            self._look_at_sockets()
+            if self._controls:
+                self._next_look_at_sockets = 2 * self._looks
+
+    def _find_ranks(self) -> None:
+        for entry in PROC.iterdir():
+            if not entry.name.isdigit() or int(entry.name) in self._ranks:
+                continue
+            rank = _rank(entry)
+            if rank is not None:
+                process = _Process(rank, time.monotonic_ns())
+                self._ranks[int(entry.name)] = process
+                _sample(int(entry.name), process)
+                process.first_waited_ns = process.waited_ns
+
+    def _look_at_sockets(self) -> None:
+        for host in self._bed.hosts:
+            for found in sockets.connections(host):
+                self._buffers["receive"].append(found.receive_buffer)
+                self._buffers["send"].append(found.send_buffer)
+                self._controls.add(found.congestion_control)
+
+    def record(self) -> dict[str, Any]:
+        """What was seen, for run.json. Shares are of the time of the program."""
+        now = time.monotonic_ns()
+        after = cpu_pressure_us()
+        cpu = _CpuTime.now()
+        whole = max(1, cpu.whole - self._cpu_before.whole)
+        others = cpu.busy - self._cpu_before.busy - (cpu.ours - self._cpu_before.ours)
+        pressure = None
+        if after is not None and self._pressure_before is not None:
+            waited_ns = (after - self._pressure_before) * 1e3
+            pressure = min(1.0, waited_ns / max(1, now - self._begin_ns))
+        ranks = sorted(self._ranks.values(), key=lambda process: process.rank)
+        return {
+            "watched_s": round((now - self._begin_ns) / 1e9, 4),
+            "cores": len(os.sched_getaffinity(0)),
+            "cpu_pressure": None if pressure is None else round(pressure, 4),
+            "other_programs": round(max(0.0, others / whole), 4),
+            "ranks": [
+                {
+                    "rank": process.rank,
+                    "involuntary_switches": process.involuntary,
+                    "voluntary_switches": process.voluntary,
+                    "ran_s": round(process.ran_ns / 1e9, 4),
+                    "waited_share": round(_waited_share(process), 4),
+                }
+                for process in ranks
+            ],
+            "socket_buffers": {
+                name: {"least": min(sizes), "most": max(sizes)}
+                for name, sizes in self._buffers.items()
+                if sizes
+            },
+            "congestion_controls": sorted(self._controls),
+        }
+
+
+def cpu_pressure_us() -> int | None:
+    """Microseconds in which at least one process waited for a core, since the start of the machine.
+
+    Counts the whole machine (Documentation/accounting/psi.rst); None where the kernel has no PSI.
+    """
+    try:
+        some = PRESSURE.read_text().splitlines()[0]
+    except (OSError, IndexError):
+        return None
+    return int(some.rpartition("total=")[2])
+
+
+def _rank(entry: Path) -> int | None:
+    try:
+        environment = b"\0" + (entry / "environ").read_bytes()
+    except OSError:
+        return None
+    for mark in MARKS:
+        _, there, rest = environment.partition(mark)
+        number = rest.split(b"\0", 1)[0]
+        if there and number.isdigit():
+            return int(number)
+    return None
+
+
+def _sample(pid: int, process: _Process) -> None:
+    """The counters now; those of a process that has ended stay as they were."""
+    try:
+        status = (PROC / str(pid) / "status").read_text()
+        schedule = (PROC / str(pid) / "schedstat").read_text().split()
+    except OSError:
+        return
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "voluntary_ctxt_switches":
+            process.voluntary = int(value)
+        elif name == "nonvoluntary_ctxt_switches":
+            process.involuntary = int(value)
+    process.ran_ns, process.waited_ns = int(schedule[0]), int(schedule[1])
+    process.last_ns = time.monotonic_ns()
+
+
+def _waited_share(process: _Process) -> float:
+    """The share of its time in which it could have run and had no core."""
+    span = process.last_ns - process.seen_ns
+    return (process.waited_ns - process.first_waited_ns) / span if span > 0 else 0.0

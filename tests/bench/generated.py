@@ -1,0 +1,134 @@
+"""Generated captures for the benchmark: many interleaved TCP connections, and a SYN flood."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+MSS = 1448
+HEADER_BYTES = 14 + 20 + 32
+FILE_HEADER = np.array([0xA1B23C4D, 0x00040002, 0, 0, HEADER_BYTES, 1], "<u4")
+START_NS = 1_700_000_000 * 10**9
+#: Connections of one client address: ports from 1024 on.
+PORTS = 50_000
+
+#: A record with all headers of a frame, and nothing of its payload.
+RECORD = np.dtype(
+    [
+        ("seconds", "<u4"),
+        ("nanoseconds", "<u4"),
+        ("captured", "<u4"),
+        ("length", "<u4"),
+        ("ethernet", "S12"),
+        ("ethertype", ">u2"),
+        ("version", "u1"),
+        ("tos", "u1"),
+        ("ip_length", ">u2"),
+        ("identification", ">u2"),
+        ("fragment", ">u2"),
+        ("ttl", "u1"),
+        ("protocol", "u1"),
+        ("ip_checksum", ">u2"),
+        ("source", ">u4"),
+        ("destination", ">u4"),
+        ("source_port", ">u2"),
+        ("destination_port", ">u2"),
+        ("sequence", ">u4"),
+        ("acknowledgement", ">u4"),
+        ("offset", "u1"),
+        ("flags", "u1"),
+        ("window", ">u2"),
+        ("checksum", ">u2"),
+        ("urgent", ">u2"),
+        ("padding", "S2"),
+        ("timestamp_option", "S2"),
+        ("timestamp", ">u4"),
+        ("echo", ">u4"),
+    ]
+)
+
+
+def _records(first: int, count: int) -> np.ndarray:
+    """`count` records from number `first` on, 1 µs apart, with what all have in common."""
+    out = np.zeros(count, RECORD)
+    time = START_NS + 1000 * np.arange(first, first + count, dtype=np.int64)
+    out["seconds"], out["nanoseconds"] = time // 10**9, time % 10**9
+    out["captured"] = HEADER_BYTES
+    out["ethernet"] = bytes.fromhex("020000000002020000000001")
+    out["ethertype"], out["version"], out["ttl"], out["protocol"] = 0x0800, 0x45, 64, 6
+    out["offset"], out["window"] = 0x80, 65535
+    out["padding"], out["timestamp_option"] = b"\x01\x01", b"\x08\x0a"
+    return out
+
+
+def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1) -> None:
+    """A nanosecond pcap with all headers: connections in random interleaving.
+
+    Each connection is a handshake (SYN, SYN-ACK, ACK), then two full segments from the
+    client for each ACK of the server, at 1 µs from packet to packet.
+    """
+    random = np.random.default_rng(seed)
+    connection = random.integers(0, connections, packets, dtype=np.uint32)
+    every = min(packets, connections)
+    connection[:every] = random.permutation(connections)[:every]
+    order = np.argsort(connection, kind="stable")
+    starts = np.r_[0, np.flatnonzero(np.diff(connection[order])) + 1]
+    lengths = np.diff(np.r_[starts, packets])
+    number = np.empty(packets, np.int64)  # of the packet within its connection
+    number[order] = np.arange(packets) - np.repeat(starts, lengths)
+
+    step = np.maximum(number - 3, 0)
+    is_data = (number >= 3) & (step % 3 < 2)
+    backward = (number == 1) | ((number >= 3) & ~is_data)
+    sent = 1 + MSS * (step // 3 * 2 + np.minimum(step % 3, 2))  # client octets before this one
+
+    out = _records(0, packets)
+    out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
+    out["ip_length"] = out["length"] - 14
+    client, server = 0x0A000000 + connection // PORTS, 0x0A800001
+    out["source"] = np.where(backward, server, client)
+    out["destination"] = np.where(backward, client, server)
+    client_port = 1024 + connection % PORTS
+    out["source_port"] = np.where(backward, 5201, client_port)
+    out["destination_port"] = np.where(backward, client_port, 5201)
+    out["sequence"] = np.select([number == 0, backward], [0, np.minimum(number, 2) > 1], sent)
+    out["sequence"][(number == 2)] = 1
+    out["acknowledgement"] = np.select([number == 0, number == 1, backward], [0, 1, sent], 1)
+    out["flags"] = np.select([number == 0, number == 1], [0x02, 0x12], 0x10)
+    out["timestamp"] = (number + 1).astype(np.uint32)
+    with path.open("wb") as file:
+        file.write(FILE_HEADER.tobytes())
+        out.tofile(file)
+
+
+def write_flood(path: Path, packets: int) -> None:
+    """SYNs to one server, each from another address or port: every packet is a connection."""
+    step = 1_000_000
+    with path.open("wb") as file:
+        file.write(FILE_HEADER.tobytes())
+        for first in range(0, packets, step):
+            number = np.arange(first, min(first + step, packets), dtype=np.int64)
+            out = _records(first, len(number))
+            out["length"], out["ip_length"] = HEADER_BYTES, HEADER_BYTES - 14
+            # An odd factor reorders 24 bits: no two numbers become the same address and port.
+            out["source"] = 0x0B000000 + number * 0x9E3779B1 % (1 << 24)
+            out["source_port"] = 1024 + number // (1 << 24)
+            out["destination"], out["destination_port"] = 0x0A800001, 443
+            out["sequence"] = number * 2_654_435_761 % (1 << 32)
+            out["flags"] = 0x02
+            out.tofile(file)
+
+
+if __name__ == "__main__":
+    # A program of its own: what numpy needs would count as peak memory of what starts later.
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("packets", type=int)
+    parser.add_argument("connections", type=int, help="0: a SYN flood")
+    options = parser.parse_args()
+    if options.connections:
+        write_interleaved(options.path, options.packets, options.connections)
+    else:
+        write_flood(options.path, options.packets)

@@ -1,0 +1,155 @@
+"""Rotation, a bounded disk, a full one, and a sudden death: what was captured stays readable."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+FILTER = ["-i", "far", "--filter", "udp port 9"]
+NAMES = pytest.mark.parametrize("name", ["a.pcap", "a.pcap.zst"])
+
+
+def load(folder: Path):
+    return json.loads((folder / "a.capture.json").read_text())
+
+
+def numbers(pcap, folder: Path, manifest) -> list[int]:
+    """The numbers of all datagrams; each listed file is there, and holds what the list says."""
+    found = []
+    for entry in manifest["files"]:
+        packets = pcap.read(folder / entry["file"]).packets
+        assert entry["packets"] == len(packets)
+        assert entry["bytes"] == (folder / entry["file"]).stat().st_size
+        found += [int.from_bytes(body[42:46]) for _, _, body in packets]
+    assert manifest["packets_written"] == len(found)
+    return found
+
+
+@NAMES
+def test_rotation_by_time_puts_every_packet_into_its_period(cable, pcap, tmp_path, name):
+    agent = cable.start(*FILTER, "-w", tmp_path / name, "--rotate-time", "500ms")
+    assert agent.is_ready()
+    cable.stream(1.8).wait(timeout=20)
+    assert agent.stop() == 0, agent.errors()
+    manifest = load(tmp_path)
+    found = numbers(pcap, tmp_path, manifest)
+    assert found == list(range(len(found)))
+    assert manifest["rotate_time_s"] == 0.5
+    whole, fraction = manifest["start"].rstrip("Z").split(".")
+    seconds = time.strptime(whole, "%Y-%m-%dT%H:%M:%S")
+    start = int(time.mktime(seconds) - time.timezone) * 10**9 + int(fraction)
+    periods = [
+        {(stamp - start) // 500_000_000 for stamp, _, _ in pcap.read(tmp_path / e["file"]).packets}
+        for e in manifest["files"]
+    ]
+    # A last file without packets may have been begun.
+    periods = [period for period in periods if period]
+    assert all(len(period) == 1 for period in periods)
+    assert 4 <= len(periods) <= 6
+
+
+@NAMES
+def test_ring_of_files_keeps_the_newest_within_its_bound(cable, pcap, tmp_path, name):
+    ring = ["--rotate", "300kB", "--max-disk", "1MB", "--when-full", "remove-oldest"]
+    agent = cable.start(*FILTER, "-w", tmp_path / name, *ring)
+    assert agent.is_ready()
+    for _ in range(3):
+        cable.burst(6_000)
+        files = [file.stat().st_size for file in tmp_path.iterdir() if ".pcap" in file.name]
+        assert sum(files) <= 1_000_000
+    assert agent.stop() == 0, agent.errors()
+    manifest = load(tmp_path)
+    found = numbers(pcap, tmp_path, manifest)
+    assert {entry["file"] for entry in manifest["files"]} | {"a.capture.json"} == {
+        file.name for file in tmp_path.iterdir()
+    }
+    newest = list(range(6_000)) * 3
+    assert found == newest[-len(found) :]
+    assert manifest["status"] == "complete"
+    assert manifest["removed_packets"] + len(found) == manifest["received"] == 18_000
+    if name == "a.pcap":
+        assert manifest["removed_files"] > 10
+
+
+@NAMES
+def test_stop_at_the_bound_keeps_the_oldest(cable, pcap, tmp_path, name):
+    bound = ["--max-disk", "40kB", "--when-full", "stop"]
+    agent = cable.start(*FILTER, "-w", tmp_path / name, *bound)
+    assert agent.is_ready()
+    cable.burst(20_000)
+    assert agent.wait() == 1
+    assert "--max-disk" in agent.errors()
+    manifest = load(tmp_path)
+    found = numbers(pcap, tmp_path, manifest)
+    assert found == list(range(len(found)))
+    assert len(found) > 100
+    assert 35_000 < (tmp_path / name).stat().st_size <= 40_000
+    assert manifest["stop_reason"].startswith("disk bound")
+    assert manifest["status"] == "incomplete"
+    missing = manifest["received"] - manifest["dropped_kernel"] - len(found)
+    assert manifest["lost_writing"] == missing
+
+
+@NAMES
+def test_full_disk_leaves_whole_files_and_a_manifest_that_says_so(cable, pcap, tmp_path, name):
+    disk = cable.small_disk(1_000 if name == "a.pcap" else 200)
+    agent = cable.start(*FILTER, "-w", f"{disk}/{name}")
+    assert agent.is_ready()
+    cable.burst(20_000)
+    assert agent.wait() == 1
+    assert "could not be written" in agent.errors()
+    cable.take(disk, tmp_path)
+    manifest = load(tmp_path)
+    found = numbers(pcap, tmp_path, manifest)
+    assert found == list(range(len(found)))
+    assert "No space left" in manifest["stop_reason"]
+    assert manifest["status"] == "incomplete"
+    assert manifest["lost_writing"] > 0
+    if name == "a.pcap":
+        assert (tmp_path / name).stat().st_size > 500_000
+
+
+@NAMES
+def test_kill_under_load_loses_at_most_a_second(cable, pcap, tmp_path, name):
+    agent = cable.start(*FILTER, "-w", tmp_path / name)
+    assert agent.is_ready()
+    sender = cable.stream(3)
+    time.sleep(2)
+    killed = time.time_ns()
+    agent.stop(signal.SIGKILL)
+    sender.wait(timeout=20)
+    packets = pcap.read(tmp_path / f"{name}.part").packets
+    assert [int.from_bytes(body[42:46]) for _, _, body in packets] == list(range(len(packets)))
+    assert killed - packets[-1][0] <= 1_000_000_000
+    manifest = load(tmp_path)
+    assert (manifest["status"], manifest["end"], manifest["stop_reason"]) == ("running", None, None)
+    assert [entry["file"] for entry in manifest["files"]] == [f"{name}.part"]
+    assert 0 < manifest["packets_written"] <= len(packets)
+
+
+def test_a_day_of_rotations_leaves_nothing_open(cable, tmp_path):
+    """1440 files as in 24 hours with one a minute, in as many as a burst fills."""
+    ring = ["--rotate", "10kB", "--max-disk", "100kB", "--when-full", "remove-oldest"]
+    agent = cable.start(*FILTER, "-w", tmp_path / "a.pcap", *ring)
+    assert agent.is_ready()
+    process = Path(f"/proc/{agent.pid}")
+
+    def used() -> tuple[int, int]:
+        status = (process / "status").read_text()
+        resident = status.split("VmRSS:")[1].split()[0]
+        return len(list((process / "fd").iterdir())), int(resident)
+
+    cable.burst(2_000)
+    descriptors, resident = used()
+    cable.burst(20_000)
+    time.sleep(0.2)
+    assert used()[0] == descriptors
+    assert used()[1] < resident + 2_000
+    assert agent.stop() == 0, agent.errors()
+    manifest = load(tmp_path)
+    assert manifest["removed_files"] > 1_440
+    assert manifest["removed_packets"] + manifest["packets_written"] == 22_000

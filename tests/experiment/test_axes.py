@@ -1,0 +1,193 @@
+"""What can be swept, how points are made of it, and what each run then is."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowsweep import experiment
+from flowsweep.errors import FlowsweepError
+
+BASE = """\
+sites:
+  vu: [a, b]
+  uva: 2
+  lu: {hosts: [c], uplink: {rate: 500Mbit/s}}
+link: {rtt: 1ms, rate: 100Mbit/s}
+pairs:
+  - {between: [lu, vu], rtt: 5ms}
+workload: {app: nqueens, problem: {board: 9, split: 2}}
+repetitions: 1
+warmup: 0
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def write(more: str, base: str = BASE):
+        path = tmp_path / "three.yaml"
+        path.write_text(base + more)
+        return experiment.load(path)
+
+    return write
+
+
+def ids(loaded) -> set[str]:
+    return {run.id.removesuffix("-r1") for run in loaded.plan() if not run.id.endswith("r2")}
+
+
+def test_every_axis_can_be_swept_one_at_a_time(load):
+    loaded = load("""
+axes:
+  rtt: [8ms]
+  rate: [80kbit/s]
+  loss: [0.1%, 0.01]
+  jitter: [20%, 0.5ms]
+  links: [2]
+  queue: [64KiB]
+  buffer: [16KiB]
+  congestion: [cubic]
+  hosts: [1]
+  ranks: [2]
+  problem: [{board: 8}, {board: 8, split: 3}]
+""")
+    assert ids(loaded) == {
+        "nqueens-baseline",
+        "nqueens-rtt_8ms",
+        "nqueens-rate_80kbit",
+        "nqueens-loss_0.1pct",
+        "nqueens-loss_1pct",
+        "nqueens-jitter_20pct",
+        "nqueens-jitter_500us",
+        "nqueens-links_2",
+        "nqueens-queue_64KiB",
+        "nqueens-buffer_16KiB",
+        "nqueens-congestion_cubic",
+        "nqueens-hosts_1",
+        "nqueens-ranks_2",
+        "nqueens-board_8",
+        "nqueens-board_8-split_3",
+    }
+
+
+def test_groups_are_grids_and_other_axes_stand_alone(load):
+    loaded = load("""
+axes: {rtt: [2ms, 4ms], loss: [1%], jitter: [10%], rate: [10Mbit/s]}
+design: [[rtt, loss], [rtt, jitter]]
+""")
+    points = [run.point for run in loaded.plan() if not run.baseline]
+    # 3 x 2 and 3 x 2 share the 3 points without loss and jitter; the rate; less the baseline.
+    assert len(points) == 6 + 6 - 3 + 1 - 1
+    assert not any(point.loss and point.jitter for point in points)
+    assert all(point.rtt_ns == 1_000_000 for point in points if point.rate_bit_s == 1e7)
+
+
+def test_a_group_of_something_unknown_is_refused(load):
+    with pytest.raises(FlowsweepError, match='no axis is called "los"'):
+        load("design: [[rtt, los]]\n")
+
+
+def test_a_pair_of_its_own_keeps_it_while_the_axis_moves_the_others(load):
+    run = load("").run_at({"rtt": "8ms", "loss": "1%"})
+    rtts = {pair: link.rtt_ns for pair, link in run.links.items()}
+    assert rtts == {("vu", "uva"): 8_000_000, ("lu", "vu"): 5_000_000, ("uva", "lu"): 8_000_000}
+    assert {link.loss for link in run.links.values()} == {0.01}
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        ("pairs:\n  - {between: [vu, leiden], rtt: 1ms}\n", 'no site is called "leiden"'),
+        ("pairs:\n  - {between: [vu, vu], rtt: 1ms}\n", "no link to itself"),
+        (
+            "pairs:\n  - {between: [vu, lu]}\n  - {between: [lu, vu]}\n",
+            "lu and vu is there twice",
+        ),
+        ("schedule: [{at: 1s, between: [vu, x], links: 2}]\n", 'no site is called "x"'),
+        ("axes: {hosts: [3]}\n", "no site has 3 hosts"),
+        ("axes: {links: [0]}\n", "0 is not possible here"),
+        ("axes: {loss: [130%]}\n", "not a share"),
+        ("axes: {jitter: [7]}\n", "7"),
+        ("axes: {ranks: [4], ranks_per_host: [2]}\n", "ranks are counted in two ways"),
+    ],
+)
+def test_what_cannot_be_is_refused(load, more, part):
+    base = BASE.replace("pairs:\n  - {between: [lu, vu], rtt: 5ms}\n", "")
+    with pytest.raises(FlowsweepError) as caught:
+        load(more, base)
+    assert part in str(caught.value)
+    assert "line" in str(caught.value)
+
+
+def test_a_way_back_can_differ_and_follows_the_axes_in_the_rest(load):
+    base = BASE.replace("rtt: 5ms}", "rtt: 5ms, back: {rate: 1Mbit/s, loss: 1%}}")
+    run = load("", base).run_at({"rate": "10Mbit/s"})
+    (back,) = run.ways_back.values()
+    assert (back.rate_bit_s, back.loss, back.rtt_ns) == (1e6, 0.01, 5_000_000)
+    assert run.links["lu", "vu"].rate_bit_s == 1e7
+    with pytest.raises(FlowsweepError, match="no RTT of its own"):
+        load("", BASE.replace("rtt: 5ms}", "back: {rtt: 1ms}}"))
+
+
+def test_hosts_are_the_first_of_each_site(load):
+    run = load("").run_at({"hosts": "1"})
+    assert [host.name for host in run.hosts] == ["a", "uva1", "c"]
+    assert run.sites == {"vu": ["a"], "uva": ["uva1"], "lu": ["c"]}
+
+
+def test_ranks_in_all_are_dealt_over_sites_then_hosts(load):
+    loaded = load("")
+    assert loaded.run_at({}).workers == {"a": 1, "b": 1, "uva1": 1, "uva2": 1, "c": 1}
+    assert loaded.run_at({"ranks": "2"}).workers == {"a": 1, "uva1": 1}
+    assert loaded.run_at({"ranks": "6"}).workers == {"a": 2, "b": 1, "uva1": 1, "uva2": 1, "c": 1}
+    assert sum(loaded.run_at({"ranks_per_host": "3"}).workers.values()) == 15
+
+
+def test_a_number_of_ranks_that_is_the_baseline_is_no_point_of_its_own(load):
+    assert "nqueens-ranks_5" not in ids(load("axes: {ranks: [2, 5]}\n"))
+
+
+def test_workloads_have_axes_and_problems_of_their_own(load):
+    base = BASE.replace(
+        "workload: {app: nqueens, problem: {board: 9, split: 2}}",
+        "workload:\n"
+        "  - {app: nqueens, axes: {rate: [1Mbit/s], problem: [{board: 8}]}}\n"
+        "  - {app: lu, problem: {size: 100, grid: [2, 2]}}",
+    )
+    loaded = load("axes: {rate: [10Mbit/s], rtt: [8ms]}\n", base)
+    assert ids(loaded) == {
+        "nqueens-baseline",
+        "nqueens-rtt_8ms",
+        "nqueens-rate_1Mbit",
+        "nqueens-board_8",
+        "lu-baseline",
+        "lu-rtt_8ms",
+        "lu-rate_10Mbit",
+    }
+    assert loaded.run_at({"workload": "lu", "problem.size": "7"}).spec()["problem"] == {
+        "size": 7,
+        "grid": [2, 2],
+    }
+
+
+def test_each_problem_has_a_baseline(load):
+    runs = load("axes: {problem: [{board: 8}], rtt: [8ms]}\ndesign: grid\n").plan()
+    assert {run.id for run in runs if run.baseline} == {
+        "nqueens-baseline-r1",
+        "nqueens-baseline-r2",
+        "nqueens-board_8-r1",
+    }
+
+
+def test_long_problems_have_short_ids_that_differ(load):
+    long = ", ".join(f"parameter{number}: {number}" for number in range(20))
+    loaded = load(f"axes: {{problem: [{{{long}, x: 1}}, {{{long}, x: 2}}, {{file: a/b}}]}}\n")
+    runs = [run.id for run in loaded.plan()]
+    assert len(set(runs)) == len(runs)
+    assert all(len(run) < 100 and "/" not in run for run in runs)
+
+
+def test_a_workload_is_an_app_or_a_command(load):
+    base = BASE.replace("app: nqueens", "app: nqueens, command: date")
+    with pytest.raises(FlowsweepError, match="one of `app` and `command`"):
+        load("", base)
+    assert load("", BASE.replace("app: nqueens", "command: date")).plan()[0].app == "command"

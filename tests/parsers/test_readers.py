@@ -1,0 +1,145 @@
+"""Every table by the programs that read Parquet: no cast, no setting, no nanosecond lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from build import START_NS, arp, pcap, tcp, udp
+
+MS = 1_000_000
+#: Its last digit is lost where somebody counts in microseconds, its last eight where in a float.
+ODD_NS = 1
+TABLES = ["captures", "flows", "intervals", "throughput", "messages", "packets"]
+TIME_COLUMNS = {"first_time", "last_time", "bin_start", "time"}
+#: By table a column of times, and its least value.
+TIMES = {
+    "captures": ("first_time", START_NS),
+    "flows": ("first_time", START_NS),
+    "throughput": ("bin_start", START_NS - START_NS % (10 * MS)),
+    "messages": ("first_time", START_NS),
+    "packets": ("time", START_NS),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of a small capture that fills every kind of column."""
+    path = tmp_path_factory.mktemp("readers") / "a.pcap"
+    client, server = ("10.0.0.1", 1000), ("10.0.0.2", 80)
+    path.write_bytes(
+        pcap(
+            [
+                (0, tcp(*client, *server, flags=0x02, seq=99)),
+                (MS, tcp(*server, *client, flags=0x12, seq=499)),
+                (2 * MS, tcp(*client, *server, flags=0x18, seq=100, payload=700)),
+                (3 * MS + ODD_NS, tcp(*client, *server, flags=0x18, seq=800, payload=10)),
+                (30 * MS, tcp(*server, *client, flags=0x18, seq=500, payload=20)),
+                (40 * MS, arp()),
+                (50 * MS, udp("10.0.0.3", 5, "10.0.0.1", 6, payload=7)),
+            ]
+        )
+    )
+    program = "from flowsweep.cli import main; main()"
+    command = [sys.executable, "-c", program, "parse", path, "--output", path.parent, "--packets"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path.parent
+
+
+def table_of(folder: Path, table: str) -> str:
+    path = folder / f"{table}.parquet"
+    if not path.exists():
+        pytest.skip(f"`flowsweep parse` writes no table {table}")
+    return str(path)
+
+
+def test_every_table_that_is_written_is_in_the_list(folder: Path) -> None:
+    assert {path.stem for path in folder.glob("*.parquet")} <= set(TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_readers_see_the_same_rows(folder: Path, table: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    path = table_of(folder, table)
+    polars = pl.read_parquet(path)
+    arrow = pyarrow.read_table(path)
+    duck = duckdb.sql(f"select * from '{path}'")
+    assert (
+        polars.height == arrow.num_rows == duckdb.sql(f"from '{path}'").count("*").fetchall()[0][0]
+    )
+    assert polars.height > 0
+    assert polars.columns == arrow.column_names == duck.columns
+    kinds = dict(zip(duck.columns, map(str, duck.types), strict=True))
+    for name in polars.columns:
+        if name in TIME_COLUMNS:
+            assert kinds[name] == "TIMESTAMPTZ_NS"
+            continue
+        values = [value for (value,) in duckdb.sql(f'select "{name}" from duck').fetchall()]
+        assert arrow[name].to_pylist() == polars[name].to_list() == values, name
+
+
+@pytest.mark.parametrize("table", TIMES)
+def test_nanoseconds_survive(folder: Path, table: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    path = table_of(folder, table)
+    column, first = TIMES[table]
+    assert duckdb.sql(f"select min(epoch_ns({column})) from '{path}'").fetchall() == [(first,)]
+    times = pl.read_parquet(path)[column]
+    assert times.dtype == pl.Datetime("ns", "UTC")
+    assert times.dt.epoch("ns").min() == first
+    arrow = pyarrow.read_table(path)[column]
+    assert str(arrow.type) == "timestamp[ns, tz=UTC]"
+    assert min(arrow.cast("int64").to_pylist()) == first
+
+
+def test_a_gap_of_one_odd_nanosecond_is_seen_by_duckdb_alone_from_the_times(folder: Path) -> None:
+    path = table_of(folder, "packets")
+    times = duckdb.sql(f"select epoch_ns(time) from '{path}' order by packet").fetchall()
+    assert times[3][0] - times[2][0] == MS + ODD_NS
+    gaps = duckdb.sql(f"select gap_ns from '{path}' order by packet").fetchall()
+    assert gaps[3][0] == MS + ODD_NS
+
+
+#: What Spark 3.5 and 4 read as it is: physical type and logical type.
+SPARK_READS = {
+    ("BOOLEAN", "None"),
+    ("INT32", "None"),
+    ("INT64", "None"),
+    ("DOUBLE", "None"),
+    ("BYTE_ARRAY", "String"),
+}
+#: Spark has no type for it and refuses the table, unless spark.sql.legacy.parquet.nanosAsLong is
+#: true (3.2.4, 3.3.2, 3.4 and later) or the given schema says bigint: then it is nanoseconds since
+#: 1970. Tried with Spark 4.0.1: timestamp_micros(time div 1000) is the time without the last three
+#: digits, time % 1000 are those.
+SPARK_NANOSECONDS = "Timestamp(isAdjustedToUTC=true, timeUnit=nanoseconds"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_spark_has_a_type_for_every_column_but_times(folder: Path, table: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    schema = pyarrow.ParquetFile(table_of(folder, table)).schema
+    for index, name in enumerate(schema.names):
+        column = schema.column(index)
+        if str(column.logical_type).startswith(SPARK_NANOSECONDS):
+            assert column.physical_type == "INT64"
+            assert name in TIME_COLUMNS
+        else:
+            found = (column.physical_type, str(column.logical_type))
+            assert found in SPARK_READS, name
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_page_can_be_read_by_spark(folder: Path, table: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    group = pyarrow.ParquetFile(table_of(folder, table)).metadata.row_group(0)
+    for index in range(group.num_columns):
+        column = group.column(index)
+        assert column.compression == "ZSTD"
+        # What its vectorised reader has; DELTA_BYTE_ARRAY and the rest of version 2 came with 3.3.
+        assert set(column.encodings) <= {"PLAIN", "RLE", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}

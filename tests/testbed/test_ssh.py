@@ -1,0 +1,183 @@
+"""The same run on machines behind ssh: sshd in three namespaces, with an emulated link between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import FLOWSWEEP
+
+OUTER = """\
+sites: {west: [pc1, pc2], east: [pc3]}
+link: {rtt: 10ms, rate: 100Mbit/s}
+workload: {command: 'true'}
+"""
+EXPERIMENT = """\
+sites: {west: [pc1, pc2], east: [pc3]}
+tcp: {congestion_control: reno, buffer: 64KiB}
+workload: {command: COMMAND}
+testbed:
+  kind: ssh
+  options: [-F, FOLDER/config]
+  folder: FOLDER/there
+  hosts:
+    pc1: {address: 10.77.1.1}
+    pc2: {address: 10.77.1.2}
+    pc3: {address: 10.77.2.1}
+retries: 0
+timeout: 30s
+limits: {cpu_pressure: 100%}
+"""
+SSHD = """\
+Port 2222
+ListenAddress 10.99.0.NUMBER
+HostKey FOLDER/hostkey
+PidFile FOLDER/NUMBER.pid
+AuthorizedKeysFile FOLDER/key.pub
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+"""
+CONFIG = """\
+Host pcNAME
+  HostName 10.99.0.NUMBER
+  Port 2222
+  IdentityFile FOLDER/key
+  IdentitiesOnly yes
+  UserKnownHostsFile FOLDER/known
+  StrictHostKeyChecking yes
+"""
+UP = """\
+mkdir -p /run/sshd
+for host in pc1 pc2 pc3; do
+    on $host SSHD -f FOLDER/$host.conf -E FOLDER/$host.log || exit 3
+done
+until (on pc1 true && for n in 2 3 4; do : </dev/tcp/10.99.0.$n/2222 || exit 1; done) 2>/dev/null
+do sleep 0.05; done
+"""
+STATE = """\
+on pc1 sh -c 'cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_no_metrics_save; ip route;
+    ethtool -k exp0 | grep -E "^(tcp-seg|generic-)"'
+"""
+
+
+def sshd() -> str | None:
+    return shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+@pytest.fixture
+def machines(tmp_path, namespaces):
+    """Runs a bash script beside three machines on which sshd listens."""
+    for program in (sshd(), shutil.which("ssh"), shutil.which("ethtool"), shutil.which("setsid")):
+        if program is None:
+            pytest.skip("no sshd, ssh, ethtool or setsid (apt install openssh-server ethtool)")
+    folder = str(tmp_path)
+
+    def filled(text: str, number: int = 0) -> str:
+        text = text.replace("FOLDER", folder).replace("NUMBER", str(number))
+        return text.replace("SSHD", str(sshd())).replace("NAME", str(number - 1))
+
+    for name in ("key", "hostkey"):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name]
+        subprocess.run(words, check=True)
+    key = " ".join((tmp_path / "hostkey.pub").read_text().split()[:2])
+    for number, host in enumerate(["pc1", "pc2", "pc3"], start=2):
+        (tmp_path / f"{host}.conf").write_text(filled(SSHD, number))
+        with (tmp_path / "config").open("a") as config:
+            config.write(filled(CONFIG, number))
+        with (tmp_path / "known").open("a") as known:
+            known.write(f"[10.99.0.{number}]:2222 {key}\n")
+    (tmp_path / "outer.yaml").write_text(OUTER)
+
+    def run(command: str, script: str) -> tuple[str, Path]:
+        text = EXPERIMENT.replace("COMMAND", json.dumps(command)).replace("FOLDER", folder)
+        (tmp_path / "ssh.yaml").write_text(text)
+        flowsweep = " ".join(f"'{word}'" for word in FLOWSWEEP)
+        whole = filled(UP) + f'flowsweep() {{ {flowsweep} "$@"; }}\n' + script
+        words = ["testbed", "shell", tmp_path / "outer.yaml", "--", "bash", "-c", whole]
+        done = subprocess.run(
+            [*FLOWSWEEP, *map(str, words)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout, tmp_path
+
+    return run
+
+
+def test_a_run_is_captured_on_every_machine_and_leaves_each_as_it_was(machines):
+    command = (
+        "echo $FLOWSWEEP_HOST $(cat /proc/sys/net/ipv4/tcp_rmem); test $FLOWSWEEP_RANK = 0 && "
+    )
+    command += "ping -q -c 3 -i 0.2 10.77.2.1 >/dev/null; true"
+    script = f"{STATE}\necho ====\nflowsweep run ssh.yaml -o one || exit 4\n{STATE}"
+    said, folder = machines(command, script)
+    before, after = said.split("====\n")
+    assert before == after
+    assert "src 10.77.1.1" in before
+    one = folder / "one"
+    record = json.loads((one / "run.json").read_text())
+    assert record["status"] == "valid", record["reason"]
+    assert "asked" not in record["axes"]["rtt"]  # it is what it is
+    assert abs(float(record["axes"]["rtt"]["measured"].removesuffix("ms")) - 10) < 1
+    assert 0.4 <= record["completion_s"] < 1.5  # three pings; without the time that ssh takes
+    lines = sorted((one / "program.log").read_text().splitlines())
+    assert lines == [f"pc{number} 4096 65536 65536" for number in (1, 2, 3)]
+    for host, packets in (("pc1", 6), ("pc2", 0), ("pc3", 6)):
+        manifest = json.loads((one / f"{host}.capture.json").read_text())
+        # Three pings before and after the program and its own, to and fro; ssh is not in it.
+        idle = 2 * 2 * 5 if packets else 0
+        assert manifest["packets_written"] == packets + idle
+        assert (one / f"{host}.pcap.zst").stat().st_size > 0
+    assert not list((folder / "there").glob("*/*.pcap*"))
+
+
+@pytest.mark.parametrize("victim", ["flowsweep", "keeper"])
+def test_after_a_kill_the_machines_are_put_back(machines, victim):
+    kills = {
+        # Our end goes away: the keeper sees the end of its input.
+        "flowsweep": "kill -9 $run",
+        # The keeper itself: what it wrote down is used by the next run.
+        "keeper": "kill -9 $(cat there/pc?/keeper.pid)",
+    }
+    script = f"""
+{STATE}
+echo ====
+flowsweep run ssh.yaml -o one 2>said & run=$!
+until [ -s there/pc3/capture.pid ] && pgrep -x sleep >/dev/null; do sleep 0.05; done
+grep -q 65536 <(on pc1 cat /proc/sys/net/ipv4/tcp_rmem) || exit 5
+{kills[victim]}
+wait $run
+test -e one && exit 6
+sed -i 's/sleep 20/true/' ssh.yaml
+flowsweep run ssh.yaml -o one || exit 7
+pgrep -r S,R,D -x 'sleep|flowsweep-captu' && exit 8
+{STATE}
+"""
+    said, folder = machines("exec sleep 20", script)
+    before, after = said.split("====\n")
+    assert before == after
+    assert json.loads((folder / "one" / "run.json").read_text())["status"] == "valid"
+
+
+def test_a_machine_that_is_not_there_is_named(tmp_path, flowsweep):
+    if shutil.which("ssh") is None:
+        pytest.skip("no ssh")
+    (tmp_path / "config").write_text("Host *\n  HostName 127.0.0.1\n  Port 1\n")
+    text = EXPERIMENT.replace("COMMAND", "'true'").replace("FOLDER", str(tmp_path))
+    (tmp_path / "ssh.yaml").write_text(text)
+    done = flowsweep("run", tmp_path / "ssh.yaml", "-o", tmp_path / "one")
+    assert done.returncode == 2
+    assert "testbed: pc1" in done.stderr
+    assert "Connection refused" in done.stderr
+    assert not (tmp_path / "one").exists()

@@ -1,0 +1,123 @@
+"""The jigsaw puzzle: every way of laying it, small exchanges whose number falls with the RTT."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+
+import polars as pl
+import pytest
+
+from .launch import WORKLOADS, alone, captured, counts_agree
+
+sys.path.insert(0, str(WORKLOADS / "jigsaw"))
+import puzzle
+
+PC3 = "10.77.2.1"
+PROBLEM = {"side": 12, "colours": 500, "node_ns": 40_000}  # 197 683 pieces laid: 2 s on 4 slaves
+
+
+def ways(pieces: list[puzzle.Edges], side: int) -> int:
+    """All ways of laying the puzzle, by trying piece after piece in another way."""
+
+    def lay(laid: tuple[int, ...]) -> int:
+        if len(laid) == side * side:
+            return int(puzzle.fits(pieces, side, laid))
+        place, used = len(laid), {number // 4 for number in laid}
+        found = 0
+        for piece, turn in itertools.product(range(side * side), range(4)):
+            edges = puzzle.turned(pieces[piece], turn)
+            above = place >= side and puzzle.turned(
+                pieces[laid[place - side] // 4], laid[place - side] % 4
+            )
+            left = place % side and puzzle.turned(pieces[laid[-1] // 4], laid[-1] % 4)
+            if piece in used or (above and above[2] != -edges[0]):
+                continue
+            if not left or left[1] == -edges[3]:
+                found += lay((*laid, 4 * piece + turn))
+        return found
+
+    return lay(())
+
+
+@pytest.mark.parametrize(("side", "colours", "compute"), [(3, 6, "busy"), (2, 1, "paced")])
+def test_every_way_of_laying_the_puzzle_is_found(tmp_path, side, colours, compute):
+    pieces, _ = puzzle.cut(side, colours, 1)
+    done, record = alone("jigsaw", {"side": side, "colours": colours}, tmp_path, compute=compute)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+    assert record["answer"]["solutions"] == ways(pieces, side)
+    assert record["answer"]["wrong"] == 0
+    assert counts_agree(record)
+
+
+def test_turning_a_right_puzzle_gives_a_right_puzzle():
+    pieces, planted = puzzle.cut(5, 4, 3)
+    laid = planted
+    for _ in range(4):
+        assert puzzle.fits(pieces, 5, laid)
+        laid = puzzle.quarter(laid, 5)
+    assert laid == planted
+    assert not puzzle.fits(pieces, 5, [*planted[1:], planted[0]])
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ({"side": 0}, "side: found 0, expected a whole number from 1 to 64"),
+        ({"colours": 0}, "colours: found 0, expected a whole number from 1"),
+        (
+            {"slice_ms": 0},
+            "slice_ms: found 0, expected a number from 0.01",
+        ),
+        ({"pieces": 9}, "pieces: found 9, expected one of side, colours"),
+    ],
+)
+def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
+    done, record = alone("jigsaw", problem, tmp_path)
+    assert done.returncode != 0
+    assert record is None
+    assert message in done.stderr
+
+
+def test_more_slaves_than_first_pieces_are_refused(tmp_path):
+    done, _ = alone("jigsaw", {"side": 1}, tmp_path, ranks=6)
+    assert "ranks: found '5 slaves', expected a master and 1 to 4 slaves" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def sweep(namespaces, tmp_path_factory):
+    """The same puzzle at three round-trip times."""
+    return {
+        rtt: captured("jigsaw", PROBLEM, tmp_path_factory.mktemp("jigsaw"), f"rtt={rtt}ms")
+        for rtt in (4, 16, 64)
+    }
+
+
+def exchanges(run) -> int:
+    """Segments with payload that left pc3, whose slave talks to the master over the network."""
+    flows = run.table("pc3", "flows", "--packets").filter(pl.col("src_ip") == PC3)
+    packets = run.table("pc3", "packets", "--packets").filter(pl.col("payload_bytes") > 0)
+    return packets.join(flows, on=["connection", "direction"]).height
+
+
+def test_exchanges_fall_with_the_round_trip_time_and_the_time_does_not_rise(sweep):
+    """Kitatsuji, table 2: packets at 4.3, 16.3 and 64.3 ms fall by 3.4 and 3.5."""
+    assert all(run.application["correct"] for run in sweep.values())
+    counts = {rtt: exchanges(run) for rtt, run in sweep.items()}
+    exponent = math.log(counts[64] / counts[4]) / math.log(64 / 4)
+    assert -1.1 <= exponent <= -0.7, counts
+    times = [run.application["completion_s"] for run in sweep.values()]
+    assert max(times) <= 1.25 * min(times), times
+
+
+def test_exchanges_are_small_and_steady(sweep):
+    flows = sweep[4].table("pc3", "flows").filter(pl.col("payload_bytes") > 1000)
+    # One connection, both ways.
+    assert flows.height == 2
+    assert (flows["payload_bytes"] / flows["packets"]).max() < 200
+    # Something goes both ways in nearly every tenth of a second.
+    tenths = sweep[4].bins("pc3", PC3).group_by(pl.col("bin") // 10).sum()
+    both = tenths.filter((pl.col("in") > 0) & (pl.col("out") > 0)).height
+    assert both / tenths.height > 0.9

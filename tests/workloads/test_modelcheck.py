@@ -1,0 +1,128 @@
+"""The elevator: states as one thread counts them; all-to-all batches in waves."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from .launch import alone, captured, counts_agree
+
+HOSTS = {"pc1": "10.77.1.1", "pc2": "10.77.1.2", "pc3": "10.77.2.1", "pc4": "10.77.2.2"}
+MPI_BYTES = 22  # around every message
+ROUND_BYTES = 32 + MPI_BYTES
+TAIL_BYTES = (8192 + MPI_BYTES) % 1448
+PROBLEM = {"floors": 7, "persons": 3, "state_ns": 10_000}  # 242 851 states: about 3 s on 4 ranks
+
+
+@pytest.mark.parametrize(
+    ("problem", "ranks", "compute"),
+    [
+        ({"floors": 5, "persons": 2}, 2, "busy"),
+        ({"floors": 4, "persons": 3, "batch_bytes": 512}, 5, "paced"),
+        ({"floors": 4, "persons": 2, "flush_rate_limit": 500}, 3, "paced"),
+    ],
+)
+def test_states_and_steps_are_those_of_a_sequential_search(tmp_path, problem, ranks, compute):
+    done, record = alone("modelcheck", problem, tmp_path, ranks=ranks, compute=compute)
+    assert record is not None, done.stderr
+    answer = record["answer"]
+    assert {name: answer[name] for name in answer["expected"]} == answer["expected"]
+    assert answer["cycle"] == 0
+    assert record["correct"] is True
+    assert counts_agree(record)
+    names = {phase["name"] for phase in record["phases"]}
+    assert names == {"generate", "propagate"}
+    for rank in record["ranks"]:
+        assert set(rank["mpi"]) == {"send", "receive", "probe_failed", "probe_found"}
+        assert rank["mpi"]["receive"]["calls"] == rank["received_messages"]
+
+
+def test_a_naive_controller_lets_a_person_wait_for_ever(tmp_path):
+    problem = {"floors": 4, "persons": 2, "controller": "naive"}
+    done, record = alone("modelcheck", problem, tmp_path, compute="busy")
+    assert record is not None, done.stderr
+    assert record["answer"]["cycle"] == 1
+    assert record["correct"] is True
+
+
+@pytest.mark.parametrize(
+    ("problem", "ranks", "message"),
+    [
+        ({"floors": 1}, 2, "floors: found 1, expected a whole number from 2 to 16"),
+        ({"persons": 7}, 2, "persons: found 7, expected a whole number from 1 to 6"),
+        ({"batch_bytes": 8}, 2, "batch_bytes: found 8"),
+        ({"controller": "mad"}, 2, "controller: found 'mad', expected one of clever, naive"),
+        ({"doors": 1}, 2, "doors: found 1, expected one of floors, persons"),
+        ({}, 1, "ranks: found 1, expected at least 2"),
+    ],
+)
+def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
+    done, record = alone("modelcheck", problem, tmp_path, ranks=ranks)
+    assert done.returncode != 0
+    assert record is None
+    assert message in done.stderr
+
+
+@pytest.fixture(scope="module")
+def runs(namespaces, tmp_path_factory):
+    """Without and with a limit on messages that are not full."""
+    return [
+        captured(
+            "modelcheck",
+            {**PROBLEM, "flush_rate_limit": limit},
+            tmp_path_factory.mktemp("modelcheck"),
+        )
+        for limit in (0, 50)
+    ]
+
+
+def sent(run, host: str) -> pl.DataFrame:
+    """Segments with payload that a host sent."""
+    flows = run.table(host, "flows", "--packets").filter(pl.col("src_ip") == HOSTS[host])
+    flows = flows.select("connection", "direction", "dst_ip")
+    packets = run.table(host, "packets", "--packets").filter(pl.col("payload_bytes") > 0)
+    return packets.join(flows, on=["connection", "direction"])
+
+
+def test_every_host_sends_about_as_much_to_every_other(runs):
+    assert runs[0].application["correct"] is True
+    pairs = [
+        size
+        for host in HOSTS
+        for size in sent(runs[0], host)
+        .group_by("dst_ip")
+        .agg(pl.col("payload_bytes").sum())["payload_bytes"]
+    ]
+    assert len(pairs) == 12
+    assert max(pairs) <= 1.3 * min(pairs)
+
+
+def test_traffic_comes_in_waves_and_the_first_is_the_longest(runs):
+    """Maassen, figure 3."""
+    bins = runs[0].bins("pc1", HOSTS["pc1"])["out"].rolling_mean(3, min_samples=1).to_list()
+    high, low = 0.3 * max(bins), 0.1 * max(bins)
+    waves, begin = [], None
+    for index, size in enumerate(bins):
+        if begin is None and size > high:
+            begin = index
+        elif begin is not None and size < low:
+            waves.append(index - begin)
+            begin = None
+    assert len(waves) >= 3, waves
+    assert waves[0] == max(waves), waves
+
+
+def test_full_messages_are_of_8_kib(runs):
+    """A full message is five segments of 1448 bytes and one of 974."""
+    sizes = sent(runs[0], "pc1")["payload_bytes"].value_counts(sort=True)["payload_bytes"]
+    assert sizes.head(2).to_list() == [1448, TAIL_BYTES]
+
+
+def test_a_limit_on_flushing_makes_messages_fewer_and_larger(runs):
+    """Maassen, figure 4."""
+    free, limited = (pl.concat([sent(run, host) for host in HOSTS]) for run in runs)
+    # Longer than what synchronises, shorter than the last segment of a full message.
+    part = pl.col("payload_bytes").is_between(ROUND_BYTES + 1, TAIL_BYTES - 1)
+    small = [segments.filter(part).height for segments in (free, limited)]
+    assert small[1] < 0.8 * small[0], small
+    assert limited["payload_bytes"].mean() > free["payload_bytes"].mean()

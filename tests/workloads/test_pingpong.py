@@ -1,0 +1,75 @@
+"""PingPong: what comes back is what was sent, and nothing else is on its way meanwhile."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from .launch import alone, captured, counts_agree
+
+SIZE = 200_000
+ROUNDS = 5  # one to warm up
+WEST, EAST = "10.77.1.1", "10.77.2.2"
+
+
+def test_sizes_are_timed_one_after_the_other(tmp_path):
+    sizes = [0, 1, 1000, 300_000]
+    problem = {"message_bytes": sizes, "repetitions": 3}
+    done, record = alone("pingpong", problem, tmp_path, ranks=3)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+    table = record["answer"]["sizes"]
+    assert [row["message_bytes"] for row in table] == sizes
+    assert all(0 < row["least_s"] <= row["mean_s"] <= row["most_s"] for row in table)
+    assert counts_agree(record)
+    # One round to warm up and three that count, each way.
+    assert record["ranks"][0]["to"]["2"]["messages"] >= 16
+    assert sum(span["bytes"] for span in record["transfers"]) == 2 * 4 * sum(sizes)
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ({"message_bytes": -1}, "message_bytes: found -1, expected a whole number from 0"),
+        ({"message_bytes": []}, "message_bytes: found [], expected a size or a list of sizes"),
+        ({"repetitions": 0}, "repetitions: found 0, expected a whole number from 1"),
+        ({"size": 1}, "size: found 1, expected one of message_bytes, repetitions, warmup"),
+    ],
+)
+def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
+    done, record = alone("pingpong", problem, tmp_path, ranks=2)
+    assert done.returncode != 0
+    assert record is None
+    assert message in done.stderr
+
+
+def test_one_rank_is_too_few(tmp_path):
+    done, _ = alone("pingpong", {}, tmp_path, ranks=1)
+    assert "ranks: found 1, expected at least 2" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def run(namespaces, tmp_path_factory):
+    """Few messages over a long way."""
+    problem = {"message_bytes": SIZE, "repetitions": ROUNDS - 1}
+    return captured("pingpong", problem, tmp_path_factory.mktemp("pingpong"), "rtt=20ms")
+
+
+def test_one_message_at_a_time_each_way(run):
+    assert run.application["correct"] is True
+    ends = [pl.col("src_ip").is_in([WEST, EAST]), pl.col("dst_ip").is_in([WEST, EAST])]
+    flows = run.table("pc4", "flows", "--packets").filter(*ends)
+    packets = run.table("pc4", "packets", "--packets")
+    data = packets.join(flows, on=["connection", "direction"], suffix="_flow").sort("packet")
+    # What MPI says to itself is short.
+    data = data.filter(pl.col("payload_bytes") > 200)
+    turns = (
+        data.with_columns(pl.col("src_ip").rle_id().alias("turn"))
+        .group_by("turn")
+        .agg(pl.col("payload_bytes").sum(), pl.col("src_ip").first())
+    )
+    messages = turns.filter(pl.col("payload_bytes") > SIZE // 2).sort("turn")
+    assert messages.height == 2 * ROUNDS
+    assert messages["src_ip"].to_list() == ROUNDS * [WEST, EAST]
+    assert messages["payload_bytes"].min() >= 0.99 * SIZE
+    assert messages["payload_bytes"].max() <= 1.02 * SIZE

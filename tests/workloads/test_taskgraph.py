@@ -1,0 +1,132 @@
+"""Task graphs: the format is read, the last output is right, a connection for every transfer."""
+
+from __future__ import annotations
+
+import sys
+
+import polars as pl
+import pytest
+
+from .launch import WORKLOADS, alone, captured, counts_agree
+
+sys.path.insert(0, str(WORKLOADS))
+sys.path.insert(0, str(WORKLOADS / "taskgraph"))
+import common
+import graph
+
+PROBLEM = {"tasks": 80, "unit_ms": 10, "most_bytes": 500_000}
+REQUEST_BYTES = 4
+
+
+@pytest.mark.parametrize("compute", ["busy", "paced"])
+def test_last_output_is_that_of_one_process(tmp_path, compute):
+    problem = {"tasks": 40, "unit_ms": 2, "unit_rounds": 50}
+    done, record = alone("taskgraph", problem, tmp_path, compute=compute)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+    assert counts_agree(record)
+    tasks = {task["task"]: task for task in record["phases"] if task["name"] == "task"}
+    assert len(tasks) == 42
+    # No task began before those that it needs had ended; each rank has a clock of its own.
+    for task in graph.generate(40, 1):
+        for before in task.inputs:
+            first, then = tasks[before], tasks[task.number]
+            assert first["rank"] != then["rank"] or first["end_s"] <= then["start_s"]
+
+
+def test_a_file_of_the_format_is_read_and_run(tmp_path):
+    done, record = alone("taskgraph", {"graph": "example.stg", "unit_ms": 2}, tmp_path)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+    tasks = graph.read(WORKLOADS / "taskgraph" / "example.stg")
+    assert len(tasks) == 12
+    assert tasks[4] == graph.Task(4, 5, (1, 2))
+    # 2, 4, 7, 10: the longest way.
+    assert record["answer"]["longest_way_units"] == 7 + 5 + 8 + 3
+    assert graph.priorities(tasks)[7] == 8 + 3
+
+
+def test_paced_work_takes_the_longest_way_at_least(tmp_path):
+    done, record = alone("taskgraph", {"graph": "example.stg", "unit_ms": 20}, tmp_path)
+    assert record is not None, done.stderr
+    assert 0.46 <= record["completion_s"] <= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: the end, expected the number of tasks"),
+        ("2\n0 0 0\n1 3 1 0\n", "line 3: the end, expected 4 tasks"),
+        ("1\n0 0 0\n1 3 2 0\n2 0 1 1\n", "line 3: [1, 3, 2, 0], expected 1, its time"),
+        ("1\n0 0 0\n1 3 1 9\n2 0 1 1\n", "expected predecessors below 3"),
+        ("1\n0 0 0\n1 x 1 0\n2 0 1 1\n", "expected whole numbers"),
+        ("2\n0 0 0\n1 3 1 2\n2 3 1 1\n3 0 1 1\n", "expected a graph without circles"),
+    ],
+)
+def test_what_is_no_task_graph_is_told_with_its_line(tmp_path, text, message):
+    path = tmp_path / "bad.stg"
+    path.write_text(text)
+    with pytest.raises(common.BadProblemError) as caught:
+        graph.read(path)
+    assert message in str(caught.value).replace("'", "")
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ({"tasks": 0}, "tasks: found 0, expected a whole number from 1"),
+        ({"graph": "none.stg"}, "none.stg', expected a readable .stg file (FileNotFoundError)"),
+        ({"tasks": 1}, "ranks: found '2 workers', expected a master and 1 to 1 workers"),
+        ({"most_bytes": 50, "least_bytes": 51}, "least_bytes: found 51, expected a whole number"),
+    ],
+)
+def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
+    done, record = alone("taskgraph", problem, tmp_path)
+    assert done.returncode != 0
+    assert record is None
+    assert message in done.stderr
+
+
+@pytest.fixture(scope="module")
+def run(namespaces, tmp_path_factory):
+    """A short run with captures."""
+    return captured("taskgraph", PROBLEM, tmp_path_factory.mktemp("taskgraph"), "buffer=256KiB")
+
+
+def transfers_over_network(run, rank: int, end: str) -> list[int]:
+    """Sizes of the transfers that one rank fetched (end: to) or gave (from) to other hosts."""
+    hosts = run.record["ranks"]
+    return [
+        span["bytes"]
+        for span in run.application["transfers"]
+        if span[end] == rank and hosts[span["from"]] != hosts[span["to"]]
+    ]
+
+
+def test_every_transfer_is_a_connection_of_its_own(run):
+    assert run.application["correct"] is True
+    rank = run.record["ranks"].index("pc3")
+    fetched = transfers_over_network(run, rank, "to")
+    given = transfers_over_network(run, rank, "from")
+    assert len(fetched) + len(given) >= 40
+    # The answer to a request of 4 bytes, from the side that was connected to.
+    flows = run.table("pc3", "flows").filter(pl.col("protocol") == "tcp")
+    asked = flows.filter(
+        (pl.col("direction") == "forward") & (pl.col("payload_bytes") == REQUEST_BYTES)
+    )
+    answers = flows.filter(pl.col("direction") == "backward").join(
+        asked.select("connection"), "connection"
+    )
+    assert sorted(answers["payload_bytes"] - answers["retransmitted_bytes"]) == sorted(
+        fetched + given
+    )
+
+
+def test_flows_are_many_and_of_all_sizes_and_durations(run):
+    """Kitatsuji, figure 4 (b)."""
+    flows = run.table("pc3", "flows").filter(pl.col("direction") == "backward")
+    sizes = flows["payload_bytes"].filter(flows["payload_bytes"] > 0)
+    assert len(sizes) >= 40
+    decades = {len(str(size)) for size in sizes}
+    assert {3, 4, 5, 6} <= decades
+    assert flows["duration_ns"].max() > 100 * flows["duration_ns"].min()

@@ -1,0 +1,119 @@
+"""The film pipeline: frames in order; one way, in bursts at the frame rate, held by the link."""
+
+from __future__ import annotations
+
+import itertools
+
+import polars as pl
+import pytest
+
+from .launch import alone, captured, counts_agree
+
+READERS = ("10.77.1.1", "10.77.1.2")
+# Two ranks a host: 4 readers on the west hosts, 2 filters, 1 compressor, the counter on the east.
+PROBLEM = {"format": "4K", "shrink": 16, "frames": 30, "fps": 10, "readers": 4, "filters": 2}
+FRAME_BYTES = 240 * 135 * 6
+
+
+@pytest.mark.parametrize("compute", ["busy", "paced"])
+def test_frames_arrive_in_order_and_are_right(tmp_path, compute):
+    problem = {"format": "2K", "shrink": 10, "frames": 20, "fps": 100, "readers": 2, "filters": 2}
+    done, record = alone("video", problem, tmp_path, ranks=7, compute=compute)
+    assert record is not None, done.stderr
+    answer = record["answer"]
+    assert (answer["frames"], answer["in_order"], answer["wrong"]) == (20, True, 0)
+    assert answer["checked"] == 8
+    assert record["correct"] is True
+    assert counts_agree(record)
+    assert len(record["transfers"]) == 20
+    assert {span["bytes"] for span in record["transfers"]} == {192 * 108 * 6}
+    assert {phase["name"] for phase in record["phases"]} == {"read", "filter", "compress", "count"}
+
+
+def test_frames_of_a_folder_are_read(tmp_path):
+    for number in range(4):
+        frame = bytes([number]) * (60 * 33 * 6)
+        (tmp_path / f"frame-{number:05d}.rgb48").write_bytes(frame)
+    problem = {"format": "1K", "shrink": 16, "frames": 4, "folder": str(tmp_path)}
+    done, record = alone("video", problem, tmp_path, ranks=4)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+
+
+@pytest.mark.parametrize(
+    ("problem", "ranks", "message"),
+    [
+        ({"format": "8K"}, 4, "format: found '8K', expected one of 4K, 2K, 1K"),
+        ({"frames": 0}, 4, "frames: found 0"),
+        ({"frames": 3}, 4, "frames: found 3, expected one for each of 4 ranks"),
+        ({"readers": 2}, 4, "ranks: found 4, expected 2 readers, 1 filters"),
+        (
+            {"folder": "/nowhere"},
+            4,
+            "folder: found 'frame-00000.rgb48: missing', expected a frame of 777600 bytes (rank 0)",
+        ),
+    ],
+)
+def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
+    done, record = alone("video", problem, tmp_path, ranks=ranks)
+    assert done.returncode != 0
+    assert record is None
+    assert message in done.stderr
+
+
+@pytest.fixture(scope="module")
+def runs(namespaces, tmp_path_factory):
+    """On a wide and on a narrow link: frames of 194 400 bytes, 15.6 Mbit/s at 10 fps."""
+    return {
+        rate: captured(
+            *("video", PROBLEM, tmp_path_factory.mktemp("video")),
+            *("ranks_per_host=2", f"rate={rate}Mbit/s"),
+        )
+        for rate in (100, 8)
+    }
+
+
+def crossing(run) -> tuple[int, float]:
+    """Payload from the readers to the east and the seconds from its first to its last packet."""
+    flows = pl.concat([run.table(host, "flows") for host in ("pc1", "pc2")])
+    frames = flows.filter(
+        pl.col("src_ip").is_in(READERS)
+        & pl.col("dst_ip").str.starts_with("10.77.2.")
+        & (pl.col("payload_bytes") > FRAME_BYTES)
+    )
+    span = frames["last_time"].max() - frames["first_time"].min()
+    new = frames["payload_bytes"].sum() - frames["retransmitted_bytes"].sum()
+    return new, span.total_seconds()
+
+
+def test_whole_frames_cross_one_way_at_the_frame_rate(runs):
+    run = runs[100]
+    assert run.application["correct"] is True
+    payload, seconds = crossing(run)
+    assert payload == pytest.approx(30 * FRAME_BYTES, rel=0.01)
+    assert 29 / seconds == pytest.approx(10, rel=0.15)
+    # Nothing near as large comes back.
+    back = sum(run.bins(host, READERS[i])["in"].sum() for i, host in enumerate(("pc1", "pc2")))
+    assert back < 0.02 * payload
+
+
+def test_frames_are_bursts_with_silence_between(runs):
+    """A frame takes 16 ms at 100 Mbit/s, and one comes every 100 ms."""
+    parts = [runs[100].table(host, "throughput") for host in ("pc1", "pc2")]
+    sent = pl.concat(parts).filter(
+        pl.col("src_ip").cast(pl.String).is_in(READERS)
+        & pl.col("dst_ip").cast(pl.String).str.starts_with("10.77.2.")
+        & (pl.col("payload_bytes") > 1000)
+    )
+    bins = sorted(set((sent["bin_start"].dt.epoch("ns") // 10_000_000).to_list()))
+    gaps = [later - earlier for earlier, later in itertools.pairwise(bins)]
+    bursts = 1 + sum(gap > 2 for gap in gaps)
+    assert 24 <= bursts <= 33, gaps
+
+
+def test_fewer_frames_cross_a_link_that_is_too_narrow(runs):
+    """Maassen, section 3.2.1: 25 fps of 30 where 12 Gbit/s meet 10."""
+    payload, seconds = crossing(runs[8])
+    fps = payload / FRAME_BYTES / seconds
+    assert fps == pytest.approx(8e6 / 8 / FRAME_BYTES, rel=0.12)
+    assert runs[8].application["answer"]["fps"] < 7
