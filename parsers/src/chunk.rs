@@ -3,7 +3,7 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Key, Outcome, Packet, Sack, decode, flag};
+use crate::decode::{Key, NO_VLAN, Outcome, Packet, Sack, decode, flag};
 use crate::records::{Interface, Record};
 use crate::tables::CaptureRow;
 
@@ -28,8 +28,37 @@ pub(crate) struct Owner {
     pub hash: u64,
 }
 
+impl Owner {
+    fn new(packet: &Packet, hashing: &RandomState) -> Self {
+        Self {
+            key: packet.key,
+            vlan: packet.vlan,
+            flow: packet.outcome == Outcome::Flow,
+            fragment: packet.fragment,
+            later_fragment: packet.later_fragment,
+            hash: if packet.fragment {
+                packet.datagram
+            } else {
+                packet.key.hash(hashing)
+            },
+        }
+    }
+
+    #[inline]
+    fn plain(key: Key, hash: u64) -> Self {
+        Self {
+            key,
+            vlan: NO_VLAN,
+            flow: true,
+            fragment: false,
+            later_fragment: false,
+            hash,
+        }
+    }
+}
+
 /// What is counted of a packet. TCP fields hold where [`Segment::tcp`] does.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
@@ -118,6 +147,61 @@ impl Segment {
     pub(crate) fn acknowledgement(&self) -> Option<u32> {
         (self.tcp() && self.has(flag::ACK)).then_some(self.ack)
     }
+}
+
+/// The most frequent packet, without the walk over its layers: Ethernet, IPv4 without options, whole, TCP with
+/// nothing but timestamps as options. Decodes as [`decode`] would, in a third of its time.
+#[inline]
+fn plain(record: &Record, link_type: u32, window: &[u8]) -> Option<(Key, Segment)> {
+    let bytes = window.get(record.data as usize..)?;
+    let bytes = bytes.get(..record.captured as usize)?;
+    let head = bytes.first_chunk::<54>()?;
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let options = match head[46] >> 4 {
+        5 => 0,
+        8 if bytes.get(54..58)? == [1, 1, 8, 10] && bytes.len() >= 66 => 12,
+        _ => return None,
+    };
+    let ip_bytes = u32::from(half(16));
+    let same = link_type == 1
+        && half(12) == 0x0800
+        && head[14] == 0x45
+        && half(20) & 0x3fff == 0
+        && head[23] == 6
+        && ip_bytes >= 40 + options;
+    if !same {
+        return None;
+    }
+    let (source, destination) = ((word(26), half(34)), (word(30), half(36)));
+    let from_high = source > destination;
+    let (low, high) = if from_high {
+        (destination, source)
+    } else {
+        (source, destination)
+    };
+    let key = Key {
+        low: u128::from(low.0),
+        high: u128::from(high.0),
+        low_port: low.1,
+        high_port: high.1,
+        protocol: 6,
+        v6: false,
+    };
+    let segment = Segment {
+        time: record.time,
+        wire: record.wire,
+        ip_bytes,
+        payload: ip_bytes - 40 - options,
+        seq: word(38),
+        ack: word(42),
+        window: half(48),
+        bits: half(46) & 0xfff | TCP | if from_high { FROM_HIGH } else { 0 },
+        shift: NONE,
+        options: options as u8,
+        ..Segment::default()
+    };
+    Some((key, segment))
 }
 
 /// Where a packet lies; only kept where its row is wanted.
@@ -255,30 +339,27 @@ impl Room<'_> {
         rows: &mut [CaptureRow],
     ) {
         let mut packet = Packet::default();
+        let mut nobody = CaptureRow::default();
         for (index, record) in records.iter().enumerate() {
+            let interface = record.interface as usize;
             let link_type = interfaces
-                .get(record.interface as usize)
-                .map_or(u32::MAX, |interface| interface.link_type);
-            decode(record, link_type, bytes, &mut packet);
-            if let Some(row) = rows.get_mut(record.interface as usize) {
-                row.count(record, &packet, before);
-            }
+                .get(interface)
+                .map_or(u32::MAX, |it| it.link_type);
+            let row = rows.get_mut(interface).unwrap_or(&mut nobody);
+            row.count(record, before);
             before = record.time;
-            self.owners[index] = Owner {
-                key: packet.key,
-                vlan: packet.vlan,
-                flow: packet.outcome == Outcome::Flow,
-                fragment: packet.fragment,
-                later_fragment: packet.later_fragment,
-                hash: if packet.fragment {
-                    packet.datagram
-                } else {
-                    packet.key.hash(self.hashing)
-                },
-            };
-            self.segments[index] = Segment::new(record, &packet);
-            if packet.tcp && packet.options.sack_count > 0 {
-                self.sacks[index] = packet.options.sacks;
+            if let Some((key, segment)) = plain(record, link_type, bytes) {
+                row.count_plain(segment.ip_bytes);
+                self.owners[index] = Owner::plain(key, key.hash(self.hashing));
+                self.segments[index] = segment;
+            } else {
+                decode(record, link_type, bytes, &mut packet);
+                row.count_decoded(&packet);
+                self.owners[index] = Owner::new(&packet, self.hashing);
+                self.segments[index] = Segment::new(record, &packet);
+                if packet.tcp && packet.options.sack_count > 0 {
+                    self.sacks[index] = packet.options.sacks;
+                }
             }
             if let Some(place) = self.places.get_mut(index) {
                 *place = Place {
@@ -311,5 +392,40 @@ impl Room<'_> {
                 places: other_places,
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_short_way_decodes_as_the_long_one(
+            mut frame in prop::collection::vec(any::<u8>(), 54..90),
+            length in 30_u16..120,
+            offset in prop::sample::select(vec![0x50_u8, 0x80, 0x40, 0x60]),
+            stamps in any::<bool>(),
+        ) {
+            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+            frame[16..18].copy_from_slice(&length.to_be_bytes());
+            (frame[20], frame[21], frame[23]) = (0, 0, 6);
+            frame[46] = offset | frame[46] & 15;
+            if stamps && frame.len() >= 58 {
+                frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+            }
+            let captured = frame.len() as u32;
+            let record = Record { time: 7, wire: 1500, captured, interface: 0, at: 0, data: 0 };
+            if let Some((key, segment)) = plain(&record, 1, &frame) {
+                let mut packet = Packet::default();
+                decode(&record, 1, &frame, &mut packet);
+                prop_assert_eq!(packet.key, key);
+                prop_assert_eq!(Segment::new(&record, &packet), segment);
+                prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment);
+                prop_assert!(packet.tunnels == 0 && packet.vlan == NO_VLAN && !packet.offloaded);
+            }
+        }
     }
 }

@@ -133,7 +133,8 @@ impl<'a> Reading<'a> {
             let earliest = heads.clone().min_by_key(|&(index, time)| (time, index));
             // One that begins no later is opened first; the first packet of one given later comes later.
             if let Some(next) = self.waiting.last()
-                && earliest.is_none_or(|(_, time)| next.first_time.is_none_or(|first| first <= time))
+                && earliest
+                    .is_none_or(|(_, time)| next.first_time.is_none_or(|first| first <= time))
             {
                 let input = self.waiting.pop();
                 self.open_file(input)?;
@@ -142,7 +143,9 @@ impl<'a> Reading<'a> {
             let Some((index, _)) = earliest else {
                 return Ok(None);
             };
-            let others = heads.filter(|&(other, _)| other != index).map(|(_, time)| time);
+            let others = heads
+                .filter(|&(other, _)| other != index)
+                .map(|(_, time)| time);
             let waiting = self.waiting.last().and_then(|next| next.first_time);
             let until = others.chain(waiting).min().unwrap_or(i64::MAX);
             return Ok(Some((index, until)));
@@ -219,7 +222,9 @@ impl Open {
         let consumed = Arc::default();
         let name = input.name().to_owned();
         let mut source = Source::open(input, Arc::clone(&consumed))?;
-        let window = source.window(0, HEAD).map_err(|error| cannot_read(&name, error))?;
+        let window = source
+            .window(0, HEAD)
+            .map_err(|error| cannot_read(&name, error))?;
         let (reader, at) = detect(&name, &window, &mut source)?;
         Ok(Self {
             number,
@@ -241,7 +246,9 @@ impl Open {
 
     /// Time of the next packet; there is one after [`Self::refill`] said so.
     fn next_time(&self) -> i64 {
-        self.records.get(self.taken).map_or(i64::MAX, |record| record.time)
+        self.records
+            .get(self.taken)
+            .map_or(i64::MAX, |record| record.time)
     }
 
     /// Finds records where none are left; whether there are any.
@@ -263,13 +270,18 @@ impl Open {
             self.taken = 0;
             self.base = self.at;
             let bytes = self.window.bytes().get(self.at..).unwrap_or_default();
-            let (used, status) = self.reader.fill(bytes, self.window.last, &mut self.records, BATCH);
+            let (used, status) =
+                self.reader
+                    .fill(bytes, self.window.last, &mut self.records, BATCH);
             self.at += used;
             self.status = status;
             let known = self.rows.len();
             for (number, interface) in self.reader.interfaces().iter().enumerate().skip(known) {
-                self.rows
-                    .push(CaptureRow::new(&self.name, number as u32, interface.clone()));
+                self.rows.push(CaptureRow::new(
+                    &self.name,
+                    number as u32,
+                    interface.clone(),
+                ));
             }
         }
         Ok(true)
@@ -282,7 +294,10 @@ impl Open {
         let mut count = left.len().min(room);
         if until < i64::MAX {
             // The first is taken in any case: nobody has an earlier one.
-            let behind = left[..count].iter().skip(1).position(|record| record.time > until);
+            let behind = left[..count]
+                .iter()
+                .skip(1)
+                .position(|record| record.time > until);
             count = behind.map_or(count, |position| position + 1);
         }
         let records = &left[..count];
@@ -319,7 +334,10 @@ impl Open {
             found: fault.found,
             expected: fault.expected,
             kept: self.kept,
-            unread: self.source.length().map(|length| length.saturating_sub(offset)),
+            unread: self
+                .source
+                .length()
+                .map(|length| length.saturating_sub(offset)),
         })
     }
 }

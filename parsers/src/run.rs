@@ -11,9 +11,7 @@ use crate::error::{Damage, Error};
 use crate::reading::{Found, Reading, Waiting, first_time};
 use crate::source::Input;
 use crate::tables::{self, Messages, Packets, Table};
-use crate::track::{
-    Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages,
-};
+use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
 
 /// What to count and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -338,7 +336,8 @@ impl Counting {
             sink.batch(Table::Throughput, batch)?;
         }
         let told = self.packets.is_some().then_some(&mut self.told);
-        self.states.count(chunk, order, told, &mut self.ended, split);
+        self.states
+            .count(chunk, order, told, &mut self.ended, split);
         if let Some(rows) = &mut self.packets {
             rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
                 sink.batch(Table::Packets, batch)

@@ -109,9 +109,9 @@ impl CaptureRow {
         self.time_regressions += later.time_regressions;
     }
 
-    /// Counts `packet`, which lies in `record`; `before` is the time of the packet before it in the file.
+    /// Counts `record`; `before` is the time of the one before it in the file.
     #[inline]
-    pub(crate) fn count(&mut self, record: &Record, packet: &Packet, before: i64) {
+    pub(crate) fn count(&mut self, record: &Record, before: i64) {
         self.packets += 1;
         self.wire_bytes += i64::from(record.wire);
         self.captured_bytes += i64::from(record.captured);
@@ -119,6 +119,16 @@ impl CaptureRow {
         self.last_time = Some(record.time);
         self.snapped += i64::from(record.captured < record.wire);
         self.time_regressions += i64::from(record.time < before);
+    }
+
+    /// Counts a packet of a flow that is not in a tunnel, no fragment, and `ip_bytes` long.
+    #[inline]
+    pub(crate) fn count_plain(&mut self, ip_bytes: u32) {
+        self.super_packets += i64::from(ip_bytes > LONGEST_JUMBO);
+    }
+
+    /// Counts what became of `packet`.
+    pub(crate) fn count_decoded(&mut self, packet: &Packet) {
         self.fragments += i64::from(packet.fragment);
         match packet.outcome {
             Outcome::Flow => {

@@ -9,7 +9,9 @@ use super::columns::{
 use super::{BATCH_ROWS, Table, text};
 use crate::decode::{Key, NO_VLAN, has_ports};
 use crate::error::Error;
-use crate::track::{Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides};
+use crate::track::{
+    Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides,
+};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
@@ -154,10 +156,7 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
         columns::int64_or_null(rows.iter().map(move |row| row.tcp.then(|| value(row))))
     };
     let syn = |value: fn(&SynOptions) -> Option<i64>| {
-        columns::int64_or_null(
-            rows.iter()
-                .map(move |row| value(&row.side.own.tcp.syn()?)),
-        )
+        columns::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
     };
     let rtt = |value: fn(&Rtt) -> i64| {
         columns::int64_or_null(rows.iter().map(move |row| row.rtt.as_ref().map(value)))

@@ -12,14 +12,51 @@ use crate::error::Error;
 use crate::track::{MessageRow, evidence};
 
 pub(super) const COLUMNS: &[Column] = &[
-    Column::new("connection", Int64, "", "Number of the connection, as in flows.", ""),
-    Column::new("direction", Text, "", "forward or backward, as in flows.", ""),
+    Column::new(
+        "connection",
+        Int64,
+        "",
+        "Number of the connection, as in flows.",
+        "",
+    ),
+    Column::new(
+        "direction",
+        Text,
+        "",
+        "forward or backward, as in flows.",
+        "",
+    ),
     Column::new("first_time", Time, "", "Time of its first segment.", ""),
     Column::new("last_time", Time, "", "Time of its last segment.", ""),
-    Column::new("bytes", Int64, "B", "Its payload octets, each counted once.", ""),
-    Column::new("packets", Int64, "packets", "Segments that carried octets of it for the first time.", ""),
-    Column::new("gap_before_ns", Int64, "ns", "From the last segment of the message before it in this direction; null for the first.", "").or_null(),
-    Column::new("evidence", Text, "", "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (there was room to send), push (full segment with PSH before a small pause), close (FIN or RST), open (the capture ends). Writes that were queued together cannot be told apart: counts are lower bounds then, sizes upper.", "RFC 9293 3.7, 3.8.6.2"),
+    Column::new(
+        "bytes",
+        Int64,
+        "B",
+        "Its payload octets, each counted once.",
+        "",
+    ),
+    Column::new(
+        "packets",
+        Int64,
+        "packets",
+        "Segments that carried octets of it for the first time.",
+        "",
+    ),
+    Column::new(
+        "gap_before_ns",
+        Int64,
+        "ns",
+        "From the last segment of the message before it in this direction; null for the first.",
+        "",
+    )
+    .or_null(),
+    Column::new(
+        "evidence",
+        Text,
+        "",
+        "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (there was room to send), push (full segment with PSH before a small pause), close (FIN or RST), open (the capture ends). Writes that were queued together cannot be told apart: counts are lower bounds then, sizes upper.",
+        "RFC 9293 3.7, 3.8.6.2",
+    ),
 ];
 
 /// Collects rows until a batch is full.
@@ -69,7 +106,10 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
             columns::int64(rows.iter().map(|row| row.bytes as i64)),
             columns::int64(rows.iter().map(|row| i64::from(row.packets))),
             columns::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
-            columns::text(rows.iter().map(|row| &names[usize::from(row.evidence & 63)])),
+            columns::text(
+                rows.iter()
+                    .map(|row| &names[usize::from(row.evidence & 63)]),
+            ),
         ],
     )
 }

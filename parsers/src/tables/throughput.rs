@@ -64,10 +64,7 @@ pub(crate) fn throughput(
                 columns::time(rows.iter().map(|bin| bin.start)),
                 columns::int64(rows.iter().map(|_| throughput.bin_ns)),
                 columns::addresses(rows.iter().map(|bin| (lane(bin).source, lane(bin).v6))),
-                columns::addresses(
-                    rows.iter()
-                        .map(|bin| (lane(bin).destination, lane(bin).v6)),
-                ),
+                columns::addresses(rows.iter().map(|bin| (lane(bin).destination, lane(bin).v6))),
                 columns::int64(rows.iter().map(|bin| i64::from(bin.packets))),
                 columns::int64(rows.iter().map(|bin| bin.wire as i64)),
                 columns::int64(rows.iter().map(|bin| bin.payload as i64)),

@@ -78,7 +78,11 @@ impl Connection {
 
     /// Whether the initiator is the key's higher endpoint.
     pub(crate) fn forward_from_high(&self) -> bool {
-        self.has(if self.has(TOLD) { TOLD_HIGH } else { FIRST_HIGH })
+        self.has(if self.has(TOLD) {
+            TOLD_HIGH
+        } else {
+            FIRST_HIGH
+        })
     }
 
     /// A SYN, with or without ACK, was captured.
@@ -243,14 +247,7 @@ impl Connections {
         self.add(key, hash, vlan, segment, found)
     }
 
-    fn add(
-        &mut self,
-        key: &Key,
-        hash: u64,
-        vlan: u16,
-        segment: &Segment,
-        old: Option<u32>,
-    ) -> u32 {
+    fn add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment, old: Option<u32>) -> u32 {
         let turned = !self.known.is_empty() && self.known.contains(&(self.list.len() as u32));
         let mut bits = if key.v6 { V6 } else { 0 };
         if segment.from_high() != turned {

@@ -158,7 +158,12 @@ impl Counts {
     }
 
     fn each(&self, mut each: impl FnMut(u16, i64)) {
-        let mut slots: Vec<u64> = self.slots.iter().copied().filter(|&slot| slot != 0).collect();
+        let mut slots: Vec<u64> = self
+            .slots
+            .iter()
+            .copied()
+            .filter(|&slot| slot != 0)
+            .collect();
         slots.sort_unstable();
         for slot in slots {
             each((slot >> 48) as u16 - 1, (slot & ((1 << 48) - 1)) as i64);

@@ -151,6 +151,10 @@ impl Message {
     #[inline]
     fn is_short(&mut self, sending: &Sending) -> bool {
         let payload = sending.payload;
+        // The usual full segment, without a division.
+        if payload == u32::from(self.mss) {
+            return false;
+        }
         let most = sending.accepted.unwrap_or(9216).min(u32::from(u16::MAX));
         if payload <= most && payload > u32::from(self.mss) {
             if payload == u32::from(self.candidate) {
@@ -163,7 +167,10 @@ impl Message {
                 self.times = 1;
             }
         }
-        if sending.accepted.is_some_and(|most| most > 0 && payload.is_multiple_of(most)) {
+        if sending
+            .accepted
+            .is_some_and(|most| most > 0 && payload.is_multiple_of(most))
+        {
             return false;
         }
         if self.mss == 0 {

@@ -4,6 +4,7 @@
 use super::connections::{Connections, NONE};
 use super::direction::Direction;
 use super::messages::MessageRow;
+use super::tcp::Acknowledged;
 use crate::chunk::{Chunk, Segment};
 use crate::decode::Sack;
 use crate::memory::prefetch;
@@ -12,6 +13,10 @@ use crate::memory::prefetch;
 const WORTH_SPLITTING: usize = 2048;
 /// Connections between asking for one's memory and using it.
 const AHEAD: usize = 4;
+
+/// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
+/// for memory than one long one.
+const BLOCK: usize = 64;
 
 /// State of one connection: what each endpoint sent, the key's lower endpoint first.
 #[derive(Debug, Default)]
@@ -80,9 +85,8 @@ impl Order {
     fn sort(&mut self) {
         let numbers = &self.numbers;
         self.positions.clear();
-        self.positions.extend(
-            (0..numbers.len() as u32).filter(|&packet| numbers[packet as usize] != NONE),
-        );
+        self.positions
+            .extend((0..numbers.len() as u32).filter(|&packet| numbers[packet as usize] != NONE));
         let bits = usize::BITS - self.connections.leading_zeros();
         let passes = bits.div_ceil(DIGIT).max(1);
         let width = bits.div_ceil(passes).max(1);
@@ -217,22 +221,83 @@ impl Work<'_> {
         states: &mut [State],
         first: u32,
         groups: &[Group],
-        told: &mut [Told],
+        mut told: &mut [Told],
         messages: &mut Vec<MessageRow>,
     ) {
-        let mut told = told.iter_mut();
         for (index, group) in groups.iter().enumerate() {
             if let Some(next) = groups.get(index + AHEAD) {
                 self.look_ahead(&states[(next.connection - first) as usize], next);
             }
             let state = &mut states[(group.connection - first) as usize];
-            for &position in &self.positions[group.from as usize..group.to as usize] {
-                let segment = &self.segments[position as usize];
+            let positions = &self.positions[group.from as usize..group.to as usize];
+            for block in positions.chunks(BLOCK) {
+                let places = block.len().min(told.len());
+                let (now, later) = std::mem::take(&mut told).split_at_mut(places);
+                told = later;
+                self.count_packets(state, block, now);
+                self.follow(state, block, now, group, messages);
+            }
+        }
+    }
+
+    /// What is counted of any protocol.
+    #[inline]
+    fn count_packets(self, state: &mut State, block: &[u32], told: &mut [Told]) {
+        let mut told = told.iter_mut();
+        for (index, &position) in block.iter().enumerate() {
+            if let Some(&next) = block.get(index + AHEAD) {
+                prefetch(&self.segments[next as usize]);
+            }
+            let segment = &self.segments[position as usize];
+            let own = state.sides[usize::from(segment.from_high())]
+                .get_or_insert_with(|| Box::new(Direction::new(segment.time)));
+            let gap_ns = own.count(segment, self.count_gaps);
+            if let Some(told) = told.next() {
+                told.gap_ns = gap_ns;
+            }
+        }
+    }
+
+    /// What is counted of TCP.
+    #[inline]
+    fn follow(
+        self,
+        state: &mut State,
+        block: &[u32],
+        told: &mut [Told],
+        group: &Group,
+        messages: &mut Vec<MessageRow>,
+    ) {
+        let mut told = told.iter_mut();
+        let [low, high] = &mut state.sides;
+        for &position in block {
+            let told = told.next();
+            let segment = &self.segments[position as usize];
+            if !segment.tcp() {
+                continue;
+            }
+            let (own, peer) = if segment.from_high() {
+                (&mut *high, &mut *low)
+            } else {
+                (&mut *low, &mut *high)
+            };
+            let Some(own) = own else { continue };
+            let window = own
+                .tcp
+                .window_bytes(segment, peer.as_ref().map(|peer| &peer.tcp));
+            let said = peer.as_mut().map_or_else(Acknowledged::default, |peer| {
                 let sacks = &self.sacks[position as usize];
-                let seen = self.packet(state, segment, sacks, group, messages);
-                if let Some(place) = told.next() {
-                    *place = seen;
+                peer.tcp.acknowledged(segment, sacks, window)
+            });
+            let ended = own.tcp.sent(segment, said);
+            if self.find_messages {
+                let backward = segment.from_high() != group.forward_from_high;
+                for message in ended.into_iter().flatten() {
+                    messages.push(message.row(group.connection, backward));
                 }
+            }
+            if let Some(told) = told {
+                told.window_bytes = window;
             }
         }
     }
@@ -246,48 +311,6 @@ impl Work<'_> {
         for &position in &self.positions[group.from as usize..group.to.min(group.from + 4) as usize]
         {
             prefetch(&self.segments[position as usize]);
-        }
-    }
-
-    #[inline]
-    fn packet(
-        self,
-        state: &mut State,
-        segment: &Segment,
-        sacks: &[Sack; 4],
-        group: &Group,
-        messages: &mut Vec<MessageRow>,
-    ) -> Told {
-        let [low, high] = &mut state.sides;
-        let (own, peer) = if segment.from_high() {
-            (high, low)
-        } else {
-            (low, high)
-        };
-        let own = own.get_or_insert_with(|| Box::new(Direction::new(segment.time)));
-        let gap_ns = own.count(segment, self.count_gaps);
-        if !segment.tcp() {
-            return Told {
-                gap_ns,
-                window_bytes: None,
-            };
-        }
-        let peer_tcp = peer.as_ref().map(|peer| &peer.tcp);
-        let window_bytes = own.tcp.window_bytes(segment, peer_tcp);
-        let said = peer
-            .as_mut()
-            .map(|peer| peer.tcp.acknowledged(segment, sacks, window_bytes))
-            .unwrap_or_default();
-        let ended = own.tcp.sent(segment, said);
-        if self.find_messages {
-            let backward = segment.from_high() != group.forward_from_high;
-            for message in ended.into_iter().flatten() {
-                messages.push(message.row(group.connection, backward));
-            }
-        }
-        Told {
-            gap_ns,
-            window_bytes,
         }
     }
 }

@@ -151,7 +151,9 @@ impl Tcp {
 
     /// Counts that are 0 in most directions.
     pub(crate) fn rare(&self) -> RareCounts {
-        self.rare.as_ref().map_or_else(RareCounts::default, |it| it.counts)
+        self.rare
+            .as_ref()
+            .map_or_else(RareCounts::default, |it| it.counts)
     }
 
     /// All RTT samples.
@@ -170,12 +172,18 @@ impl Tcp {
 
     /// What limited this side, summed up.
     pub(crate) fn shares(&self) -> Shares {
-        self.sender.as_ref().map_or_else(Shares::default, |it| it.limits.shares())
+        self.sender
+            .as_ref()
+            .map_or_else(Shares::default, |it| it.limits.shares())
     }
 
     /// The message that is still being sent when the connection or the capture ends.
     pub(crate) fn unfinished(&mut self, reset: bool) -> Option<Ended> {
-        let why = if reset { evidence::CLOSE } else { evidence::OPEN };
+        let why = if reset {
+            evidence::CLOSE
+        } else {
+            evidence::OPEN
+        };
         self.sender.as_mut()?.message.end(why)
     }
 
@@ -304,7 +312,9 @@ impl Tcp {
                 return;
             };
             sender.limits.lost(self.end);
-            let behind = sender.pending.partition_point(|segment| segment.to <= right);
+            let behind = sender
+                .pending
+                .partition_point(|segment| segment.to <= right);
             let mut newest = None;
             for index in (0..behind).rev() {
                 let pending = &mut sender.pending[index];

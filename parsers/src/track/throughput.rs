@@ -147,9 +147,9 @@ impl Throughput {
     /// By time, then by the addresses; a bin that time went back to becomes one row with its first part.
     fn in_order(&self, mut bins: Vec<Bin>) -> Vec<Bin> {
         bins.sort_unstable_by(|one, other| {
-            one.start.cmp(&other.start).then_with(|| {
-                self.lanes[one.lane as usize].cmp(&self.lanes[other.lane as usize])
-            })
+            one.start
+                .cmp(&other.start)
+                .then_with(|| self.lanes[one.lane as usize].cmp(&self.lanes[other.lane as usize]))
         });
         bins.dedup_by(|later, first| {
             let same = later.start == first.start && later.lane == first.lane;
