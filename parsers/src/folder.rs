@@ -184,15 +184,13 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
         .set_created_by(format!("flowsweep {}", crate::VERSION))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_key_value_metadata(Some(metadata));
-    if table == Table::Packets {
-        // Numbers that mostly grow: differences are smaller than a dictionary, and faster to write.
-        for column in table.columns() {
-            if matches!(column.kind, Kind::Int64 | Kind::Time) {
-                let path = ColumnPath::from(column.name);
-                builder = builder
-                    .set_column_dictionary_enabled(path.clone(), false)
-                    .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-            }
+    // Numbers that mostly grow, or stay small: differences are smaller than a dictionary, and faster to write.
+    for column in table.columns() {
+        if matches!(column.kind, Kind::Int64 | Kind::Time) {
+            let path = ColumnPath::from(column.name);
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
     }
     builder.build()

@@ -5,9 +5,10 @@
 //! TCP state, `tables` turns what was counted into Arrow batches, and [`folder`] writes those as Parquet.
 //! [`run`] connects them; [`stream`] does the same for a reader of one table.
 //!
-//! Packets cross from stage to stage in batches. Reading never panics on any input, and the same input
+//! Packets cross from stage to stage in chunks. Reading never panics on any input, and the same input
 //! gives the same bytes.
 
+mod chunk;
 mod compression;
 mod decode;
 mod error;

@@ -1,163 +1,193 @@
-//! Capture files to batches of decoded packets, with the counts of each file and interface.
+//! Capture files to chunks of decoded packets, with the counts of each file and interface.
+//!
+//! Several files are one capture: the next packet is always the earliest that the open files hold next. A
+//! file is opened when the packets of those before it have reached its first one, so that hundreds of rotated
+//! files are read one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::decode::{Packet, decode};
+use crate::chunk::Chunk;
 use crate::error::{Damage, Error, Fault};
 use crate::records::{HEAD, Reader, Record, Status};
 use crate::run::{FileSummary, Manifest, Progress};
 use crate::source::{Input, Source, Window};
 use crate::tables::CaptureRow;
 
-/// Packets that go from stage to stage together: few enough that they stay in the cache.
-const BATCH: usize = 512;
+/// Records that are looked for together.
+const BATCH: usize = 4096;
 
-/// Decoded packets in the order of the capture. Batches are used again: a packet is larger than moving it
-/// is worth.
-#[derive(Default)]
-pub(crate) struct Batch {
-    packets: Vec<Packet>,
-    count: usize,
+/// An input that waits for its turn.
+pub(crate) struct Waiting {
+    pub input: Input,
+    /// Time of its first packet; where it is not known the file is opened at once.
+    pub first_time: Option<i64>,
 }
 
-impl Batch {
-    pub(crate) fn packets(&self) -> &[Packet] {
-        self.packets.get(..self.count).unwrap_or_default()
-    }
-
-    fn decode(&mut self, records: &[Record], reader: &Reader, bytes: &[u8], start: u64) {
-        let interfaces = reader.interfaces();
-        if self.packets.len() < records.len() {
-            self.packets.resize_with(records.len(), Packet::default);
-        }
-        self.count = records.len();
-        for (record, packet) in records.iter().zip(&mut self.packets) {
-            let link_type = interfaces
-                .get(record.interface as usize)
-                .map_or(u32::MAX, |interface| interface.link_type);
-            decode(record, link_type, bytes, start, packet);
-        }
-    }
+/// An open file.
+struct Open {
+    /// Place in the order of the inputs.
+    number: usize,
+    name: String,
+    source: Source,
+    consumed: Arc<AtomicU64>,
+    window: Window,
+    reader: Reader,
+    /// Place in the window behind the records found.
+    at: usize,
+    /// Where in the window the records' offsets begin to count.
+    base: usize,
+    /// What was found behind the records.
+    status: Status,
+    records: Vec<Record>,
+    /// How many of them were handed on.
+    taken: usize,
+    rows: Vec<CaptureRow>,
+    kept: u64,
+    last_time: i64,
 }
 
-/// Takes a batch and gives one to be filled.
-pub(crate) type Exchange<'a> = &'a mut dyn FnMut(Batch) -> Result<Batch, Error>;
+/// What is known of a file once it was read.
+struct Finished {
+    number: usize,
+    rows: Vec<CaptureRow>,
+    file: FileSummary,
+    damage: Option<Damage>,
+}
 
-/// What reading found, beside the packets.
+/// Reads all inputs; holds what was found beside the packets.
 pub(crate) struct Reading<'a> {
     manifests: &'a HashMap<String, Manifest>,
     progress: &'a Progress,
+    /// The next input is the last.
+    waiting: Vec<Waiting>,
+    opened: usize,
+    open: Vec<Open>,
+    finished: Vec<Finished>,
+    /// Bytes of the inputs that were read whole.
+    read_before: u64,
+    split: bool,
+}
+
+/// What was read beside the packets, in the order of the inputs.
+#[derive(Default)]
+pub(crate) struct Found {
     pub captures: Vec<CaptureRow>,
     pub files: Vec<FileSummary>,
     pub damage: Vec<Damage>,
 }
 
 impl<'a> Reading<'a> {
-    pub(crate) fn new(manifests: &'a HashMap<String, Manifest>, progress: &'a Progress) -> Self {
+    /// `inputs` in the order of their first packets; `split` uses other threads as well.
+    pub(crate) fn new(
+        mut inputs: Vec<Waiting>,
+        manifests: &'a HashMap<String, Manifest>,
+        progress: &'a Progress,
+        split: bool,
+    ) -> Self {
+        inputs.reverse();
         Self {
             manifests,
             progress,
-            captures: Vec::new(),
-            files: Vec::new(),
-            damage: Vec::new(),
+            waiting: inputs,
+            opened: 0,
+            open: Vec::new(),
+            finished: Vec::new(),
+            read_before: 0,
+            split,
         }
     }
 
-    /// Reads `inputs` one after the other.
-    pub(crate) fn read_all(
-        &mut self,
-        inputs: &[Input],
-        exchange: Exchange<'_>,
-    ) -> Result<(), Error> {
-        let mut before = 0;
-        for input in inputs {
-            let own = Arc::new(AtomicU64::new(0));
-            self.read_file(input, &own, before, exchange)?;
-            before += own.load(Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    fn read_file(
-        &mut self,
-        input: &Input,
-        consumed: &Arc<AtomicU64>,
-        before: u64,
-        exchange: Exchange<'_>,
-    ) -> Result<(), Error> {
-        let name = input.name();
-        let failed = |error| Error::io(format!("cannot read {name}"), error);
-        let mut source = Source::open(input, Arc::clone(consumed))?;
-        let mut window = source.window(0, HEAD).map_err(failed)?;
-        let (mut reader, mut at) = detect(name, &window, &mut source)?;
-        let mut rows: Vec<CaptureRow> = Vec::new();
-        let mut records: Vec<Record> = Vec::with_capacity(BATCH);
-        let mut batch = Batch::default();
-        let mut kept = 0;
-        let mut last_time = i64::MIN;
-        let fault = loop {
-            records.clear();
-            let bytes = window.bytes().get(at..).unwrap_or_default();
-            let start = window.start + at as u64;
-            let (used, status) = reader.fill(bytes, window.last, &mut records, BATCH);
-            add_rows(&mut rows, name, &reader);
-            batch.decode(&records, &reader, bytes, start);
-            for packet in batch.packets() {
-                if let Some(row) = rows.get_mut(packet.interface as usize) {
-                    row.count(packet, last_time);
-                }
-                last_time = packet.time;
-            }
-            batch = exchange(batch)?;
-            kept += records.len() as u64;
-            at += used;
-            self.progress
-                .read
-                .store(before + consumed.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
+    pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
+        while chunk.count() < size {
             if self.progress.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            match status {
-                Status::Full => {}
-                Status::Need(need) => {
-                    window = source
-                        .window(window.start + at as u64, need)
-                        .map_err(failed)?;
-                    at = 0;
-                }
-                Status::End => break source.fault(),
-                Status::Cut(fault) => break Some(source.fault().unwrap_or(fault)),
-                Status::Damaged(fault) => break Some(fault),
+            let Some((index, until)) = self.next_file()? else {
+                return Ok(false);
+            };
+            let file = &mut self.open[index];
+            file.take(chunk, size, until, self.split);
+            if !file.refill()? {
+                let file = self.open.remove(index);
+                self.close(file);
             }
+            let open: u64 = self
+                .open
+                .iter()
+                .map(|file| file.consumed.load(Ordering::Relaxed))
+                .sum();
+            self.progress
+                .read
+                .store(self.read_before + open, Ordering::Relaxed);
+        }
+        Ok(true)
+    }
+
+    /// The open file with the earliest next packet, and up to which time it is the earliest.
+    fn next_file(&mut self) -> Result<Option<(usize, i64)>, Error> {
+        loop {
+            let heads = self.open.iter().map(Open::next_time).enumerate();
+            let earliest = heads.clone().min_by_key(|&(index, time)| (time, index));
+            // One that begins no later is opened first; the first packet of one given later comes later.
+            if let Some(next) = self.waiting.last()
+                && earliest
+                    .is_none_or(|(_, time)| next.first_time.is_none_or(|first| first <= time))
+            {
+                let input = self.waiting.pop();
+                self.open_file(input)?;
+                continue;
+            }
+            let Some((index, _)) = earliest else {
+                return Ok(None);
+            };
+            let others = heads
+                .filter(|&(other, _)| other != index)
+                .map(|(_, time)| time);
+            let waiting = self.waiting.last().and_then(|next| next.first_time);
+            let until = others.chain(waiting).min().unwrap_or(i64::MAX);
+            return Ok(Some((index, until)));
+        }
+    }
+
+    fn open_file(&mut self, waiting: Option<Waiting>) -> Result<(), Error> {
+        let Some(waiting) = waiting else {
+            return Ok(());
         };
-        add_rows(&mut rows, name, &reader);
-        if rows.is_empty() {
-            rows.push(CaptureRow::without_interface(name));
+        let number = self.opened;
+        self.opened += 1;
+        let mut file = Open::new(&waiting.input, number)?;
+        if file.refill()? {
+            // Files stay in the order of the inputs, which decides between equal times.
+            self.open.push(file);
+        } else {
+            self.close(file);
         }
-        self.note_drops(&mut rows, &reader, name);
-        if let Some(fault) = fault {
-            let offset = window.start + at as u64;
-            for row in &mut rows {
-                row.truncated_tail = true;
-            }
-            self.damage.push(Damage {
-                file: name.to_owned(),
-                packet: kept + 1,
-                offset,
-                found: fault.found,
-                expected: fault.expected,
-                kept,
-                unread: source.length().map(|length| length.saturating_sub(offset)),
-            });
-        }
-        self.captures.append(&mut rows);
-        self.files.push(FileSummary {
-            file: name.to_owned(),
-            packets: kept,
-        });
         Ok(())
+    }
+
+    fn close(&mut self, mut file: Open) {
+        self.read_before += file.consumed.load(Ordering::Relaxed);
+        let damage = file.damage();
+        let mut rows = std::mem::take(&mut file.rows);
+        if rows.is_empty() {
+            rows.push(CaptureRow::without_interface(&file.name));
+        }
+        for row in &mut rows {
+            row.truncated_tail = damage.is_some();
+        }
+        self.note_drops(&mut rows, &file.reader, &file.name);
+        self.finished.push(Finished {
+            number: file.number,
+            rows,
+            file: FileSummary {
+                file: file.name,
+                packets: file.kept,
+            },
+            damage,
+        });
     }
 
     /// Drop counters of the file itself come first, then those of the manifest.
@@ -173,6 +203,147 @@ impl<'a> Reading<'a> {
                 .or(row.interface.dropped_interface);
         }
     }
+
+    /// What was found in all inputs.
+    pub(crate) fn finish(mut self) -> Found {
+        self.finished.sort_by_key(|file| file.number);
+        let mut found = Found::default();
+        for mut file in self.finished {
+            found.captures.append(&mut file.rows);
+            found.files.push(file.file);
+            found.damage.extend(file.damage);
+        }
+        found
+    }
+}
+
+impl Open {
+    fn new(input: &Input, number: usize) -> Result<Self, Error> {
+        let consumed = Arc::default();
+        let name = input.name().to_owned();
+        let mut source = Source::open(input, Arc::clone(&consumed))?;
+        let window = source
+            .window(0, HEAD)
+            .map_err(|error| cannot_read(&name, error))?;
+        let (reader, at) = detect(&name, &window, &mut source)?;
+        Ok(Self {
+            number,
+            name,
+            source,
+            consumed,
+            window,
+            reader,
+            at,
+            base: at,
+            status: Status::Full,
+            records: Vec::with_capacity(BATCH),
+            taken: 0,
+            rows: Vec::new(),
+            kept: 0,
+            last_time: i64::MIN,
+        })
+    }
+
+    /// Time of the next packet; there is one after [`Self::refill`] said so.
+    fn next_time(&self) -> i64 {
+        self.records
+            .get(self.taken)
+            .map_or(i64::MAX, |record| record.time)
+    }
+
+    /// Finds records where none are left; whether there are any.
+    fn refill(&mut self) -> Result<bool, Error> {
+        while self.taken == self.records.len() {
+            match self.status {
+                Status::Full => {}
+                Status::Need(need) => {
+                    let from = self.window.start + self.at as u64;
+                    self.window = self
+                        .source
+                        .window(from, need)
+                        .map_err(|error| cannot_read(&self.name, error))?;
+                    self.at = 0;
+                }
+                _ => return Ok(false),
+            }
+            self.records.clear();
+            self.taken = 0;
+            self.base = self.at;
+            let bytes = self.window.bytes().get(self.at..).unwrap_or_default();
+            let (used, status) =
+                self.reader
+                    .fill(bytes, self.window.last, &mut self.records, BATCH);
+            self.at += used;
+            self.status = status;
+            let known = self.rows.len();
+            for (number, interface) in self.reader.interfaces().iter().enumerate().skip(known) {
+                self.rows.push(CaptureRow::new(
+                    &self.name,
+                    number as u32,
+                    interface.clone(),
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
+    fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64, split: bool) {
+        let room = size - chunk.count();
+        let left = &self.records[self.taken..];
+        let mut count = left.len().min(room);
+        if until < i64::MAX {
+            // The first is taken in any case: nobody has an earlier one.
+            let behind = left[..count]
+                .iter()
+                .skip(1)
+                .position(|record| record.time > until);
+            count = behind.map_or(count, |position| position + 1);
+        }
+        let records = &left[..count];
+        let bytes = self.window.bytes().get(self.base..).unwrap_or_default();
+        let start = self.window.start + self.base as u64;
+        chunk.room(count).decode(
+            records,
+            self.reader.interfaces(),
+            (bytes, start),
+            self.last_time,
+            &mut self.rows,
+            split,
+        );
+        if let Some(last) = records.last() {
+            self.last_time = last.time;
+        }
+        self.taken += count;
+        self.kept += count as u64;
+    }
+
+    /// Why reading ended before the end of the file, if it did.
+    fn damage(&mut self) -> Option<Damage> {
+        let status = std::mem::replace(&mut self.status, Status::End);
+        let fault = match status {
+            Status::Cut(fault) => Some(self.source.fault().unwrap_or(fault)),
+            Status::Damaged(fault) => Some(fault),
+            Status::End | Status::Full | Status::Need(_) => self.source.fault(),
+        }?;
+        let offset = self.window.start + self.at as u64;
+        Some(Damage {
+            file: self.name.clone(),
+            packet: self.kept + 1,
+            offset,
+            found: fault.found,
+            expected: fault.expected,
+            kept: self.kept,
+            unread: self
+                .source
+                .length()
+                .map(|length| length.saturating_sub(offset)),
+        })
+    }
+}
+
+fn cannot_read(name: &str, error: std::io::Error) -> Error {
+    Error::io(format!("cannot read {name}"), error)
 }
 
 fn detect(name: &str, window: &Window, source: &mut Source) -> Result<(Reader, usize), Error> {
@@ -189,16 +360,9 @@ fn detect(name: &str, window: &Window, source: &mut Source) -> Result<(Reader, u
     })
 }
 
-/// Rows for interfaces that came up since the last batch.
-fn add_rows(rows: &mut Vec<CaptureRow>, name: &str, reader: &Reader) {
-    for (number, interface) in reader.interfaces().iter().enumerate().skip(rows.len()) {
-        rows.push(CaptureRow::new(name, number as u32, interface.clone()));
-    }
-}
-
 /// Time of the first packet; none for a capture without one.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
-    let failed = |error| Error::io(format!("cannot read {}", input.name()), error);
+    let failed = |error| cannot_read(input.name(), error);
     let mut source = Source::open(input, Arc::default())?;
     let mut window = source.window(0, HEAD).map_err(failed)?;
     let (mut reader, mut at) = detect(input.name(), &window, &mut source)?;

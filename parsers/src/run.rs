@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
 use arrow_array::RecordBatch;
 
+use crate::chunk::{Chunk, LARGEST, SMALLEST};
 use crate::error::{Damage, Error};
-use crate::reading::{Batch, Reading, first_time};
+use crate::reading::{Found, Reading, Waiting, first_time};
 use crate::source::Input;
-use crate::tables::{self, Packets, Table};
-use crate::track::{Assignment, Tracker};
+use crate::tables::{self, Messages, Packets, Table};
+use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
 
 /// What to count and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub struct Options {
     pub tables: Vec<Table>,
     /// What the manifests say about files, by the file's name.
     pub manifests: HashMap<String, Manifest>,
-    /// Threads that share the work; the tables do not depend on it. More than two are not used yet.
+    /// Threads that share the work; the tables do not depend on it.
     pub threads: usize,
 }
 
@@ -39,6 +38,7 @@ impl Default for Options {
                 Table::Flows,
                 Table::Intervals,
                 Table::Throughput,
+                Table::Messages,
             ],
             manifests: HashMap::new(),
             threads: 1,
@@ -77,7 +77,7 @@ pub struct Manifest {
 }
 
 /// Receives the tables.
-pub trait Sink {
+pub trait Sink: Send {
     /// Takes the next rows of `table`.
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
@@ -121,7 +121,7 @@ pub struct Summary {
     pub damage: Vec<Damage>,
 }
 
-/// Reads `inputs` as one capture, in the order of their first packets, into the tables of `sink`.
+/// Reads `inputs` as one capture, in the order of their packets, into the tables of `sink`.
 pub fn run(
     inputs: &[Input],
     options: &Options,
@@ -129,155 +129,244 @@ pub fn run(
     progress: &Progress,
 ) -> Result<Summary, Error> {
     options.check()?;
-    let inputs = in_time_order(inputs)?;
-    let mut counting = Counting::new(options, progress, &[]);
-    let mut summary = pass(&inputs, options, &mut counting, sink, progress)?;
-    // A SYN may come after packets of its connection. Their rows said the opposite direction: the rows
-    // come again, with what is known now.
-    if counting.packets.is_some()
-        && !counting.tracker.turned.is_empty()
-        && !inputs.iter().any(|input| matches!(input, Input::Stdin))
-        && sink.restart(Table::Packets)?
-    {
-        let only = Options {
-            tables: vec![Table::Packets],
-            ..options.clone()
-        };
-        let mut again = Counting::new(&only, progress, &counting.tracker.turned);
-        pass(&inputs, &only, &mut again, sink, progress)?;
+    if options.threads < 2 {
+        return run_here(inputs, options, sink, progress);
     }
-    summary.packets = counting.number;
-    summary.connections = counting.tracker.connections() as u64;
-    Ok(summary)
+    // Threads of our own: their number is the caller's choice, and no other user's work waits for ours.
+    let threads = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|error| Error::io("cannot start threads", std::io::Error::other(error)))?;
+    threads.install(|| run_here(inputs, options, sink, progress))
 }
 
-/// Batches on their way between the reading and the counting thread.
-const ON_THE_WAY: usize = 8;
-
-/// One reading of all files, to the last row of every table.
-fn pass(
+fn run_here(
     inputs: &[Input],
     options: &Options,
-    counting: &mut Counting<'_>,
     sink: &mut dyn Sink,
     progress: &Progress,
 ) -> Result<Summary, Error> {
-    let mut reading = Reading::new(&options.manifests, progress);
-    if options.threads < 2 {
-        reading.read_all(inputs, &mut |batch| {
-            counting.count(&batch, sink)?;
-            Ok(batch)
-        })?;
-    } else {
-        reading = in_parallel(inputs, reading, counting, sink)?;
+    let stream = inputs.iter().any(|input| matches!(input, Input::Stdin));
+    let mut pass = Pass::new(options, progress, &[]);
+    pass.counting.settles = !stream;
+    let found = pass.read(in_time_order(inputs)?, sink)?;
+    let connections = &mut pass.connections;
+    // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
+    // may go back to a bin that was written. These rows come again, with what is known now.
+    let mut again = Vec::new();
+    if !connections.turned.is_empty() {
+        again.extend([Table::Packets, Table::Messages]);
     }
-    counting.finish(&reading, options, sink)?;
-    Ok(Summary {
-        files: reading.files,
-        damage: reading.damage,
-        ..Summary::default()
-    })
-}
-
-/// One thread reads and decodes, this one counts. Batches stay in order, so the tables are the same.
-fn in_parallel<'a>(
-    inputs: &[Input],
-    mut reading: Reading<'a>,
-    counting: &mut Counting<'_>,
-    sink: &mut dyn Sink,
-) -> Result<Reading<'a>, Error> {
-    let (full, filled) = sync_channel::<Batch>(ON_THE_WAY);
-    let (empty, emptied) = sync_channel::<Batch>(ON_THE_WAY + 2);
-    thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let outcome = reading.read_all(inputs, &mut |batch| {
-                full.send(batch).map_err(|_| Error::Stopped)?;
-                Ok(emptied.try_recv().unwrap_or_default())
-            });
-            outcome.map(|()| reading)
-        });
-        let mut counted = Ok(());
-        for batch in &filled {
-            counted = counting.count(&batch, sink);
-            if counted.is_err() {
-                break;
+    if connections.throughput.reopened {
+        again.push(Table::Throughput);
+    }
+    again.retain(|table| options.tables.contains(table));
+    if !stream {
+        let mut tables = Vec::new();
+        for table in again {
+            if sink.restart(table)? {
+                tables.push(table);
             }
-            let _ = empty.try_send(batch);
         }
-        // The reader, if it still runs, finds nobody who takes its batches.
-        drop(filled);
-        let read = reader
-            .join()
-            .map_err(|_| Error::Table("the reading thread ended early".to_owned()))?;
-        counted.and(read)
+        if !tables.is_empty() {
+            let only = Options {
+                tables,
+                ..options.clone()
+            };
+            let mut second = Pass::new(&only, progress, &connections.turned);
+            second.read(in_time_order(inputs)?, sink)?;
+        }
+    }
+    Ok(Summary {
+        files: found.files,
+        packets: pass.counting.number,
+        connections: pass.connections.len() as u64,
+        damage: found.damage,
     })
 }
 
-/// What is counted of the packets, in their order.
-struct Counting<'a> {
+/// One reading of all files, to the last row of every table.
+struct Pass<'a> {
+    options: &'a Options,
     progress: &'a Progress,
-    tracker: Tracker,
-    packets: Option<Packets>,
-    /// Packets so far.
-    number: u64,
-    told: Vec<Assignment>,
+    connections: Connections,
+    counting: Counting,
 }
 
-impl<'a> Counting<'a> {
-    fn new(options: &Options, progress: &'a Progress, turned: &[u32]) -> Self {
-        let wants = |table| options.tables.contains(&table);
+impl<'a> Pass<'a> {
+    fn new(options: &'a Options, progress: &'a Progress, turned: &[u32]) -> Self {
+        let known = turned.iter().copied().collect();
         Self {
+            options,
             progress,
-            tracker: Tracker::new(
-                options.bin_ns,
-                options.udp_timeout_ns,
-                wants(Table::Intervals),
-                turned.iter().copied().collect(),
-            ),
-            packets: wants(Table::Packets).then(Packets::new),
-            number: 0,
-            told: Vec::new(),
+            connections: Connections::new(options.bin_ns, options.udp_timeout_ns, known),
+            counting: Counting::new(options),
         }
     }
 
-    fn count(&mut self, batch: &Batch, sink: &mut dyn Sink) -> Result<(), Error> {
-        let packets = batch.packets();
-        let first = self.number + 1;
-        self.number += packets.len() as u64;
-        self.progress.packets.store(self.number, Ordering::Relaxed);
-        let Some(rows) = &mut self.packets else {
-            self.tracker.process(packets, None);
-            return Ok(());
-        };
-        self.told.clear();
-        self.tracker.process(packets, Some(&mut self.told));
-        rows.add(first, packets, &self.told, &mut |batch| {
-            sink.batch(Table::Packets, batch)
-        })
+    /// Reads and counts: with several threads one chunk is read while the one before it is counted.
+    fn read(&mut self, inputs: Vec<Waiting>, sink: &mut dyn Sink) -> Result<Found, Error> {
+        let split = self.options.threads > 1;
+        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress, split);
+        let mut size = SMALLEST;
+        let mut chunks = [(); 2].map(|()| self.connections.chunk(self.counting.packets.is_some()));
+        let mut orders = [(); 2].map(|()| Order::default());
+        let [chunk, next_chunk] = &mut chunks;
+        let [order, next_order] = &mut orders;
+        let mut more = reading.fill(chunk, size)?;
+        order.make(chunk, &mut self.connections);
+        while chunk.count() > 0 {
+            size = next_size(size, chunk.count(), order.groups.len());
+            let settled = self.counting.settle(&mut self.connections.throughput);
+            let counting = &mut self.counting;
+            let connections = &mut self.connections;
+            let mut read = || {
+                next_chunk.clear();
+                if more {
+                    more = reading.fill(next_chunk, size)?;
+                }
+                next_order.make(next_chunk, connections);
+                Ok::<(), Error>(())
+            };
+            if split {
+                let (counted, read) =
+                    rayon::join(|| counting.count(chunk, order, settled, sink, true), read);
+                counted?;
+                read?;
+            } else {
+                counting.count(chunk, order, settled, sink, false)?;
+                read()?;
+            }
+            self.progress
+                .packets
+                .store(self.counting.number, Ordering::Relaxed);
+            std::mem::swap(chunk, next_chunk);
+            std::mem::swap(order, next_order);
+        }
+        let found = reading.finish();
+        self.finish(&found, sink)?;
+        Ok(found)
     }
 
-    fn finish(
-        &mut self,
-        reading: &Reading<'_>,
-        options: &Options,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Error> {
-        if let Some(packets) = &mut self.packets {
-            packets.flush(&mut |batch| sink.batch(Table::Packets, batch))?;
-        }
-        for &table in &options.tables {
+    fn finish(&mut self, found: &Found, sink: &mut dyn Sink) -> Result<(), Error> {
+        let (connections, counting) = (&mut self.connections, &mut self.counting);
+        counting.finish(connections, sink)?;
+        for &table in &self.options.tables {
             let mut emit = |batch| sink.batch(table, batch);
+            let states = &counting.states;
             match table {
-                Table::Captures => emit(tables::captures(&reading.captures)?)?,
-                Table::Flows => tables::flows(&self.tracker, emit)?,
-                Table::Intervals => tables::intervals(&self.tracker, emit)?,
-                Table::Throughput => tables::throughput(&mut self.tracker.throughput, emit)?,
-                Table::Packets => {}
+                Table::Captures => emit(tables::captures(&found.captures)?)?,
+                Table::Flows => tables::flows(connections, states, emit)?,
+                Table::Intervals => tables::intervals(connections, states, emit)?,
+                Table::Throughput => {
+                    let bins = connections.throughput.finish();
+                    tables::throughput(&bins, &connections.throughput, emit)?;
+                }
+                Table::Packets | Table::Messages => {}
             }
         }
         Ok(())
     }
 }
+
+/// The size of the next chunk: larger where most packets of this one belong to different connections. It
+/// depends on the packets alone, because the order of `messages` depends on it.
+fn next_size(size: usize, packets: usize, connections: usize) -> usize {
+    if connections * 8 > packets {
+        (size * 2).min(LARGEST)
+    } else if connections * 32 < packets {
+        (size / 2).max(SMALLEST)
+    } else {
+        size
+    }
+}
+
+/// What is counted of the packets, connection by connection.
+struct Counting {
+    states: States,
+    packets: Option<Packets>,
+    messages: Option<Messages>,
+    /// Bins of throughput that should not change any more are written early.
+    settles: bool,
+    throughput: bool,
+    /// Packets so far.
+    number: u64,
+    told: Vec<Told>,
+    ended: Vec<MessageRow>,
+}
+
+impl Counting {
+    fn new(options: &Options) -> Self {
+        let wants = |table| options.tables.contains(&table);
+        Self {
+            states: States::new(wants(Table::Intervals), wants(Table::Messages)),
+            packets: wants(Table::Packets).then(Packets::default),
+            messages: wants(Table::Messages).then(Messages::default),
+            settles: false,
+            throughput: wants(Table::Throughput),
+            number: 0,
+            told: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Bins that can be written now.
+    fn settle(&self, throughput: &mut Throughput) -> Option<RecordBatches> {
+        if !self.settles || !self.throughput {
+            return None;
+        }
+        let bins = throughput.settle()?;
+        let mut batches = Vec::new();
+        let outcome = tables::throughput(&bins, throughput, |batch| {
+            batches.push(batch);
+            Ok(())
+        });
+        Some(outcome.map(|()| batches))
+    }
+
+    fn count(
+        &mut self,
+        chunk: &Chunk,
+        order: &Order,
+        settled: Option<RecordBatches>,
+        sink: &mut dyn Sink,
+        split: bool,
+    ) -> Result<(), Error> {
+        for batch in settled.transpose()?.unwrap_or_default() {
+            sink.batch(Table::Throughput, batch)?;
+        }
+        let told = self.packets.is_some().then_some(&mut self.told);
+        self.states
+            .count(chunk, order, told, &mut self.ended, split);
+        if let Some(rows) = &mut self.packets {
+            rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
+                sink.batch(Table::Packets, batch)
+            })?;
+        }
+        if let Some(rows) = &mut self.messages {
+            rows.add(&self.ended, &mut |batch| sink.batch(Table::Messages, batch))?;
+        }
+        self.ended.clear();
+        self.number += chunk.count() as u64;
+        Ok(())
+    }
+
+    /// The rows that are still held back.
+    fn finish(&mut self, connections: &Connections, sink: &mut dyn Sink) -> Result<(), Error> {
+        if let Some(rows) = &mut self.packets {
+            rows.flush(&mut |batch| sink.batch(Table::Packets, batch))?;
+        }
+        if let Some(rows) = &mut self.messages {
+            let last = unfinished_messages(connections, &mut self.states);
+            let emit = &mut |batch| sink.batch(Table::Messages, batch);
+            rows.add(&last, emit)?;
+            rows.flush(emit)?;
+        }
+        Ok(())
+    }
+}
+
+type RecordBatches = Result<Vec<RecordBatch>, Error>;
 
 /// Looks whether every file can be opened and is a capture; the standard input is not touched.
 pub fn check(inputs: &[Input]) -> Result<(), Error> {
@@ -287,22 +376,16 @@ pub fn check(inputs: &[Input]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Several files are one capture: rotated files may be given in any order.
-fn in_time_order(inputs: &[Input]) -> Result<Vec<Input>, Error> {
-    let mut inputs = inputs.to_vec();
-    if inputs.len() < 2 || inputs.iter().any(|input| matches!(input, Input::Stdin)) {
-        return Ok(inputs);
+/// Several files are one capture: they may be given in any order. A single one is not looked at twice.
+fn in_time_order(inputs: &[Input]) -> Result<Vec<Waiting>, Error> {
+    let alone = inputs.len() < 2 || inputs.iter().any(|input| matches!(input, Input::Stdin));
+    let mut waiting = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        waiting.push(Waiting {
+            input: input.clone(),
+            first_time: if alone { None } else { first_time(input)? },
+        });
     }
-    let times = inputs
-        .iter()
-        .map(first_time)
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut order: Vec<usize> = (0..inputs.len()).collect();
-    order.sort_by_key(|&index| times[index]);
-    let sorted = order
-        .into_iter()
-        .map(|index| inputs[index].clone())
-        .collect();
-    inputs = sorted;
-    Ok(inputs)
+    waiting.sort_by_key(|file| file.first_time);
+    Ok(waiting)
 }

@@ -9,7 +9,9 @@ mod options;
 mod transport;
 mod tunnel;
 
-pub(crate) use options::TcpOptions;
+pub(crate) use options::{Sack, TcpOptions};
+
+use std::hash::{BuildHasher, Hasher};
 
 use crate::records::Record;
 
@@ -54,6 +56,26 @@ pub(crate) struct Key {
     pub v6: bool,
 }
 
+impl Key {
+    /// Its hash under `state`.
+    #[inline]
+    pub(crate) fn hash(&self, state: &impl BuildHasher) -> u64 {
+        let mut hasher = state.build_hasher();
+        let ports = u64::from(self.low_port) << 32
+            | u64::from(self.high_port) << 16
+            | u64::from(self.protocol) << 8
+            | u64::from(self.v6);
+        if self.v6 {
+            hasher.write_u128(self.low);
+            hasher.write_u128(self.high);
+        } else {
+            hasher.write_u64((self.low as u64) << 32 | self.high as u64);
+        }
+        hasher.write_u64(ports);
+        hasher.finish()
+    }
+}
+
 /// No VLAN tag.
 pub(crate) const NO_VLAN: u16 = u16::MAX;
 
@@ -61,16 +83,15 @@ pub(crate) const NO_VLAN: u16 = u16::MAX;
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Packet {
-    pub time: i64,
-    pub file_offset: u64,
-    pub wire: u32,
-    pub captured: u32,
-    pub interface: u32,
     pub outcome: Outcome,
     /// The source is the key's higher endpoint.
     pub from_high: bool,
-    /// Any fragment, the first one included.
+    /// Any fragment, the first one included; `datagram` holds.
     pub fragment: bool,
+    /// A fragment behind the first: it carries no ports.
+    pub later_fragment: bool,
+    /// Which packet was fragmented: a hash of its addresses, protocol and identification.
+    pub datagram: u64,
     /// The innermost IP header's length field is 0 and no jumbogram: offload.
     pub offloaded: bool,
     /// How many tunnels were entered.
@@ -88,14 +109,9 @@ pub(crate) struct Packet {
     pub window: u16,
     pub seq: u32,
     pub ack: u32,
+    /// Length of the TCP options.
+    pub options_bytes: u8,
     pub options: TcpOptions,
-}
-
-impl Packet {
-    /// The acknowledgement number, where the packet has one.
-    pub(crate) fn ack(&self) -> Option<u32> {
-        (self.tcp && self.tcp_flags & flag::ACK != 0).then_some(self.ack)
-    }
 }
 
 /// TCP flag bits.
@@ -103,30 +119,21 @@ pub(crate) mod flag {
     pub(crate) const FIN: u16 = 0x01;
     pub(crate) const SYN: u16 = 0x02;
     pub(crate) const RST: u16 = 0x04;
+    pub(crate) const PSH: u16 = 0x08;
     pub(crate) const ACK: u16 = 0x10;
 }
 
-/// Decodes the packet of `record` in `window`, whose first byte lies at `start` of the input, into `packet`,
-/// of which every field that is read afterwards is set anew.
+/// Decodes the packet of `record` in `window` into `packet`, of which every field that is read afterwards is
+/// set anew.
 #[inline]
-pub(crate) fn decode(
-    record: &Record,
-    link_type: u32,
-    window: &[u8],
-    start: u64,
-    packet: &mut Packet,
-) {
+pub(crate) fn decode(record: &Record, link_type: u32, window: &[u8], packet: &mut Packet) {
     let data = record.data as usize;
     let bytes = window
         .get(data..data + record.captured as usize)
         .unwrap_or_default();
-    packet.time = record.time;
-    packet.file_offset = start + u64::from(record.at);
-    packet.wire = record.wire;
-    packet.captured = record.captured;
-    packet.interface = record.interface;
     packet.outcome = Outcome::NotIp;
     packet.fragment = false;
+    packet.later_fragment = false;
     packet.tunnels = 0;
     packet.vlan = NO_VLAN;
     packet.payload = 0;

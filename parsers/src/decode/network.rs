@@ -1,5 +1,10 @@
 //! IPv4 and IPv6 headers to addresses, lengths and the transport protocol.
 
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::FixedState;
+
+use super::transport::TCP;
 use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports};
 
 /// What the headers of one IP packet say.
@@ -48,10 +53,11 @@ impl Walk<'_> {
         self.at += header_length;
         // More fragments follow, or this is not the first.
         if fragment & 0x3fff != 0 {
-            self.packet.fragment = true;
+            let identification = u16::from_be_bytes([header[4], header[5]]);
+            self.fragment(&ip, u64::from(header[9]) << 32 | u64::from(identification));
         }
         if fragment & 0x1fff != 0 {
-            return Ok(self.later_fragment(&ip));
+            return Ok(self.later_fragment(&ip, header[9]));
         }
         self.protocol(header[9], &ip)
     }
@@ -94,12 +100,13 @@ impl Walk<'_> {
                 let offset = self.u16(2)?;
                 // An "atomic" fragment, whole in itself, is none (RFC 6946).
                 if offset & 0xfff9 != 0 {
-                    self.packet.fragment = true;
+                    let identification = self.u32(4)?;
+                    self.fragment(&ip, u64::from(following) << 32 | u64::from(identification));
                 }
                 ip.payload = ip.payload.saturating_sub(8);
                 self.at += 8;
                 if offset & 0xfff8 != 0 {
-                    return Ok(self.later_fragment(&ip));
+                    return Ok(self.later_fragment(&ip, following));
                 }
             } else {
                 ip.payload = ip
@@ -113,8 +120,29 @@ impl Walk<'_> {
         Err(Stop::Malformed)
     }
 
-    fn later_fragment(&mut self, ip: &Ip) -> Layer {
+    /// Notes that this IP packet is a part of another. The innermost one that is counts.
+    #[cold]
+    fn fragment(&mut self, ip: &Ip, identification: u64) {
+        // No secret key: whoever can choose what is hashed here can send such fragments anyway.
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write_u128(ip.source);
+        hasher.write_u128(ip.destination);
+        hasher.write_u64(identification);
+        self.packet.fragment = true;
+        self.packet.datagram = hasher.finish();
+    }
+
+    /// A fragment behind the first is of the flow of the first one. Its part of a UDP payload was counted
+    /// there, by the UDP header.
+    #[cold]
+    fn later_fragment(&mut self, ip: &Ip, protocol: u8) -> Layer {
         self.flow(ip, FRAGMENT, 0, 0);
+        let packet = &mut *self.packet;
+        // A tunnel further out may have kept the packet.
+        packet.later_fragment = packet.key.protocol == FRAGMENT;
+        if packet.later_fragment && protocol == TCP {
+            packet.payload = ip.payload;
+        }
         Layer::Done
     }
 

@@ -1,5 +1,8 @@
 //! TCP options to the values that the flow's state needs.
 
+/// First octet, and octet behind the last, of a SACK block.
+pub(crate) type Sack = (u32, u32);
+
 /// Options of one segment. At most four SACK blocks fit into a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TcpOptions {
@@ -11,8 +14,8 @@ pub(crate) struct TcpOptions {
     pub sack_permitted: bool,
     /// How many blocks of `sacks` are valid.
     pub sack_count: u8,
-    /// SACK blocks, RFC 2018 3: first octet, octet behind the last.
-    pub sacks: [(u32, u32); 4],
+    /// SACK blocks, RFC 2018 3.
+    pub sacks: [Sack; 4],
 }
 
 impl TcpOptions {

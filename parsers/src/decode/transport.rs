@@ -3,7 +3,7 @@
 use super::network::Ip;
 use super::{Layer, Stop, Walk};
 
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl Walk<'_> {
@@ -43,6 +43,7 @@ impl Walk<'_> {
         packet.ack = word(8);
         packet.tcp_flags = half(12) & 0xfff;
         packet.window = half(14);
+        packet.options_bytes = (header_length - 20) as u8;
         packet.options.clear();
         if header_length > 20 {
             packet.options.read(options);

@@ -59,6 +59,10 @@ impl Clock {
     }
 }
 
+/// More interfaces, or longer names of them, are nobody's: a bound on memory.
+const MOST_INTERFACES: usize = 10_000;
+const LONGEST_NAME: usize = 1024;
+
 /// Reader of one pcapng file.
 #[derive(Default)]
 pub(crate) struct Pcapng {
@@ -173,6 +177,12 @@ impl Pcapng {
 
     fn interface(&mut self, body: &[u8]) -> Result<(), Status> {
         let order = self.order;
+        if self.interfaces.len() == MOST_INTERFACES {
+            return Err(Status::Damaged(Fault::new(
+                "one more interface description",
+                format!("at most {MOST_INTERFACES} interfaces"),
+            )));
+        }
         let (Some(link_type), Some(snaplen)) = (order.u16(body, 0), order.u32(body, 4)) else {
             return Err(Status::Damaged(Fault::new(
                 format!("an interface description of {} bytes", body.len()),
@@ -188,7 +198,8 @@ impl Pcapng {
             match (code, value) {
                 (2, text) => {
                     let text = String::from_utf8_lossy(text);
-                    name = Some(text.trim_end_matches('\0').to_owned());
+                    let text = text.trim_end_matches('\0');
+                    name = Some(text.chars().take(LONGEST_NAME).collect());
                 }
                 (9, [unit, ..]) => {
                     clock.binary = unit & 0x80 != 0;
@@ -280,7 +291,11 @@ impl Pcapng {
         };
         for (code, value) in options(order, body.get(12..).unwrap_or_default()) {
             // The counters are totals since the start: the last block counts.
-            match (code, order.u64(value, 0)) {
+            // A count that does not fit the table is none.
+            let count = order
+                .u64(value, 0)
+                .filter(|&count| i64::try_from(count).is_ok());
+            match (code, count) {
                 (5, Some(count)) => interface.dropped_interface = Some(count),
                 (7, Some(count)) => interface.dropped_kernel = Some(count),
                 _ => {}

@@ -10,7 +10,7 @@ use super::text::NO_LINK;
 use super::{Table, text};
 use crate::decode::{Outcome, Packet};
 use crate::error::Error;
-use crate::records::Interface;
+use crate::records::{Interface, Record};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("file", Text, "", "Name of the capture file as it was given.", ""),
@@ -86,16 +86,49 @@ impl CaptureRow {
         Self::new(file, 0, nothing)
     }
 
-    /// Counts `packet`; `before` is the time of the packet before it in the file.
+    /// The same interface with nothing counted: to be added to this one with [`Self::add`].
+    pub(crate) fn empty(&self) -> Self {
+        Self::new("", self.number, Interface::default())
+    }
+
+    /// Adds what `later` counted of packets behind those of this row.
+    pub(crate) fn add(&mut self, later: &Self) {
+        self.packets += later.packets;
+        self.wire_bytes += later.wire_bytes;
+        self.captured_bytes += later.captured_bytes;
+        self.first_time = self.first_time.or(later.first_time);
+        self.last_time = later.last_time.or(self.last_time);
+        self.not_ip += later.not_ip;
+        self.unknown_link += later.unknown_link;
+        self.cut += later.cut;
+        self.malformed += later.malformed;
+        self.fragments += later.fragments;
+        self.super_packets += later.super_packets;
+        self.tunnelled += later.tunnelled;
+        self.snapped += later.snapped;
+        self.time_regressions += later.time_regressions;
+    }
+
+    /// Counts `record`; `before` is the time of the one before it in the file.
     #[inline]
-    pub(crate) fn count(&mut self, packet: &Packet, before: i64) {
+    pub(crate) fn count(&mut self, record: &Record, before: i64) {
         self.packets += 1;
-        self.wire_bytes += i64::from(packet.wire);
-        self.captured_bytes += i64::from(packet.captured);
-        self.first_time.get_or_insert(packet.time);
-        self.last_time = Some(packet.time);
-        self.snapped += i64::from(packet.captured < packet.wire);
-        self.time_regressions += i64::from(packet.time < before);
+        self.wire_bytes += i64::from(record.wire);
+        self.captured_bytes += i64::from(record.captured);
+        self.first_time.get_or_insert(record.time);
+        self.last_time = Some(record.time);
+        self.snapped += i64::from(record.captured < record.wire);
+        self.time_regressions += i64::from(record.time < before);
+    }
+
+    /// Counts a packet of a flow that is not in a tunnel, no fragment, and `ip_bytes` long.
+    #[inline]
+    pub(crate) fn count_plain(&mut self, ip_bytes: u32) {
+        self.super_packets += i64::from(ip_bytes > LONGEST_JUMBO);
+    }
+
+    /// Counts what became of `packet`.
+    pub(crate) fn count_decoded(&mut self, packet: &Packet) {
         self.fragments += i64::from(packet.fragment);
         match packet.outcome {
             Outcome::Flow => {

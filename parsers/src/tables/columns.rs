@@ -9,6 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use super::text;
 use crate::error::Error;
 
 /// What a column holds.
@@ -136,6 +137,17 @@ pub(crate) fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayR
     let mut builder = StringBuilder::new();
     for value in values {
         builder.append_value(value);
+    }
+    Arc::new(builder.finish())
+}
+
+/// IP addresses as text; true is IPv6.
+pub(crate) fn addresses(values: impl IntoIterator<Item = (u128, bool)>) -> ArrayRef {
+    let mut builder = StringBuilder::new();
+    for (value, v6) in values {
+        // Written where it stays: a string of its own for each row would cost more than the digits.
+        let _ = text::write_address(&mut builder, value, v6);
+        builder.append_value("");
     }
     Arc::new(builder.finish())
 }

@@ -9,7 +9,9 @@ use super::columns::{
 use super::{BATCH_ROWS, Table, text};
 use crate::decode::{Key, NO_VLAN, has_ports};
 use crate::error::Error;
-use crate::track::{Direction, Flow, Tracker};
+use crate::track::{
+    Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides,
+};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
@@ -50,6 +52,10 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null(),
     Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null(),
     Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null(),
+    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The four times add up to that span; they hold where this side's host was captured.", "RFC 4898 SndLimTimeSnd, without the next").or_null(),
+    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which acknowledgements released data at a constant number of octets in flight, without loss or a growing queue: a send buffer that is too small, or a congestion window that no longer grows.", "").or_null(),
+    Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment.", "RFC 4898 SndLimTimeRwin").or_null(),
+    Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null(),
 ];
 
 /// `forward` or `backward`.
@@ -57,41 +63,54 @@ pub(crate) fn direction_name(backward: bool) -> &'static str {
     if backward { "backward" } else { "forward" }
 }
 
+/// What is computed once for several columns of a row.
 struct Row<'a> {
-    connection: u32,
-    flow: &'a Flow,
-    backward: bool,
-    from_high: bool,
-    own: &'a Direction,
-    peer: Option<&'a Direction>,
+    side: Side<'a>,
+    key: Key,
+    tcp: bool,
+    rtt: Option<Rtt>,
+    rare: RareCounts,
+    shares: Shares,
 }
 
-impl Row<'_> {
-    fn tcp(&self) -> bool {
-        self.flow.key.protocol == 6
+impl<'a> Row<'a> {
+    fn new(side: Side<'a>) -> Self {
+        let key = side.connection.key();
+        let tcp = key.protocol == 6;
+        let own = &side.own.tcp;
+        let rtt = own.rtt();
+        Self {
+            key,
+            tcp,
+            rtt: (tcp && rtt.samples > 0).then_some(rtt),
+            rare: own.rare(),
+            shares: own.shares(),
+            side,
+        }
     }
 
-    fn ends(&self) -> ((u128, u16), (u128, u16)) {
-        let Key {
-            low,
-            high,
-            low_port,
-            high_port,
-            ..
-        } = self.flow.key;
-        if self.from_high {
-            ((high, high_port), (low, low_port))
+    fn source(&self) -> (u128, u16) {
+        if self.side.from_high {
+            (self.key.high, self.key.high_port)
         } else {
-            ((low, low_port), (high, high_port))
+            (self.key.low, self.key.low_port)
+        }
+    }
+
+    fn destination(&self) -> (u128, u16) {
+        if self.side.from_high {
+            (self.key.low, self.key.low_port)
+        } else {
+            (self.key.high, self.key.high_port)
         }
     }
 
     fn port(&self, port: u16) -> Option<i32> {
-        has_ports(self.flow.key.protocol).then_some(i32::from(port))
+        has_ports(self.key.protocol).then_some(i32::from(port))
     }
 
     fn start(&self) -> Option<&'static str> {
-        self.tcp().then_some(if self.flow.syn_seen {
+        self.tcp.then_some(if self.side.connection.syn_seen() {
             "syn"
         } else {
             "midstream"
@@ -99,123 +118,106 @@ impl Row<'_> {
     }
 
     fn end(&self) -> Option<&'static str> {
-        self.tcp()
-            .then_some(match (self.flow.reset, self.own.tcp.fin_packets) {
+        let fins = self.side.own.tcp.fin_packets;
+        self.tcp
+            .then_some(match (self.side.connection.reset(), fins) {
                 (true, _) => "rst",
                 (false, 1..) => "fin",
                 (false, 0) => "open",
             })
     }
-
-    fn rtt(&self, value: fn(&crate::track::Rtt) -> i64) -> Option<i64> {
-        let rtt = &self.own.tcp.rtt;
-        (self.tcp() && rtt.samples > 0).then(|| value(rtt))
-    }
 }
 
 /// Hands all rows to `emit` in batches, by connection, forward first.
 pub(crate) fn flows(
-    tracker: &Tracker,
+    connections: &Connections,
+    states: &States,
     mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut rows = Vec::with_capacity(BATCH_ROWS.min(tracker.connections() * 2));
-    for (connection, flow) in tracker.flows() {
-        for (backward, from_high, own, peer) in tracker.sides(flow) {
-            rows.push(Row {
-                connection,
-                flow,
-                backward,
-                from_high,
-                own,
-                peer,
-            });
-            if rows.len() == BATCH_ROWS {
-                emit(batch(&rows)?)?;
-                rows.clear();
-            }
+    let mut rows = Vec::with_capacity(BATCH_ROWS.min(connections.len() * 2));
+    for side in sides(connections, states) {
+        rows.push(Row::new(side));
+        if rows.len() == BATCH_ROWS {
+            emit(batch(&rows)?)?;
+            rows.clear();
         }
     }
-    if !rows.is_empty() {
-        emit(batch(&rows)?)?;
+    if rows.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    emit(batch(&rows)?)
 }
 
 fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
-    let int =
-        |value: fn(&Direction) -> u64| columns::int64(rows.iter().map(|row| value(row.own) as i64));
-    let tcp = |value: fn(&Direction) -> i64| {
-        columns::int64_or_null(
-            rows.iter()
-                .map(move |row| row.tcp().then(|| value(row.own))),
-        )
+    let int = |value: fn(&Direction) -> u64| {
+        columns::int64(rows.iter().map(|row| value(row.side.own) as i64))
     };
-    let rtt = |value: fn(&crate::track::Rtt) -> i64| {
-        columns::int64_or_null(rows.iter().map(move |row| row.rtt(value)))
+    let tcp = |value: fn(&Row<'_>) -> i64| {
+        columns::int64_or_null(rows.iter().map(move |row| row.tcp.then(|| value(row))))
     };
-    let v6 = |row: &Row<'_>| row.flow.key.v6;
+    let syn = |value: fn(&SynOptions) -> Option<i64>| {
+        columns::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
+    };
+    let rtt = |value: fn(&Rtt) -> i64| {
+        columns::int64_or_null(rows.iter().map(move |row| row.rtt.as_ref().map(value)))
+    };
     columns::batch(
         Table::Flows.schema(),
         vec![
-            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
-            columns::text(rows.iter().map(|row| direction_name(row.backward))),
-            columns::text(rows.iter().map(|row| text::protocol(row.flow.key.protocol))),
-            columns::text(
-                rows.iter()
-                    .map(|row| text::address(row.ends().0.0, v6(row))),
-            ),
-            columns::int32_or_null(rows.iter().map(|row| row.port(row.ends().0.1))),
-            columns::text(
-                rows.iter()
-                    .map(|row| text::address(row.ends().1.0, v6(row))),
-            ),
-            columns::int32_or_null(rows.iter().map(|row| row.port(row.ends().1.1))),
-            columns::int32_or_null(
-                rows.iter()
-                    .map(|row| (row.flow.vlan != NO_VLAN).then_some(i32::from(row.flow.vlan))),
-            ),
-            columns::time(rows.iter().map(|row| row.own.earliest)),
-            columns::time(rows.iter().map(|row| row.own.latest)),
-            columns::int64(
-                rows.iter()
-                    .map(|row| row.own.latest.saturating_sub(row.own.earliest)),
-            ),
+            columns::int64(rows.iter().map(|row| i64::from(row.side.number))),
+            columns::text(rows.iter().map(|row| direction_name(row.side.backward))),
+            columns::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
+            columns::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
+            columns::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),
+            columns::addresses(rows.iter().map(|row| (row.destination().0, row.key.v6))),
+            columns::int32_or_null(rows.iter().map(|row| row.port(row.destination().1))),
+            columns::int32_or_null(rows.iter().map(|row| {
+                let vlan = row.side.connection.vlan;
+                (vlan != NO_VLAN).then_some(i32::from(vlan))
+            })),
+            columns::time(rows.iter().map(|row| row.side.own.earliest)),
+            columns::time(rows.iter().map(|row| row.side.own.latest())),
+            int(|own| own.latest().saturating_sub(own.earliest) as u64),
             int(|own| own.packets),
             int(|own| own.wire_bytes),
             int(|own| own.ip_bytes),
             int(|own| own.payload_bytes),
-            int(|own| u64::from(own.time_regressions)),
+            int(Direction::time_regressions),
             columns::text_or_null(rows.iter().map(Row::start)),
             columns::text_or_null(rows.iter().map(Row::end)),
-            tcp(|own| own.tcp.syn_packets.into()),
-            tcp(|own| own.tcp.fin_packets.into()),
-            tcp(|own| own.tcp.rst_packets.into()),
-            tcp(|own| own.tcp.retransmitted_packets.into()),
-            tcp(|own| own.tcp.retransmitted_bytes as i64),
-            tcp(|own| own.tcp.out_of_order_packets.into()),
-            tcp(|own| own.tcp.keep_alives.into()),
-            tcp(|own| own.tcp.window_probes.into()),
-            tcp(|own| own.tcp.duplicate_acks.into()),
-            tcp(|own| own.tcp.zero_window_packets.into()),
+            tcp(|row| row.side.own.tcp.syn_packets.into()),
+            tcp(|row| row.side.own.tcp.fin_packets.into()),
+            tcp(|row| row.side.own.tcp.rst_packets.into()),
+            tcp(|row| row.rare.retransmitted_packets.into()),
+            tcp(|row| row.rare.retransmitted_bytes as i64),
+            tcp(|row| row.rare.out_of_order_packets.into()),
+            tcp(|row| row.rare.keep_alives.into()),
+            tcp(|row| row.rare.window_probes.into()),
+            tcp(|row| row.rare.duplicate_acks.into()),
+            tcp(|row| row.rare.zero_window_packets.into()),
             columns::boolean_or_null(
                 rows.iter()
-                    .map(|row| row.own.tcp.syn.map(|syn| syn.sack_permitted)),
+                    .map(|row| row.side.own.tcp.syn().map(|syn| syn.sack_permitted)),
             ),
-            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.syn?.mss.map(i64::from))),
+            syn(|syn| syn.mss.map(i64::from)),
+            syn(|syn| syn.window_scale.map(i64::from)),
+            columns::int64_or_null(rows.iter().map(|row| {
+                let peer = row.side.peer.map(|peer| &peer.tcp);
+                row.side.own.tcp.max_window_bytes(peer)
+            })),
             columns::int64_or_null(
                 rows.iter()
-                    .map(|row| row.own.tcp.syn?.window_scale.map(i64::from)),
+                    .map(|row| row.side.own.tcp.max_in_flight_bytes()),
             ),
-            columns::int64_or_null(
-                rows.iter()
-                    .map(|row| row.own.tcp.max_window_bytes(row.peer.map(|peer| &peer.tcp))),
-            ),
-            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.max_in_flight_bytes())),
-            columns::int64_or_null(rows.iter().map(|row| row.own.tcp.rtt.handshake_ns)),
-            tcp(|own| own.tcp.rtt.samples.into()),
+            columns::int64_or_null(rows.iter().map(|row| row.side.own.tcp.handshake_ns())),
+            tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into())),
             rtt(|rtt| rtt.min_ns),
             rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples)),
             rtt(|rtt| rtt.max_ns),
+            tcp(|row| row.shares.app_ns),
+            tcp(|row| row.shares.sender_ns),
+            tcp(|row| row.shares.receiver_ns),
+            tcp(|row| row.shares.network_ns),
         ],
     )
 }

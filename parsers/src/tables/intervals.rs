@@ -9,7 +9,7 @@ use super::columns::{
 use super::flows::direction_name;
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{Tracker, bucket_bounds};
+use crate::track::{Connections, States, bucket_bounds, sides};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -51,35 +51,49 @@ pub(super) const COLUMNS: &[Column] = &[
 
 /// Hands all counts to `emit` in batches, by connection, forward first, then by bucket.
 pub(crate) fn intervals(
-    tracker: &Tracker,
+    connections: &Connections,
+    states: &States,
     mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut rows: Vec<(i64, bool, u16, i64)> = Vec::new();
-    let write = |rows: &[(i64, bool, u16, i64)]| {
-        columns::batch(
-            Table::Intervals.schema(),
-            vec![
-                columns::int64(rows.iter().map(|row| row.0)),
-                columns::text(rows.iter().map(|row| direction_name(row.1))),
-                columns::int64(rows.iter().map(|row| bucket_bounds(row.2).0)),
-                columns::int64(rows.iter().map(|row| bucket_bounds(row.2).1)),
-                columns::int64(rows.iter().map(|row| row.3)),
-            ],
-        )
-    };
-    for (connection, flow) in tracker.flows() {
-        for (backward, _, direction, _) in tracker.sides(flow) {
-            for (bucket, count) in direction.gaps.sorted() {
-                rows.push((i64::from(connection), backward, bucket, count));
+    let mut rows: Vec<Row> = Vec::with_capacity(BATCH_ROWS);
+    let mut outcome = Ok(());
+    for side in sides(connections, states) {
+        side.own.gaps.each(|bucket, count| {
+            rows.push(Row {
+                connection: side.number,
+                backward: side.backward,
+                bucket,
+                count,
+            });
+            if rows.len() == BATCH_ROWS && outcome.is_ok() {
+                outcome = batch(&rows).and_then(&mut emit);
+                rows.clear();
             }
-        }
-        while rows.len() >= BATCH_ROWS {
-            emit(write(&rows[..BATCH_ROWS])?)?;
-            rows.drain(..BATCH_ROWS);
-        }
+        });
     }
-    if !rows.is_empty() {
-        emit(write(&rows)?)?;
+    outcome?;
+    if rows.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    emit(batch(&rows)?)
+}
+
+struct Row {
+    connection: u32,
+    backward: bool,
+    bucket: u16,
+    count: i64,
+}
+
+fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
+    columns::batch(
+        Table::Intervals.schema(),
+        vec![
+            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
+            columns::text(rows.iter().map(|row| direction_name(row.backward))),
+            columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).0)),
+            columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).1)),
+            columns::int64(rows.iter().map(|row| row.count)),
+        ],
+    )
 }

@@ -4,6 +4,7 @@ mod captures;
 mod columns;
 mod flows;
 mod intervals;
+mod messages;
 mod packets;
 mod text;
 mod throughput;
@@ -16,6 +17,7 @@ pub(crate) use captures::{CaptureRow, captures};
 pub use columns::{Column, Kind};
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
+pub(crate) use messages::Messages;
 pub(crate) use packets::Packets;
 pub(crate) use throughput::throughput;
 
@@ -34,17 +36,20 @@ pub enum Table {
     Intervals,
     /// Non-empty time bins per pair of addresses.
     Throughput,
+    /// Application messages inferred from TCP headers.
+    Messages,
     /// One row per packet.
     Packets,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Captures,
         Self::Flows,
         Self::Intervals,
         Self::Throughput,
+        Self::Messages,
         Self::Packets,
     ];
 
@@ -55,6 +60,7 @@ impl Table {
             Self::Flows => "flows",
             Self::Intervals => "intervals",
             Self::Throughput => "throughput",
+            Self::Messages => "messages",
             Self::Packets => "packets",
         }
     }
@@ -71,6 +77,7 @@ impl Table {
             Self::Flows => flows::COLUMNS,
             Self::Intervals => intervals::COLUMNS,
             Self::Throughput => throughput::COLUMNS,
+            Self::Messages => messages::COLUMNS,
             Self::Packets => packets::COLUMNS,
         }
     }

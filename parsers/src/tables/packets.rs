@@ -8,9 +8,9 @@ use super::columns::{
 };
 use super::flows::direction_name;
 use super::{BATCH_ROWS, Table};
-use crate::decode::Packet;
+use crate::chunk::{Chunk, Place, Segment};
 use crate::error::Error;
-use crate::track::Assignment;
+use crate::track::{NONE, Order, Told};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("packet", Int64, "", "Number of the packet in the capture, from 1; it goes on across several files.", ""),
@@ -30,35 +30,50 @@ pub(super) const COLUMNS: &[Column] = &[
 
 struct Row {
     number: i64,
-    packet: Packet,
-    told: Assignment,
+    segment: Segment,
+    place: Place,
+    connection: Option<u32>,
+    backward: bool,
+    told: Told,
 }
 
 /// Collects rows until a batch is full.
+#[derive(Default)]
 pub(crate) struct Packets {
     rows: Vec<Row>,
+    /// Place of each packet in the order by connection.
+    ranks: Vec<(u32, bool)>,
 }
 
 impl Packets {
-    pub(crate) fn new() -> Self {
-        Self {
-            rows: Vec::with_capacity(BATCH_ROWS),
-        }
-    }
-
-    /// Adds packets numbered from `first`; hands full batches to `emit`.
+    /// Adds the packets of `chunk`, numbered from `first`; hands full batches to `emit`. `told` is in the
+    /// order of `order`.
     pub(crate) fn add(
         &mut self,
         first: u64,
-        packets: &[Packet],
-        told: &[Assignment],
+        chunk: &Chunk,
+        order: &Order,
+        told: &[Told],
         emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for ((packet, told), number) in packets.iter().zip(told).zip(first..) {
+        self.ranks.clear();
+        self.ranks.resize(chunk.count(), (NONE, false));
+        for group in &order.groups {
+            for rank in group.from..group.to {
+                let packet = order.positions[rank as usize] as usize;
+                self.ranks[packet] = (rank, group.forward_from_high);
+            }
+        }
+        for (packet, segment) in chunk.segments().iter().enumerate() {
+            let (rank, forward_from_high) = self.ranks[packet];
+            let number = order.numbers[packet];
             self.rows.push(Row {
-                number: number as i64,
-                packet: packet.clone(),
-                told: *told,
+                number: (first + packet as u64) as i64,
+                segment: *segment,
+                place: chunk.places[packet],
+                connection: (number != NONE).then_some(number),
+                backward: segment.from_high() != forward_from_high,
+                told: told.get(rank as usize).copied().unwrap_or_default(),
             });
             if self.rows.len() == BATCH_ROWS {
                 self.flush(emit)?;
@@ -75,39 +90,42 @@ impl Packets {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let rows = &self.rows;
-        let of_tcp = |value: fn(&Packet) -> i64| {
-            columns::int64_or_null(
-                rows.iter()
-                    .map(move |row| row.packet.tcp.then(|| value(&row.packet))),
-            )
-        };
-        let batch = columns::batch(
-            Table::Packets.schema(),
-            vec![
-                columns::int64(rows.iter().map(|row| row.number)),
-                columns::time(rows.iter().map(|row| row.packet.time)),
-                columns::int64_or_null(rows.iter().map(|row| row.told.connection.map(i64::from))),
-                columns::text_or_null(rows.iter().map(|row| {
-                    row.told
-                        .connection
-                        .map(|_| direction_name(row.told.backward))
-                })),
-                columns::int64(rows.iter().map(|row| i64::from(row.packet.wire))),
-                columns::int64(rows.iter().map(|row| i64::from(row.packet.payload))),
-                columns::int64_or_null(rows.iter().map(|row| row.told.gap_ns)),
-                columns::int32_or_null(
-                    rows.iter()
-                        .map(|row| row.packet.tcp.then_some(i32::from(row.packet.tcp_flags))),
-                ),
-                of_tcp(|packet| i64::from(packet.seq)),
-                columns::int64_or_null(rows.iter().map(|row| row.packet.ack().map(i64::from))),
-                columns::int64_or_null(rows.iter().map(|row| row.told.window_bytes)),
-                columns::int32(rows.iter().map(|row| row.packet.interface as i32)),
-                columns::int64(rows.iter().map(|row| row.packet.file_offset as i64)),
-            ],
-        )?;
+        let batch = batch(&self.rows)?;
         self.rows.clear();
         emit(batch)
     }
+}
+
+fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
+    let tcp = |row: &Row| row.segment.tcp();
+    columns::batch(
+        Table::Packets.schema(),
+        vec![
+            columns::int64(rows.iter().map(|row| row.number)),
+            columns::time(rows.iter().map(|row| row.segment.time)),
+            columns::int64_or_null(rows.iter().map(|row| row.connection.map(i64::from))),
+            columns::text_or_null(
+                rows.iter()
+                    .map(|row| row.connection.map(|_| direction_name(row.backward))),
+            ),
+            columns::int64(rows.iter().map(|row| i64::from(row.segment.wire))),
+            columns::int64(rows.iter().map(|row| i64::from(row.segment.payload))),
+            columns::int64_or_null(rows.iter().map(|row| row.told.gap_ns)),
+            columns::int32_or_null(
+                rows.iter()
+                    .map(|row| tcp(row).then(|| i32::from(row.segment.flags()))),
+            ),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| tcp(row).then(|| i64::from(row.segment.seq))),
+            ),
+            columns::int64_or_null(
+                rows.iter()
+                    .map(|row| row.segment.acknowledgement().map(i64::from)),
+            ),
+            columns::int64_or_null(rows.iter().map(|row| row.told.window_bytes)),
+            columns::int32(rows.iter().map(|row| row.place.interface as i32)),
+            columns::int64(rows.iter().map(|row| row.place.file_offset as i64)),
+        ],
+    )
 }

@@ -1,17 +1,31 @@
 //! Numbers of headers to the words of the tables: addresses, protocols, link types.
 
 use std::borrow::Cow;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::fmt::{self, Write};
+use std::net::Ipv6Addr;
 
 use crate::decode::FRAGMENT;
 
-/// An address as text, IPv6 in the form of RFC 5952.
-pub(crate) fn address(value: u128, v6: bool) -> String {
+/// Writes an address as text, IPv6 in the form of RFC 5952.
+pub(crate) fn write_address(out: &mut impl Write, value: u128, v6: bool) -> fmt::Result {
     if v6 {
-        Ipv6Addr::from(value).to_string()
-    } else {
-        Ipv4Addr::from(value as u32).to_string()
+        return write!(out, "{}", Ipv6Addr::from(value));
     }
+    let mut text = [0; 15];
+    let mut length = 0;
+    for (index, byte) in (value as u32).to_be_bytes().into_iter().enumerate() {
+        if index > 0 {
+            text[length] = b'.';
+            length += 1;
+        }
+        for (least, digit) in [(100, byte / 100), (10, byte / 10 % 10), (0, byte % 10)] {
+            if byte >= least {
+                text[length] = b'0' + digit;
+                length += 1;
+            }
+        }
+    }
+    out.write_str(std::str::from_utf8(&text[..length]).unwrap_or_default())
 }
 
 /// Name of an IP protocol number; `ip-N` where it has none here.

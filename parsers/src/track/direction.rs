@@ -1,8 +1,8 @@
 //! What is counted for one direction of one connection, whatever its protocol.
 
 use super::gaps::Gaps;
-use super::tcp::TcpDirection;
-use crate::decode::Packet;
+use super::tcp::Tcp;
+use crate::chunk::Segment;
 
 /// Counts of one direction.
 #[derive(Debug)]
@@ -10,14 +10,21 @@ pub(crate) struct Direction {
     /// Time of the last packet in the order of the capture, which need not be the latest.
     last_time: i64,
     pub earliest: i64,
-    pub latest: i64,
     pub packets: u64,
     pub wire_bytes: u64,
     pub ip_bytes: u64,
     pub payload_bytes: u64,
-    pub time_regressions: u32,
     pub gaps: Gaps,
-    pub tcp: TcpDirection,
+    /// Only where time went back.
+    regressions: Option<Box<Regressions>>,
+    pub tcp: Tcp,
+}
+
+#[derive(Debug)]
+struct Regressions {
+    count: u64,
+    /// Latest time before the last of them.
+    latest: i64,
 }
 
 impl Direction {
@@ -25,43 +32,56 @@ impl Direction {
         Self {
             last_time: time,
             earliest: time,
-            latest: time,
             packets: 0,
             wire_bytes: 0,
             ip_bytes: 0,
             payload_bytes: 0,
-            time_regressions: 0,
             gaps: Gaps::default(),
-            tcp: TcpDirection::default(),
+            regressions: None,
+            tcp: Tcp::default(),
         }
     }
 
-    /// Counts `packet`; the gap to the one before it.
+    /// Counts `segment`; the gap to the one before it.
     #[inline]
-    pub(crate) fn count(&mut self, packet: &Packet, count_gaps: bool) -> Option<i64> {
-        let gap = (self.packets > 0).then(|| packet.time.saturating_sub(self.last_time));
+    pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
+        let gap = (self.packets > 0).then(|| segment.time.saturating_sub(self.last_time));
         if let Some(gap) = gap {
             if count_gaps {
                 self.gaps.count(gap);
             }
             if gap < 0 {
-                self.time_regressions += 1;
+                self.went_back(segment.time);
             }
         }
-        self.last_time = packet.time;
-        self.earliest = self.earliest.min(packet.time);
-        self.latest = self.latest.max(packet.time);
+        self.last_time = segment.time;
         self.packets += 1;
-        self.wire_bytes += u64::from(packet.wire);
-        self.ip_bytes += u64::from(packet.ip_bytes);
-        self.payload_bytes += u64::from(packet.payload);
+        self.wire_bytes += u64::from(segment.wire);
+        self.ip_bytes += u64::from(segment.ip_bytes);
+        self.payload_bytes += u64::from(segment.payload);
         gap
     }
 
-    /// Asks for the slot in which the gap before `packet` will be counted.
-    #[inline]
-    pub(crate) fn prefetch_gap(&self, packet: &Packet) {
-        self.gaps
-            .prefetch(packet.time.saturating_sub(self.last_time));
+    #[cold]
+    fn went_back(&mut self, time: i64) {
+        self.earliest = self.earliest.min(time);
+        let last = self.last_time;
+        let back = self.regressions.get_or_insert_with(|| {
+            Box::new(Regressions {
+                count: 0,
+                latest: last,
+            })
+        });
+        back.count += 1;
+        back.latest = back.latest.max(last);
+    }
+
+    pub(crate) fn latest(&self) -> i64 {
+        let before = self.regressions.as_ref().map_or(i64::MIN, |it| it.latest);
+        before.max(self.last_time)
+    }
+
+    pub(crate) fn time_regressions(&self) -> u64 {
+        self.regressions.as_ref().map_or(0, |it| it.count)
     }
 }

@@ -4,8 +4,6 @@
 //! that none is wider than 1/64 (1.5625 %) of its lower edge. Buckets of any two flows, files or runs can be
 //! added up.
 
-use crate::memory::prefetch;
-
 /// Buckets per power of two, and the values below which every bucket holds one value.
 const STEPS: u64 = 64;
 const STEP_BITS: u32 = 6;
@@ -32,11 +30,33 @@ pub(crate) fn bucket_bounds(bucket: u16) -> (i64, i64) {
     (low as i64, i64::try_from(low + width).unwrap_or(i64::MAX))
 }
 
-/// Counts by bucket: a small hash table, because a flow fills few of the 3,700 buckets.
+/// Gaps that are only listed. Most flows have no more.
+const LISTED: usize = 30;
+
+/// Counts by bucket.
 #[derive(Debug, Default)]
-pub(crate) struct Gaps {
+pub(crate) enum Gaps {
+    /// No gap yet.
+    #[default]
+    None,
+    /// Few: a list of their buckets, in one cache line.
+    Few(Box<Few>),
+    /// Many: a table of counts.
+    Many(Box<Counts>),
+}
+
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Few {
+    length: u16,
+    buckets: [u16; LISTED],
+}
+
+/// A small hash table, because a flow fills few of the 3,700 buckets.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
     /// (bucket + 1) in the upper 16 bits, the count below; 0 is empty. The length is a power of two.
-    slots: Box<[u64]>,
+    slots: Vec<u64>,
     used: u16,
 }
 
@@ -44,18 +64,50 @@ impl Gaps {
     /// Counts one gap; one below 0 as 0.
     #[inline]
     pub(crate) fn count(&mut self, gap_ns: i64) {
-        self.add(bucket(gap_ns.max(0) as u64), 1);
-    }
-
-    /// Asks for the slot of a gap.
-    #[inline]
-    pub(crate) fn prefetch(&self, gap_ns: i64) {
-        let at = Self::start(bucket(gap_ns.max(0) as u64));
-        if let Some(slot) = self.slots.get(at & self.slots.len().wrapping_sub(1)) {
-            prefetch(slot);
+        let bucket = bucket(gap_ns.max(0) as u64);
+        match self {
+            Self::Many(counts) => counts.add(bucket, 1),
+            Self::Few(few) if usize::from(few.length) < LISTED => {
+                few.buckets[usize::from(few.length)] = bucket;
+                few.length += 1;
+            }
+            _ => self.grow(bucket),
         }
     }
 
+    #[cold]
+    fn grow(&mut self, bucket: u16) {
+        let mut buckets = [0; LISTED];
+        if let Self::Few(few) = self {
+            let mut counts = Counts::default();
+            for bucket in few.buckets.into_iter().chain([bucket]) {
+                counts.add(bucket, 1);
+            }
+            *self = Self::Many(Box::new(counts));
+        } else {
+            buckets[0] = bucket;
+            *self = Self::Few(Box::new(Few { length: 1, buckets }));
+        }
+    }
+
+    /// Hands buckets and their counts to `each`, ascending.
+    pub(crate) fn each(&self, mut each: impl FnMut(u16, i64)) {
+        match self {
+            Self::None => {}
+            Self::Few(few) => {
+                let mut buckets = few.buckets;
+                let buckets = &mut buckets[..usize::from(few.length)];
+                buckets.sort_unstable();
+                for same in buckets.chunk_by(|one, other| one == other) {
+                    each(same[0], same.len() as i64);
+                }
+            }
+            Self::Many(counts) => counts.each(each),
+        }
+    }
+}
+
+impl Counts {
     #[inline]
     fn add(&mut self, bucket: u16, count: u64) {
         let tag = u64::from(bucket) + 1;
@@ -80,7 +132,7 @@ impl Gaps {
     #[cold]
     fn insert(&mut self, tag: u64, count: u64) {
         if usize::from(self.used) * 4 >= self.slots.len() * 3 {
-            let larger = vec![0; (self.slots.len() * 2).max(4)].into_boxed_slice();
+            let larger = vec![0; (self.slots.len() * 2).max(32)];
             let old = std::mem::replace(&mut self.slots, larger);
             for slot in old.into_iter().filter(|&slot| slot != 0) {
                 self.put(slot);
@@ -105,16 +157,17 @@ impl Gaps {
         usize::from(bucket.wrapping_mul(40_503) >> 4)
     }
 
-    /// Buckets and their counts, ascending.
-    pub(crate) fn sorted(&self) -> Vec<(u16, i64)> {
-        let mut counts: Vec<(u16, i64)> = self
+    fn each(&self, mut each: impl FnMut(u16, i64)) {
+        let mut slots: Vec<u64> = self
             .slots
             .iter()
-            .filter(|&&slot| slot != 0)
-            .map(|&slot| ((slot >> 48) as u16 - 1, (slot & ((1 << 48) - 1)) as i64))
+            .copied()
+            .filter(|&slot| slot != 0)
             .collect();
-        counts.sort_unstable();
-        counts
+        slots.sort_unstable();
+        for slot in slots {
+            each((slot >> 48) as u16 - 1, (slot & ((1 << 48) - 1)) as i64);
+        }
     }
 }
 
@@ -164,7 +217,8 @@ mod tests {
             }
         }
         gaps.count(-5);
-        let counts = gaps.sorted();
+        let mut counts = Vec::new();
+        gaps.each(|bucket, count| counts.push((bucket, count)));
         assert_eq!(counts.iter().map(|&(_, count)| count).sum::<i64>(), 15_001);
         assert!(counts.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }

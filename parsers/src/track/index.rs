@@ -1,18 +1,11 @@
 //! Flow keys to flow numbers: an open-addressing table whose memory can be asked for ahead of use.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::RandomState;
-
-use crate::decode::Key;
 use crate::memory::prefetch;
 
 const EMPTY: u64 = u64::MAX;
 
-/// Slots of 32 bits of hash and 32 bits of flow number. The hash is keyed at random, because whoever sent
-/// the packets chose the keys; no output depends on it.
+/// Slots of 32 bits of hash and 32 bits of flow number.
 pub(crate) struct Index {
-    state: RandomState,
     slots: Vec<u64>,
     used: usize,
     /// Bits of the hash that choose the slot: its uppermost.
@@ -22,28 +15,10 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new() -> Self {
         Self {
-            state: RandomState::default(),
             slots: vec![EMPTY; 1024],
             used: 0,
             shift: 64 - 10,
         }
-    }
-
-    #[inline]
-    pub(crate) fn hash(&self, key: &Key) -> u64 {
-        let mut hasher = self.state.build_hasher();
-        let ports = u64::from(key.low_port) << 32
-            | u64::from(key.high_port) << 16
-            | u64::from(key.protocol) << 8
-            | u64::from(key.v6);
-        if key.v6 {
-            hasher.write_u128(key.low);
-            hasher.write_u128(key.high);
-        } else {
-            hasher.write_u64((key.low as u64) << 32 | key.high as u64);
-        }
-        hasher.write_u64(ports);
-        hasher.finish()
     }
 
     #[inline]
@@ -89,7 +64,7 @@ impl Index {
     }
 
     /// Adds `number`; `rehash` computes the hash of a number again when the table grows.
-    pub(crate) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&Self, u32) -> u64) {
+    pub(crate) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(u32) -> u64) {
         if (self.used + 1) * 2 > self.slots.len() {
             self.grow(rehash);
         }
@@ -120,14 +95,13 @@ impl Index {
         self.slots[at & mask] = Self::tag(hash) | u64::from(number);
     }
 
-    fn grow(&mut self, rehash: impl Fn(&Self, u32) -> u64) {
+    fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
         let larger = vec![EMPTY; self.slots.len() * 2];
         let old = std::mem::replace(&mut self.slots, larger);
         self.shift -= 1;
         for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
             let number = slot as u32;
-            let hash = rehash(self, number);
-            self.put(hash, number);
+            self.put(rehash(number), number);
         }
     }
 }

@@ -4,35 +4,48 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Key, Packet};
+use super::connections::NONE;
+use crate::chunk::Segment;
+use crate::decode::Key;
+
+/// Closed bins that are kept before old ones are handed over, at least.
+const FEWEST_KEPT: usize = 1 << 20;
+/// How far behind the latest packet bins are still expected to grow.
+const SETTLED_NS: i64 = 5_000_000_000;
 
 /// One non-empty bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bin {
     pub start: i64,
-    /// Address pair and sender: pair * 2, plus 1 where the higher address sent.
     pub lane: u32,
     pub packets: u32,
     pub wire: u64,
     pub payload: u64,
 }
 
-/// Two addresses, the lower first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Pair {
-    pub low: u128,
-    pub high: u128,
+/// Sender and receiver of a lane's packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Lane {
     pub v6: bool,
+    pub source: u128,
+    pub destination: u128,
 }
 
 /// The bins, closed ones and the one that each lane is filling.
 #[derive(Debug)]
 pub(crate) struct Throughput {
     pub bin_ns: i64,
-    numbers: HashMap<Pair, u32, RandomState>,
-    pub pairs: Vec<Pair>,
-    open: Vec<[Bin; 2]>,
+    numbers: HashMap<Lane, u32, RandomState>,
+    pub lanes: Vec<Lane>,
+    open: Vec<Bin>,
     closed: Vec<Bin>,
+    /// Closed bins from which on it is worth looking for old ones.
+    full: usize,
+    latest: i64,
+    /// Bins before this were handed over.
+    settled: i64,
+    /// A packet came for a bin that was handed over.
+    pub reopened: bool,
 }
 
 impl Throughput {
@@ -40,73 +53,113 @@ impl Throughput {
         Self {
             bin_ns,
             numbers: HashMap::default(),
-            pairs: Vec::new(),
+            lanes: Vec::new(),
             open: Vec::new(),
             closed: Vec::new(),
+            full: FEWEST_KEPT,
+            latest: i64::MIN,
+            settled: i64::MIN,
+            reopened: false,
         }
     }
 
-    /// Number of the address pair of `key`.
-    pub(crate) fn pair(&mut self, key: &Key) -> u32 {
-        // The key orders endpoints by address first, so its addresses are in order.
-        let pair = Pair {
-            low: key.low,
-            high: key.high,
-            v6: key.v6,
+    /// Number of the lane from the key's higher endpoint, where `side` is 1, to its lower, or back.
+    pub(crate) fn lane(&mut self, key: &Key, side: usize) -> u32 {
+        let (source, destination) = if side == 1 {
+            (key.high, key.low)
+        } else {
+            (key.low, key.high)
         };
-        let next = self.pairs.len() as u32;
-        let number = *self.numbers.entry(pair).or_insert(next);
+        let lane = Lane {
+            v6: key.v6,
+            source,
+            destination,
+        };
+        let next = self.lanes.len() as u32;
+        let number = *self.numbers.entry(lane).or_insert(next);
         if number == next {
-            self.pairs.push(pair);
-            let empty = |side| Bin {
+            self.lanes.push(lane);
+            self.open.push(Bin {
                 start: i64::MIN,
-                lane: next * 2 + side,
+                lane: next,
                 packets: 0,
                 wire: 0,
                 payload: 0,
-            };
-            self.open.push([empty(0), empty(1)]);
+            });
         }
         number
     }
 
-    /// Counts a packet of pair number `pair`, sent by `side`.
+    /// Counts a packet of lane number `lane`.
     #[inline]
-    pub(crate) fn count(&mut self, pair: u32, side: usize, packet: &Packet) {
-        let Some(lanes) = self.open.get_mut(pair as usize) else {
+    pub(crate) fn count(&mut self, lane: u32, segment: &Segment) {
+        debug_assert_ne!(lane, NONE);
+        let Some(bin) = self.open.get_mut(lane as usize) else {
             return;
         };
-        // One address may talk to itself over two ports: then there is one direction only.
-        let bin = &mut lanes[side];
-        let inside = packet.time.wrapping_sub(bin.start) as u64;
+        let inside = segment.time.wrapping_sub(bin.start) as u64;
         if inside >= self.bin_ns as u64 || bin.packets == 0 || bin.packets == u32::MAX {
             if bin.packets > 0 {
                 self.closed.push(*bin);
             }
-            bin.start = packet
+            bin.start = segment
                 .time
-                .saturating_sub(packet.time.rem_euclid(self.bin_ns));
+                .saturating_sub(segment.time.rem_euclid(self.bin_ns));
             (bin.packets, bin.wire, bin.payload) = (0, 0, 0);
+            self.reopened |= bin.start < self.settled;
+            self.latest = self.latest.max(segment.time);
         }
         bin.packets += 1;
-        bin.wire += u64::from(packet.wire);
-        bin.payload += u64::from(packet.payload);
+        bin.wire += u64::from(segment.wire);
+        bin.payload += u64::from(segment.payload);
     }
 
-    /// All bins by time, then by lane, each once. Empties the table.
+    /// Bins that should grow no more, in the order of the table, where there are many.
+    pub(crate) fn settle(&mut self) -> Option<Vec<Bin>> {
+        if self.closed.len() < self.full {
+            return None;
+        }
+        let until = self.latest.saturating_sub(SETTLED_NS);
+        let until = until.saturating_sub(until.rem_euclid(self.bin_ns));
+        let mut old: Vec<Bin> = self
+            .open
+            .iter()
+            .filter(|bin| bin.packets > 0 && bin.start < until)
+            .copied()
+            .collect();
+        for bin in &old {
+            self.open[bin.lane as usize].packets = 0;
+        }
+        old.extend(self.closed.extract_if(.., |bin| bin.start < until));
+        self.settled = self.settled.max(until);
+        self.full = FEWEST_KEPT.max(self.closed.len() * 2);
+        Some(self.in_order(old))
+    }
+
+    /// All bins that were not handed over, in the order of the table.
     pub(crate) fn finish(&mut self) -> Vec<Bin> {
         let mut bins = std::mem::take(&mut self.closed);
-        bins.extend(self.open.iter().flatten().filter(|bin| bin.packets > 0));
-        for bin in &mut bins {
-            let same = self
-                .pairs
-                .get(bin.lane as usize / 2)
-                .is_some_and(|pair| pair.low == pair.high);
-            if same {
-                bin.lane &= !1;
-            }
-        }
+        bins.extend(self.open.iter().filter(|bin| bin.packets > 0));
         self.open.clear();
+        self.in_order(bins)
+    }
+
+    /// By time, then by the addresses; a bin that time went back to becomes one row with its first part.
+    fn in_order(&self, mut bins: Vec<Bin>) -> Vec<Bin> {
+        bins.sort_unstable_by(|one, other| {
+            one.start
+                .cmp(&other.start)
+                .then_with(|| self.lanes[one.lane as usize].cmp(&self.lanes[other.lane as usize]))
+        });
+        bins.dedup_by(|later, first| {
+            let same = later.start == first.start && later.lane == first.lane;
+            if same {
+                first.packets = first.packets.saturating_add(later.packets);
+                first.wire += later.wire;
+                first.payload += later.payload;
+            }
+            same
+        });
         bins
     }
 }

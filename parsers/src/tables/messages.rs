@@ -1,0 +1,124 @@
+//! Messages of TCP connections to the table `messages`.
+
+use arrow_array::RecordBatch;
+
+use super::columns::{
+    self, Column,
+    Kind::{Int64, Text, Time},
+};
+use super::flows::direction_name;
+use super::{BATCH_ROWS, Table};
+use crate::error::Error;
+use crate::track::{MessageRow, evidence};
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column::new(
+        "connection",
+        Int64,
+        "",
+        "Number of the connection, as in flows.",
+        "",
+    ),
+    Column::new(
+        "direction",
+        Text,
+        "",
+        "forward or backward, as in flows.",
+        "",
+    ),
+    Column::new("first_time", Time, "", "Time of its first segment.", ""),
+    Column::new("last_time", Time, "", "Time of its last segment.", ""),
+    Column::new(
+        "bytes",
+        Int64,
+        "B",
+        "Its payload octets, each counted once.",
+        "",
+    ),
+    Column::new(
+        "packets",
+        Int64,
+        "packets",
+        "Segments that carried octets of it for the first time.",
+        "",
+    ),
+    Column::new(
+        "gap_before_ns",
+        Int64,
+        "ns",
+        "From the last segment of the message before it in this direction; null for the first.",
+        "",
+    )
+    .or_null(),
+    Column::new(
+        "evidence",
+        Text,
+        "",
+        "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (there was room to send), push (full segment with PSH before a small pause), close (FIN or RST), open (the capture ends). Writes that were queued together cannot be told apart: counts are lower bounds then, sizes upper.",
+        "RFC 9293 3.7, 3.8.6.2",
+    ),
+];
+
+/// Collects rows until a batch is full.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    rows: Vec<MessageRow>,
+}
+
+impl Messages {
+    /// Adds `rows`; hands full batches to `emit`.
+    pub(crate) fn add(
+        &mut self,
+        rows: &[MessageRow],
+        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.rows.extend_from_slice(rows);
+        let full = self.rows.len() - self.rows.len() % BATCH_ROWS;
+        for rows in self.rows[..full].chunks(BATCH_ROWS) {
+            emit(batch(rows)?)?;
+        }
+        self.rows.drain(..full);
+        Ok(())
+    }
+
+    /// Hands over what is left.
+    pub(crate) fn flush(
+        &mut self,
+        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !self.rows.is_empty() {
+            emit(batch(&self.rows)?)?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+}
+
+fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
+    let names: Vec<String> = (0..64).map(reasons).collect();
+    columns::batch(
+        Table::Messages.schema(),
+        vec![
+            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
+            columns::text(rows.iter().map(|row| direction_name(row.backward))),
+            columns::time(rows.iter().map(|row| row.first_time)),
+            columns::time(rows.iter().map(|row| row.last_time)),
+            columns::int64(rows.iter().map(|row| row.bytes as i64)),
+            columns::int64(rows.iter().map(|row| i64::from(row.packets))),
+            columns::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
+            columns::text(
+                rows.iter()
+                    .map(|row| &names[usize::from(row.evidence & 63)]),
+            ),
+        ],
+    )
+}
+
+fn reasons(bits: u8) -> String {
+    let names = evidence::NAMES.iter();
+    let held: Vec<&str> = names
+        .filter(|(bit, _)| bits & bit != 0)
+        .map(|&(_, name)| name)
+        .collect();
+    held.join("+")
+}
