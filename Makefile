@@ -23,8 +23,11 @@ test: build ## Every test
 	.config/cargo test --workspace --locked --quiet
 	$(BIN)/pytest
 
-bench: build ## Speed as ratios against named peers
+bench: build ## Speed and accuracy beside named peers
+	.config/cargo build --release --locked --examples -p flowsweep-parsers -p flowsweep-capture
 	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/agent.py
+	$(BIN)/python tests/bench/accuracy.py
 
 check: build ## Format, lint, types
 	.config/cargo fmt --all --check

@@ -38,7 +38,11 @@ want util-linux have unshare
 want mount have mount
 if ! new_enough "$(python)" 2>/dev/null; then missing="$missing python3 python3-venv"
 else want python3-venv has_venv; fi
-if [ "$purpose" = test ]; then want iputils-ping have ping; fi
+if [ "$purpose" = test ]; then
+    want iputils-ping have ping
+    want ethtool have ethtool
+    want openssh-server test -x /usr/sbin/sshd
+fi
 if [ -n "$missing" ]; then
     command="apt-get install --no-install-recommends$missing"
     if [ "$(id -u)" = 0 ] && have apt-get; then

@@ -122,6 +122,10 @@ impl Segment {
         self.bits & FROM_HIGH != 0
     }
 
+    pub(crate) fn set_from_high(&mut self, from_high: bool) {
+        self.bits = self.bits & !FROM_HIGH | if from_high { FROM_HIGH } else { 0 };
+    }
+
     /// The header's 12 flag bits.
     #[inline]
     pub(crate) fn flags(&self) -> u16 {
@@ -253,8 +257,9 @@ impl Chunk {
         self.count = 0;
     }
 
-    pub(crate) fn owners(&self) -> &[Owner] {
-        &self.owners[..self.count]
+    /// Owners and segments of all packets.
+    pub(crate) fn columns(&mut self) -> (&[Owner], &mut [Segment]) {
+        (&self.owners[..self.count], &mut self.segments[..self.count])
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         read_captures,
         read_flows,
         read_intervals,
+        read_messages,
         read_packets,
         read_throughput,
     )
@@ -17,6 +18,7 @@ __all__ = [
     "read_captures",
     "read_flows",
     "read_intervals",
+    "read_messages",
     "read_packets",
     "read_throughput",
 ]

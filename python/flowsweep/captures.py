@@ -136,6 +136,11 @@ def read_throughput(path: Source, *, bin_ns: int = DEFAULT_BIN_NS) -> Table | Pa
     return _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS)
 
 
+def read_messages(path: Source) -> Table | ParquetTable:
+    """Application messages of TCP connections, inferred from headers; see `read_flows`."""
+    return _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS)
+
+
 def read_captures(path: Source) -> Table | ParquetTable:
     """One row per file and interface; see `read_flows`."""
     return _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS)

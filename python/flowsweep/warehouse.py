@@ -22,7 +22,7 @@ from flowsweep.errors import FlowsweepError
 if TYPE_CHECKING:
     import polars as pl
 
-TABLES = ("captures", "flows", "intervals", "throughput")
+TABLES = ("captures", "flows", "intervals", "throughput", "messages")
 ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 
 

@@ -21,6 +21,7 @@ points as (
         any_value(buffer_bytes) as buffer_bytes,
         any_value(loss) as loss,
         any_value(jitter_ms) as jitter_ms,
+        any_value(other_axes) as other_axes,
         ---------- completion time there
         median(completion_s) filter (is_used) as completion_s,
         stddev_samp(completion_s) filter (is_used)

@@ -19,6 +19,24 @@ renamed as (
         buffer_bytes,
         loss,
         jitter_ns / 1e6 as jitter_ms,
+        jitter_share,
+        links,
+        congestion,
+        hosts_per_site,
+        ranks,
+        ranks_per_host,
+        -- all axes but RTT, rate, queue and buffer: a line keeps them as at the baseline
+        concat_ws(
+            ' ',
+            coalesce(loss::varchar, '-'),
+            coalesce(jitter_ns::varchar, '-'),
+            coalesce(jitter_share::varchar, '-'),
+            coalesce(links::varchar, '-'),
+            coalesce(congestion, '-'),
+            coalesce(hosts_per_site::varchar, '-'),
+            coalesce(ranks::varchar, '-'),
+            coalesce(ranks_per_host::varchar, '-')
+        ) as other_axes,
         ---------- the point, as measured; as asked where nothing was measured
         coalesce(rtt_measured_ns, rtt_asked_ns) / 1e6 as rtt_ms,
         coalesce(rate_measured_bit_s, rate_asked_bit_s) / 1e6 as rate_mbit_s,

@@ -21,7 +21,14 @@ contract as (
         null::bigint as queue_bytes,
         null::bigint as buffer_bytes,
         null::double as loss,
+        null::double as loss_measured,
         null::bigint as jitter_ns,
+        null::double as jitter_share,    -- of the one-way delay
+        null::bigint as links,
+        null::varchar as congestion,
+        null::bigint as hosts_per_site,
+        null::bigint as ranks,
+        null::bigint as ranks_per_host,
         ---------- outcome
         null::timestamptz_ns as start,
         null::timestamptz_ns as "end",

@@ -11,6 +11,7 @@ queues as (
         rtt_asked_ms,
         rate_asked_mbit_s,
         buffer_bytes,
+        other_axes,
         count(distinct queue_bytes) as queue_sizes,
     from runs
     group by all
@@ -29,8 +30,7 @@ compared as (
         queues.queue_sizes <= 1
         or runs.queue_bytes is not distinct from baselines.queue_bytes
             as has_baseline_queue,
-        runs.loss is not distinct from baselines.loss
-        and runs.jitter_ms is not distinct from baselines.jitter_ms
+        runs.other_axes is not distinct from baselines.other_axes
             as has_baseline_path,
     from runs
     inner join baselines using (app, problem)
@@ -42,6 +42,7 @@ compared as (
             and runs.rate_asked_mbit_s
             is not distinct from queues.rate_asked_mbit_s
             and runs.buffer_bytes is not distinct from queues.buffer_bytes
+            and runs.other_axes is not distinct from queues.other_axes
 ),
 
 axes as (

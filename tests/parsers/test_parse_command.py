@@ -16,7 +16,7 @@ import pytest
 from build import pcap, tcp, udp
 
 PROGRAM = "from flowsweep.cli import main; main()"
-TABLES = ["captures", "flows", "intervals", "throughput"]
+TABLES = ["captures", "flows", "intervals", "messages", "throughput"]
 
 
 def flowsweep(*arguments: object, data: bytes | None = None) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ TIMES = {
     "captures": ("first_time", START_NS),
     "flows": ("first_time", START_NS),
     "throughput": ("bin_start", START_NS - START_NS % (10 * MS)),
-    "messages": ("first_time", START_NS),
+    "messages": ("first_time", START_NS + 2 * MS),
     "packets": ("time", START_NS),
 }
 

@@ -40,7 +40,7 @@ except FlowsweepError as error:
     raise WorkflowError(str(error))
 
 RESULTS = f"results/{EXPERIMENT.name}"
-TABLES = ["captures", "flows", "intervals", "throughput"]
+TABLES = ["captures", "flows", "intervals", "throughput", "messages"]
 
 if EXPERIMENT.captured is None:
     RUN_PLAN = {run.id: run for run in EXPERIMENT.plan()}

@@ -1,4 +1,4 @@
-# A captured run to its tables: flows, intervals, throughput, captures of every host.
+# A captured run to its tables: flows, intervals, throughput, messages, captures of every host.
 
 
 rule parse_run:

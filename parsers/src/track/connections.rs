@@ -143,6 +143,20 @@ impl Connection {
     }
 }
 
+/// The fragment that carried the ports.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    connection: u32,
+    time: i64,
+    from_high: bool,
+}
+
+impl First {
+    fn is_recent(&self, time: i64) -> bool {
+        time.abs_diff(self.time) <= REASSEMBLY_NS as u64
+    }
+}
+
 /// All connections, in order of their first packet.
 pub(crate) struct Connections {
     hashing: RandomState,
@@ -151,8 +165,8 @@ pub(crate) struct Connections {
     pub throughput: Throughput,
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
-    /// First fragments: the connection and when.
-    fragmented: HashMap<u64, (u32, i64), RandomState>,
+    /// First fragments.
+    fragmented: HashMap<u64, First, RandomState>,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
     /// The same, known from an earlier pass.
@@ -180,11 +194,11 @@ impl Connections {
     }
 
     /// Writes the connection of each packet of `chunk`, or [`NONE`], to `numbers`.
-    pub(crate) fn assign(&mut self, chunk: &Chunk, numbers: &mut Vec<u32>) {
+    pub(crate) fn assign(&mut self, chunk: &mut Chunk, numbers: &mut Vec<u32>) {
         numbers.clear();
         let before = self.list.len() as u32;
-        let owners = chunk.owners();
-        for (position, (owner, segment)) in owners.iter().zip(chunk.segments()).enumerate() {
+        let (owners, segments) = chunk.columns();
+        for (position, (owner, segment)) in owners.iter().zip(segments).enumerate() {
             self.look_ahead(owners, position);
             numbers.push(if owner.flow {
                 self.number(owner, segment, before)
@@ -210,7 +224,7 @@ impl Connections {
     }
 
     #[inline]
-    fn number(&mut self, owner: &Owner, segment: &Segment, before: u32) -> u32 {
+    fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
         let number = if owner.fragment {
             self.of_fragment(owner, segment)
         } else {
@@ -279,25 +293,32 @@ impl Connections {
     /// A later fragment goes to the connection of the first one; where that was not captured before it, to a
     /// flow of fragments between the two addresses.
     #[cold]
-    fn of_fragment(&mut self, owner: &Owner, segment: &Segment) -> u32 {
+    fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         let datagram = owner.hash;
         if owner.later_fragment
-            && let Some(&(number, time)) = self.fragmented.get(&datagram)
-            && segment.time.abs_diff(time) <= REASSEMBLY_NS as u64
+            && let Some(first) = self.fragmented.get(&datagram)
+            && first.is_recent(segment.time)
         {
-            return number;
+            // Without ports the two ends of a host that talks to itself cannot be told apart.
+            segment.set_from_high(first.from_high);
+            return first.connection;
         }
         let hash = owner.key.hash(&self.hashing);
         let number = self.find_or_add(&owner.key, hash, owner.vlan, segment);
         if !owner.later_fragment {
             if self.fragmented.len() >= MOST_FRAGMENTED {
                 self.fragmented
-                    .retain(|_, (_, time)| segment.time.abs_diff(*time) <= REASSEMBLY_NS as u64);
+                    .retain(|_, first| first.is_recent(segment.time));
             }
             if self.fragmented.len() >= MOST_FRAGMENTED {
                 self.fragmented.clear();
             }
-            self.fragmented.insert(datagram, (number, segment.time));
+            let first = First {
+                connection: number,
+                time: segment.time,
+                from_high: segment.from_high(),
+            };
+            self.fragmented.insert(datagram, first);
         }
         number
     }

@@ -57,7 +57,7 @@ const DIGIT: u32 = 11;
 
 impl Order {
     /// Finds the connections of the packets of `chunk` and sorts by them.
-    pub(crate) fn make(&mut self, chunk: &Chunk, connections: &mut Connections) {
+    pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         connections.assign(chunk, &mut self.numbers);
         self.connections = connections.len();
         self.sort();

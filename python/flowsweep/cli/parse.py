@@ -21,7 +21,7 @@ from flowsweep.units import format_size, parse_time
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
 
-TABLES = ("captures", "flows", "intervals", "throughput")
+TABLES = ("captures", "flows", "intervals", "throughput", "messages")
 #: Longest first, so that `pc1.pcap.zst` is of host pc1.
 SUFFIXES = tuple(
     f".{container}{compression}"
@@ -48,7 +48,7 @@ def parse(  # noqa: PLR0917 - typer makes options of them
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Captures; several are one, in the order of their first packets; - reads a stream."
+            help="Captures; several are one, in the order of their packets; - reads a stream."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for <table>.parquet.")],

@@ -1,0 +1,25 @@
+-- One row per capture point and message; columns that the files lack are null.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,            -- whose capture it is
+        null::bigint as connection,       -- number within the capture
+        null::varchar as direction,       -- 'forward' from the initiator
+        null::timestamptz_ns as first_time,
+        null::timestamptz_ns as last_time,
+        null::bigint as bytes,
+        null::bigint as packets,
+        null::bigint as gap_before_ns,    -- since the message before it
+        null::varchar as evidence         -- why it ends there
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_messages
+)
+
+select * from filled
