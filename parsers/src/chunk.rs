@@ -4,6 +4,7 @@
 use foldhash::fast::RandomState;
 
 use crate::decode::{Key, NO_VLAN, Outcome, Packet, Sack, decode, flag};
+use crate::memory::use_large_pages;
 use crate::records::{Interface, Record};
 use crate::tables::CaptureRow;
 
@@ -274,6 +275,9 @@ impl Chunk {
             // To the next power of two: growing moves everything.
             let length = self.count.next_power_of_two();
             self.owners.resize(length, Owner::default());
+            self.segments.reserve_exact(length - self.segments.len());
+            // They are read all over, connection by connection.
+            use_large_pages(&self.segments);
             self.segments.resize(length, Segment::default());
             self.sacks = vec![[(0, 0); 4]; length];
             if self.with_places {

@@ -14,7 +14,7 @@ use crate::memory::prefetch;
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Packets between one step of asking for memory and the next.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 /// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
 const REASSEMBLY_NS: i64 = 60_000_000_000;
 /// First fragments that are remembered at most.

@@ -76,6 +76,13 @@ impl Direction {
         back.latest = back.latest.max(last);
     }
 
+    /// Asks for the memory behind this, which must be at hand itself.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        self.gaps.look_ahead();
+        self.tcp.look_ahead();
+    }
+
     pub(crate) fn latest(&self) -> i64 {
         let before = self.regressions.as_ref().map_or(i64::MIN, |it| it.latest);
         before.max(self.last_time)

@@ -4,6 +4,8 @@
 //! that none is wider than 1/64 (1.5625 %) of its lower edge. Buckets of any two flows, files or runs can be
 //! added up.
 
+use crate::memory::prefetch;
+
 /// Buckets per power of two, and the values below which every bucket holds one value.
 const STEPS: u64 = 64;
 const STEP_BITS: u32 = 6;
@@ -72,6 +74,14 @@ impl Gaps {
                 few.length += 1;
             }
             _ => self.grow(bucket),
+        }
+    }
+
+    /// Asks for the memory of a short list.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        if let Self::Few(few) = self {
+            prefetch(&**few);
         }
     }
 

@@ -78,3 +78,18 @@ pub(crate) fn unfinished_messages(
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_stays_below_the_memory_it_is_promised() {
+        let direction = size_of::<Direction>();
+        let all = size_of::<Connection>() + size_of::<states::State>() + 2 * direction;
+        let sender = size_of::<sender::Sender>();
+        println!("{all} bytes, and {sender} for each side that sends data");
+        assert!(all <= 512);
+        assert!(sender <= 256);
+    }
+}

@@ -225,8 +225,14 @@ impl Work<'_> {
         messages: &mut Vec<MessageRow>,
     ) {
         for (index, group) in groups.iter().enumerate() {
-            if let Some(next) = groups.get(index + AHEAD) {
+            if let Some(next) = groups.get(index + 2 * AHEAD) {
                 self.look_ahead(&states[(next.connection - first) as usize], next);
+            }
+            if let Some(next) = groups.get(index + AHEAD) {
+                let state = &states[(next.connection - first) as usize];
+                for direction in state.sides.iter().flatten() {
+                    direction.look_ahead();
+                }
             }
             let state = &mut states[(group.connection - first) as usize];
             let positions = &self.positions[group.from as usize..group.to as usize];

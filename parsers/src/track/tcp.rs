@@ -9,6 +9,7 @@ use super::ranges::Ranges;
 use super::sender::{DONE, Pending, Rtt, Sender};
 use crate::chunk::Segment;
 use crate::decode::{Sack, flag};
+use crate::memory::prefetch;
 
 /// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
 const MOST_PENDING: usize = 65_536;
@@ -137,6 +138,14 @@ impl Tcp {
     #[inline]
     fn has(&self, bit: u16) -> bool {
         self.bits & bit != 0
+    }
+
+    /// Asks for the memory of what is known of a sender.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        if let Some(sender) = &self.sender {
+            prefetch(&**sender);
+        }
     }
 
     /// What this side's SYN announced, where it was captured.
