@@ -147,7 +147,7 @@ def test_a_day_of_rotations_leaves_nothing_open(cable, tmp_path):
     descriptors, resident = used()
     cable.burst(20_000)
     time.sleep(0.2)
-    # One file more may be open at any moment: the manifest is being replaced. A leak would be hundreds.
+    # One more may be open at any moment, as the manifest is replaced; a leak would be hundreds.
     assert used()[0] <= descriptors + 2
     assert used()[1] < resident + 2_000
     assert agent.stop() == 0, agent.errors()
