@@ -10,6 +10,7 @@
 
 mod chunk;
 mod compression;
+mod counting;
 mod decode;
 mod error;
 pub mod folder;
@@ -17,6 +18,7 @@ mod memory;
 mod reading;
 mod records;
 mod run;
+mod segment;
 mod source;
 pub mod stream;
 mod tables;

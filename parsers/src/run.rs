@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 
-use crate::chunk::{Chunk, LARGEST, SMALLEST};
+use crate::chunk::{LARGEST, SMALLEST};
+use crate::counting::Counting;
 use crate::error::{Damage, Error};
 use crate::reading::{Found, Reading, Waiting, first_time};
 use crate::source::Input;
-use crate::tables::{self, Messages, Packets, Table};
-use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
+use crate::tables::{self, Table};
+use crate::track::{Connections, Order};
 
 /// What to count and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -280,93 +281,6 @@ fn next_size(size: usize, packets: usize, connections: usize) -> usize {
         size
     }
 }
-
-/// What is counted of the packets, connection by connection.
-struct Counting {
-    states: States,
-    packets: Option<Packets>,
-    messages: Option<Messages>,
-    /// Bins of throughput that should not change any more are written early.
-    settles: bool,
-    throughput: bool,
-    /// Packets so far.
-    number: u64,
-    told: Vec<Told>,
-    ended: Vec<MessageRow>,
-}
-
-impl Counting {
-    fn new(options: &Options) -> Self {
-        let wants = |table| options.tables.contains(&table);
-        Self {
-            states: States::new(wants(Table::Intervals), wants(Table::Messages)),
-            packets: wants(Table::Packets).then(Packets::default),
-            messages: wants(Table::Messages).then(Messages::default),
-            settles: false,
-            throughput: wants(Table::Throughput),
-            number: 0,
-            told: Vec::new(),
-            ended: Vec::new(),
-        }
-    }
-
-    /// Bins that can be written now.
-    fn settle(&self, throughput: &mut Throughput) -> Option<RecordBatches> {
-        if !self.settles || !self.throughput {
-            return None;
-        }
-        let bins = throughput.settle()?;
-        let mut batches = Vec::new();
-        let outcome = tables::throughput(&bins, throughput, |batch| {
-            batches.push(batch);
-            Ok(())
-        });
-        Some(outcome.map(|()| batches))
-    }
-
-    fn count(
-        &mut self,
-        chunk: &Chunk,
-        order: &Order,
-        settled: Option<RecordBatches>,
-        sink: &mut dyn Sink,
-        split: bool,
-    ) -> Result<(), Error> {
-        for batch in settled.transpose()?.unwrap_or_default() {
-            sink.batch(Table::Throughput, batch)?;
-        }
-        let told = self.packets.is_some().then_some(&mut self.told);
-        self.states
-            .count(chunk, order, told, &mut self.ended, split);
-        if let Some(rows) = &mut self.packets {
-            rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
-                sink.batch(Table::Packets, batch)
-            })?;
-        }
-        if let Some(rows) = &mut self.messages {
-            rows.add(&self.ended, &mut |batch| sink.batch(Table::Messages, batch))?;
-        }
-        self.ended.clear();
-        self.number += chunk.count() as u64;
-        Ok(())
-    }
-
-    /// The rows that are still held back.
-    fn finish(&mut self, connections: &Connections, sink: &mut dyn Sink) -> Result<(), Error> {
-        if let Some(rows) = &mut self.packets {
-            rows.flush(&mut |batch| sink.batch(Table::Packets, batch))?;
-        }
-        if let Some(rows) = &mut self.messages {
-            let last = unfinished_messages(connections, &mut self.states);
-            let emit = &mut |batch| sink.batch(Table::Messages, batch);
-            rows.add(&last, emit)?;
-            rows.flush(emit)?;
-        }
-        Ok(())
-    }
-}
-
-type RecordBatches = Result<Vec<RecordBatch>, Error>;
 
 /// Looks whether every file can be opened and is a capture; the standard input is not touched.
 pub fn check(inputs: &[Input]) -> Result<(), Error> {

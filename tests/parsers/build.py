@@ -9,10 +9,17 @@ START_NS = 1_700_000_000_123_456_789
 
 
 def tcp(
-    src: str, sport: int, dst: str, dport: int, flags: int = 0x10, seq: int = 0, payload: int = 0
+    src: str,
+    sport: int,
+    dst: str,
+    dport: int,
+    flags: int = 0x10,
+    seq: int = 0,
+    payload: int = 0,
+    ack: int = 0,
 ) -> bytes:
     """An Ethernet frame with a TCP segment over IPv4."""
-    segment = struct.pack(">HHIIBBHHH", sport, dport, seq, 0, 0x50, flags, 512, 0, 0)
+    segment = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, 0x50, flags, 512, 0, 0)
     return _ethernet(src, dst, 6, segment + bytes(payload))
 
 

@@ -8,8 +8,9 @@ use super::columns::{
 };
 use super::flows::direction_name;
 use super::{BATCH_ROWS, Table};
-use crate::chunk::{Chunk, Place, Segment};
+use crate::chunk::{Chunk, Place};
 use crate::error::Error;
+use crate::segment::Segment;
 use crate::track::{NONE, Order, Told};
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -72,7 +73,7 @@ impl Packets {
                 segment: *segment,
                 place: chunk.places[packet],
                 connection: (number != NONE).then_some(number),
-                backward: segment.from_high() != forward_from_high,
+                backward: segment.is_from_high() != forward_from_high,
                 told: told.get(rank as usize).copied().unwrap_or_default(),
             });
             if self.rows.len() == BATCH_ROWS {

@@ -7,9 +7,10 @@ use foldhash::fast::RandomState;
 use super::arena::Arena;
 use super::index::Index;
 use super::throughput::Throughput;
-use crate::chunk::{Chunk, Owner, Segment};
+use crate::chunk::Chunk;
 use crate::decode::{Key, flag};
 use crate::memory::prefetch;
+use crate::segment::{Owner, Segment};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -103,7 +104,7 @@ impl Connection {
             if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
                 return false;
             }
-            let side = usize::from(segment.from_high());
+            let side = usize::from(segment.is_from_high());
             return self.has(BASE << side) && self.bases[side] != segment.seq;
         }
         self.protocol != 6 && segment.time.saturating_sub(self.latest) > idle_ns
@@ -115,7 +116,7 @@ impl Connection {
         if !segment.tcp() {
             return;
         }
-        let side = usize::from(segment.from_high());
+        let side = usize::from(segment.is_from_high());
         if !self.has(BASE << side) {
             self.bits |= BASE << side;
             self.bases[side] = segment.seq.wrapping_sub(u32::from(!segment.has(flag::SYN)));
@@ -136,7 +137,7 @@ impl Connection {
         if !self.has(TOLD) {
             let answer = segment.has(flag::ACK);
             self.bits |= TOLD;
-            if segment.from_high() != answer {
+            if segment.is_from_high() != answer {
                 self.bits |= TOLD_HIGH;
             }
         }
@@ -238,7 +239,7 @@ impl Connections {
         if forward != connection.forward_from_high() && number < before {
             self.turned.push(number);
         }
-        let side = usize::from(segment.from_high());
+        let side = usize::from(segment.is_from_high());
         if connection.lanes[side] == NONE {
             connection.lanes[side] = self.throughput.lane(&owner.key, side);
         }
@@ -264,7 +265,7 @@ impl Connections {
     fn add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment, old: Option<u32>) -> u32 {
         let turned = !self.known.is_empty() && self.known.contains(&(self.list.len() as u32));
         let mut bits = if key.v6 { V6 } else { 0 };
-        if segment.from_high() != turned {
+        if segment.is_from_high() != turned {
             bits |= FIRST_HIGH;
         }
         let number = self.list.push(Connection {
@@ -316,7 +317,7 @@ impl Connections {
             let first = First {
                 connection: number,
                 time: segment.time,
-                from_high: segment.from_high(),
+                from_high: segment.is_from_high(),
             };
             self.fragmented.insert(datagram, first);
         }

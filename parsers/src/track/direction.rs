@@ -2,7 +2,7 @@
 
 use super::gaps::Gaps;
 use super::tcp::Tcp;
-use crate::chunk::Segment;
+use crate::segment::Segment;
 
 /// Counts of one direction.
 #[derive(Debug)]

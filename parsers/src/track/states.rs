@@ -5,9 +5,10 @@ use super::connections::{Connections, NONE};
 use super::direction::Direction;
 use super::messages::MessageRow;
 use super::tcp::Acknowledged;
-use crate::chunk::{Chunk, Segment};
+use crate::chunk::Chunk;
 use crate::decode::Sack;
 use crate::memory::prefetch;
+use crate::segment::Segment;
 
 /// Fewer packets than this are not worth another thread.
 const WORTH_SPLITTING: usize = 2048;
@@ -255,7 +256,7 @@ impl Work<'_> {
                 prefetch(&self.segments[next as usize]);
             }
             let segment = &self.segments[position as usize];
-            let own = state.sides[usize::from(segment.from_high())]
+            let own = state.sides[usize::from(segment.is_from_high())]
                 .get_or_insert_with(|| Box::new(Direction::new(segment.time)));
             let gap_ns = own.count(segment, self.count_gaps);
             if let Some(told) = told.next() {
@@ -282,7 +283,7 @@ impl Work<'_> {
             if !segment.tcp() {
                 continue;
             }
-            let (own, peer) = if segment.from_high() {
+            let (own, peer) = if segment.is_from_high() {
                 (&mut *high, &mut *low)
             } else {
                 (&mut *low, &mut *high)
@@ -297,7 +298,7 @@ impl Work<'_> {
             });
             let ended = own.tcp.sent(segment, said);
             if self.find_messages {
-                let backward = segment.from_high() != group.forward_from_high;
+                let backward = segment.is_from_high() != group.forward_from_high;
                 for message in ended.into_iter().flatten() {
                     messages.push(message.row(group.connection, backward));
                 }

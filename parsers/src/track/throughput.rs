@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::connections::NONE;
-use crate::chunk::Segment;
 use crate::decode::Key;
+use crate::segment::Segment;
 
 /// Closed bins that are kept before old ones are handed over, at least.
 const FEWEST_KEPT: usize = 1 << 20;

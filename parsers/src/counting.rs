@@ -1,0 +1,100 @@
+//! Chunks of packets to the rows that are written while reading, and to the state of all connections.
+
+use arrow_array::RecordBatch;
+
+use crate::chunk::Chunk;
+use crate::error::Error;
+use crate::run::{Options, Sink};
+use crate::tables::{self, Messages, Packets, Table};
+use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
+
+/// What is counted of the packets, connection by connection.
+pub(crate) struct Counting {
+    pub states: States,
+    pub packets: Option<Packets>,
+    messages: Option<Messages>,
+    /// Bins of throughput that should not change any more are written early.
+    pub settles: bool,
+    throughput: bool,
+    /// Packets so far.
+    pub number: u64,
+    told: Vec<Told>,
+    ended: Vec<MessageRow>,
+}
+
+impl Counting {
+    pub(crate) fn new(options: &Options) -> Self {
+        let wants = |table| options.tables.contains(&table);
+        Self {
+            states: States::new(wants(Table::Intervals), wants(Table::Messages)),
+            packets: wants(Table::Packets).then(Packets::default),
+            messages: wants(Table::Messages).then(Messages::default),
+            settles: false,
+            throughput: wants(Table::Throughput),
+            number: 0,
+            told: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Bins that can be written now.
+    pub(crate) fn settle(&self, throughput: &mut Throughput) -> Option<RecordBatches> {
+        if !self.settles || !self.throughput {
+            return None;
+        }
+        let bins = throughput.settle()?;
+        let mut batches = Vec::new();
+        let outcome = tables::throughput(&bins, throughput, |batch| {
+            batches.push(batch);
+            Ok(())
+        });
+        Some(outcome.map(|()| batches))
+    }
+
+    pub(crate) fn count(
+        &mut self,
+        chunk: &Chunk,
+        order: &Order,
+        settled: Option<RecordBatches>,
+        sink: &mut dyn Sink,
+        split: bool,
+    ) -> Result<(), Error> {
+        for batch in settled.transpose()?.unwrap_or_default() {
+            sink.batch(Table::Throughput, batch)?;
+        }
+        let told = self.packets.is_some().then_some(&mut self.told);
+        self.states
+            .count(chunk, order, told, &mut self.ended, split);
+        if let Some(rows) = &mut self.packets {
+            rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
+                sink.batch(Table::Packets, batch)
+            })?;
+        }
+        if let Some(rows) = &mut self.messages {
+            rows.add(&self.ended, &mut |batch| sink.batch(Table::Messages, batch))?;
+        }
+        self.ended.clear();
+        self.number += chunk.count() as u64;
+        Ok(())
+    }
+
+    /// The rows that are still held back.
+    pub(crate) fn finish(
+        &mut self,
+        connections: &Connections,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        if let Some(rows) = &mut self.packets {
+            rows.flush(&mut |batch| sink.batch(Table::Packets, batch))?;
+        }
+        if let Some(rows) = &mut self.messages {
+            let last = unfinished_messages(connections, &mut self.states);
+            let emit = &mut |batch| sink.batch(Table::Messages, batch);
+            rows.add(&last, emit)?;
+            rows.flush(emit)?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

@@ -1,0 +1,239 @@
+//! What the later stages need of a decoded packet, and the short way to it for the most frequent kind.
+
+use foldhash::fast::RandomState;
+
+use crate::decode::{Key, NO_VLAN, Outcome, Packet, flag};
+use crate::records::Record;
+
+/// Whose packet it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Owner {
+    pub key: Key,
+    pub vlan: u16,
+    /// It belongs to a flow; without, nothing else here holds.
+    pub flow: bool,
+    /// An IP fragment.
+    pub fragment: bool,
+    /// Not the first fragment: the ports are in another packet.
+    pub later_fragment: bool,
+    /// Hash of the key; of a fragment, which packet it is a part of.
+    pub hash: u64,
+}
+
+impl Owner {
+    pub(crate) fn new(packet: &Packet, hashing: &RandomState) -> Self {
+        Self {
+            key: packet.key,
+            vlan: packet.vlan,
+            flow: packet.outcome == Outcome::Flow,
+            fragment: packet.fragment,
+            later_fragment: packet.later_fragment,
+            hash: if packet.fragment {
+                packet.datagram
+            } else {
+                packet.key.hash(hashing)
+            },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn plain(key: Key, hash: u64) -> Self {
+        Self {
+            key,
+            vlan: NO_VLAN,
+            flow: true,
+            fragment: false,
+            later_fragment: false,
+            hash,
+        }
+    }
+}
+
+/// What is counted of a packet. TCP fields hold where [`Segment::tcp`] does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub time: i64,
+    pub wire: u32,
+    pub ip_bytes: u32,
+    pub payload: u32,
+    pub seq: u32,
+    pub ack: u32,
+    pub window: u16,
+    /// The 12 bits of the header, and [`TCP`] and [`FROM_HIGH`].
+    bits: u16,
+    pub mss: u16,
+    /// Window shift, or [`NONE`].
+    shift: u8,
+    /// Length of the TCP options.
+    pub options: u8,
+    /// Blocks in the chunk's list of SACKs.
+    pub sacks: u8,
+    pub sack_permitted: bool,
+    pub has_mss: bool,
+}
+
+/// More fragments follow, or this is not the first: bits of the IPv4 header, RFC 791 3.1.
+const FRAGMENTED: u16 = 0x3fff;
+const TCP: u16 = 1 << 15;
+const FROM_HIGH: u16 = 1 << 14;
+const NONE: u8 = u8::MAX;
+
+impl Segment {
+    #[inline]
+    pub(crate) fn new(record: &Record, packet: &Packet) -> Self {
+        let mut segment = Self {
+            time: record.time,
+            wire: record.wire,
+            ip_bytes: packet.ip_bytes,
+            payload: packet.payload,
+            bits: if packet.from_high { FROM_HIGH } else { 0 },
+            ..Self::default()
+        };
+        if packet.tcp {
+            segment.seq = packet.seq;
+            segment.ack = packet.ack;
+            segment.window = packet.window;
+            segment.bits |= TCP | packet.tcp_flags;
+            segment.options = packet.options_bytes;
+            let options = &packet.options;
+            segment.mss = options.mss.unwrap_or(0);
+            segment.has_mss = options.mss.is_some();
+            segment.shift = options.window_scale.unwrap_or(NONE);
+            segment.sack_permitted = options.sack_permitted;
+            segment.sacks = options.sack_count;
+        }
+        segment
+    }
+
+    #[inline]
+    pub(crate) fn tcp(&self) -> bool {
+        self.bits & TCP != 0
+    }
+
+    /// The source is the key's higher endpoint.
+    #[inline]
+    pub(crate) fn is_from_high(&self) -> bool {
+        self.bits & FROM_HIGH != 0
+    }
+
+    pub(crate) fn set_from_high(&mut self, from_high: bool) {
+        self.bits = self.bits & !FROM_HIGH | if from_high { FROM_HIGH } else { 0 };
+    }
+
+    /// The header's 12 flag bits.
+    #[inline]
+    pub(crate) fn flags(&self) -> u16 {
+        self.bits & 0xfff
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, flags: u16) -> bool {
+        self.bits & flags != 0
+    }
+
+    /// Window shift of the options.
+    pub(crate) fn shift(&self) -> Option<u8> {
+        (self.shift != NONE).then_some(self.shift)
+    }
+
+    /// Maximum segment size of the options.
+    pub(crate) fn mss(&self) -> Option<u16> {
+        self.has_mss.then_some(self.mss)
+    }
+
+    /// The acknowledgement number, where the packet has one.
+    pub(crate) fn acknowledgement(&self) -> Option<u32> {
+        (self.tcp() && self.has(flag::ACK)).then_some(self.ack)
+    }
+}
+
+/// The most frequent packet, without the walk over its layers: Ethernet, IPv4 without options, whole, TCP with
+/// nothing but timestamps as options. Decodes as [`decode`] would, in a third of its time.
+#[inline]
+pub(crate) fn plain(record: &Record, link_type: u32, window: &[u8]) -> Option<(Key, Segment)> {
+    let bytes = window.get(record.data as usize..)?;
+    let bytes = bytes.get(..record.captured as usize)?;
+    let head = bytes.first_chunk::<54>()?;
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let options = match head[46] >> 4 {
+        5 => 0,
+        8 if bytes.get(54..58)? == [1, 1, 8, 10] && bytes.len() >= 66 => 12,
+        _ => return None,
+    };
+    let ip_bytes = u32::from(half(16));
+    let same = link_type == 1
+        && half(12) == 0x0800
+        && head[14] == 0x45
+        && half(20) & FRAGMENTED == 0
+        && head[23] == 6
+        && ip_bytes >= 40 + options;
+    if !same {
+        return None;
+    }
+    let (source, destination) = ((word(26), half(34)), (word(30), half(36)));
+    let from_high = source > destination;
+    let (low, high) = if from_high {
+        (destination, source)
+    } else {
+        (source, destination)
+    };
+    let key = Key {
+        low: u128::from(low.0),
+        high: u128::from(high.0),
+        low_port: low.1,
+        high_port: high.1,
+        protocol: 6,
+        v6: false,
+    };
+    let segment = Segment {
+        time: record.time,
+        wire: record.wire,
+        ip_bytes,
+        payload: ip_bytes - 40 - options,
+        seq: word(38),
+        ack: word(42),
+        window: half(48),
+        bits: half(46) & 0xfff | TCP | if from_high { FROM_HIGH } else { 0 },
+        shift: NONE,
+        options: options as u8,
+        ..Segment::default()
+    };
+    Some((key, segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decode::decode;
+
+    proptest! {
+        #[test]
+        fn the_short_way_decodes_as_the_long_one(
+            mut frame in prop::collection::vec(any::<u8>(), 54..90),
+            length in 30_u16..120,
+            offset in prop::sample::select(vec![0x50_u8, 0x80, 0x40, 0x60]),
+            stamps in any::<bool>(),
+        ) {
+            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+            frame[16..18].copy_from_slice(&length.to_be_bytes());
+            (frame[20], frame[21], frame[23]) = (0, 0, 6);
+            frame[46] = offset | frame[46] & 15;
+            if stamps && frame.len() >= 58 {
+                frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+            }
+            let captured = frame.len() as u32;
+            let record = Record { time: 7, wire: 1500, captured, interface: 0, at: 0, data: 0 };
+            if let Some((key, segment)) = plain(&record, 1, &frame) {
+                let mut packet = Packet::default();
+                decode(&record, 1, &frame, &mut packet);
+                prop_assert_eq!(packet.key, key);
+                prop_assert_eq!(Segment::new(&record, &packet), segment);
+                prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment);
+                prop_assert!(packet.tunnels == 0 && packet.vlan == NO_VLAN && !packet.offloaded);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! TCP segments of one direction, and the other side's acknowledgements of them, to sequence-space counts.
+//!
+//! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
+//! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
+
+mod hearing;
+mod sending;
+
+use super::limits::Shares;
+use super::messages::{Ended, evidence};
+use super::ranges::Ranges;
+use super::sender::{Rtt, Sender};
+use crate::decode::flag;
+use crate::memory::prefetch;
+use crate::segment::Segment;
+
+/// Where unwrapped numbers begin: far enough from 0 that going back never reaches it.
+const ORIGIN: i64 = 1 << 40;
+/// A number that is not known.
+const UNKNOWN: i64 = i64::MIN;
+
+/// What one side's acknowledgement says about the packet that carries it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Acknowledged {
+    /// The other side has data outstanding and this acknowledges none of it.
+    pub repeats: bool,
+    /// It acknowledges all that the other side sent.
+    pub all: bool,
+    /// Last window the other side advertised.
+    pub peer_window: Option<u16>,
+    /// What the other side's SYN announced, where it was captured.
+    pub peer_syn: Option<SynOptions>,
+}
+
+/// What a SYN announced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SynOptions {
+    pub mss: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub sack_permitted: bool,
+}
+
+/// What only few directions need.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Octets sent more than once and not yet acknowledged.
+    repeated: Ranges,
+    counts: RareCounts,
+}
+
+/// Counts that are 0 in most directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RareCounts {
+    pub retransmitted_packets: u32,
+    pub retransmitted_bytes: u64,
+    pub out_of_order_packets: u32,
+    pub keep_alives: u32,
+    pub window_probes: u32,
+    pub duplicate_acks: u32,
+    pub zero_window_packets: u32,
+}
+
+/// State and counts of one direction's octets.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    /// Number behind the highest octet sent, SYN and FIN included; valid once [`STARTED`].
+    end: i64,
+    /// The same for payload alone.
+    payload_end: i64,
+    /// Number of the first payload octet that can be: behind the SYN, or the first seen.
+    first: i64,
+    /// Highest cumulative acknowledgement by the other side, or [`UNKNOWN`].
+    una: i64,
+    /// Greatest end of the other side's window, or [`UNKNOWN`].
+    edge: i64,
+    covered: Ranges,
+    /// When the SYN was sent while [`WAITS`], then the time to its acknowledgement where [`MEASURED`].
+    handshake: i64,
+    sender: Option<Box<Sender>>,
+    rare: Option<Box<Rare>>,
+    pub syn_packets: u32,
+    pub fin_packets: u32,
+    pub rst_packets: u32,
+    /// Windows as in the header: the last, of the SYN, the greatest but for SYNs.
+    last_window: u16,
+    syn_window: u16,
+    greatest_window: u16,
+    mss: u16,
+    shift: u8,
+    bits: u16,
+}
+
+/// A packet of this side was seen.
+const STARTED: u16 = 1;
+/// `last_window` holds.
+const WINDOW: u16 = 2;
+/// `greatest_window` holds.
+const GREATEST: u16 = 4;
+/// The SYN was captured: its options hold.
+const SYN: u16 = 8;
+const HAS_MSS: u16 = 16;
+const HAS_SHIFT: u16 = 32;
+const SACK_PERMITTED: u16 = 64;
+/// The SYN was sent once and is not acknowledged.
+const WAITS: u16 = 128;
+/// `handshake` is the SYN's round trip time, ...
+const MEASURED: u16 = 256;
+/// ... and the acknowledgement covers nothing behind the SYN: it is a sample.
+const SAMPLE: u16 = 512;
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            end: 0,
+            payload_end: 0,
+            first: 0,
+            una: UNKNOWN,
+            edge: UNKNOWN,
+            covered: Ranges::default(),
+            handshake: 0,
+            sender: None,
+            rare: None,
+            syn_packets: 0,
+            fin_packets: 0,
+            rst_packets: 0,
+            last_window: 0,
+            syn_window: 0,
+            greatest_window: 0,
+            mss: 0,
+            shift: 0,
+            bits: 0,
+        }
+    }
+}
+
+impl Tcp {
+    #[inline]
+    fn has(&self, bit: u16) -> bool {
+        self.bits & bit != 0
+    }
+
+    /// Asks for the memory of what is known of a sender.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        if let Some(sender) = &self.sender {
+            prefetch(&**sender);
+        }
+    }
+
+    /// What this side's SYN announced, where it was captured.
+    #[inline]
+    pub(crate) fn syn(&self) -> Option<SynOptions> {
+        self.has(SYN).then(|| SynOptions {
+            mss: self.has(HAS_MSS).then_some(self.mss),
+            window_scale: self.has(HAS_SHIFT).then_some(self.shift),
+            sack_permitted: self.has(SACK_PERMITTED),
+        })
+    }
+
+    /// Counts that are 0 in most directions.
+    pub(crate) fn rare(&self) -> RareCounts {
+        self.rare
+            .as_ref()
+            .map_or_else(RareCounts::default, |it| it.counts)
+    }
+
+    /// All RTT samples.
+    pub(crate) fn rtt(&self) -> Rtt {
+        let mut rtt = self.sender.as_ref().map_or_else(Rtt::default, |it| it.rtt);
+        if self.has(SAMPLE) {
+            rtt.add(self.handshake);
+        }
+        rtt
+    }
+
+    /// From the SYN to its acknowledgement.
+    pub(crate) fn handshake_ns(&self) -> Option<i64> {
+        self.has(MEASURED).then_some(self.handshake)
+    }
+
+    /// What limited this side, summed up.
+    pub(crate) fn shares(&self) -> Shares {
+        self.sender
+            .as_ref()
+            .map_or_else(Shares::default, |it| it.limits.shares())
+    }
+
+    /// The message that is still being sent when the connection or the capture ends.
+    pub(crate) fn unfinished(&mut self, reset: bool) -> Option<Ended> {
+        let why = if reset {
+            evidence::CLOSE
+        } else {
+            evidence::OPEN
+        };
+        self.sender.as_mut()?.message.end(why)
+    }
+
+    #[cold]
+    fn rarely(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Unwraps a number of this direction to the value nearest to what was seen last.
+    fn unwrap(&self, number: u32) -> i64 {
+        let reference = if self.has(STARTED) {
+            self.end.max(self.una)
+        } else if self.una == UNKNOWN {
+            return ORIGIN + i64::from(number);
+        } else {
+            self.una
+        };
+        reference + i64::from(number.wrapping_sub(reference as u32) as i32)
+    }
+
+    /// Most payload octets sent and not acknowledged; unknown where no acknowledgement was captured.
+    pub(crate) fn max_in_flight_bytes(&self) -> Option<i64> {
+        let greatest = self.sender.as_ref().map_or(0, |it| it.greatest_flight);
+        (self.una != UNKNOWN).then(|| i64::from(greatest))
+    }
+
+    /// The window `segment` of this side advertises, where its scale is known.
+    #[inline]
+    pub(crate) fn window_bytes(&self, segment: &Segment, peer: Option<&Self>) -> Option<i64> {
+        let window = i64::from(segment.window);
+        if segment.has(flag::SYN) || window == 0 {
+            return Some(window);
+        }
+        let peer = peer?;
+        if !self.has(SYN) || !peer.has(SYN) {
+            return None;
+        }
+        let both = self.has(HAS_SHIFT) && peer.has(HAS_SHIFT);
+        Some(window << if both { self.shift } else { 0 })
+    }
+
+    /// The greatest window this side advertised; unknown where a SYN was not captured.
+    pub(crate) fn max_window_bytes(&self, peer: Option<&Self>) -> Option<i64> {
+        let own = self.syn()?;
+        let unscaled = i64::from(self.syn_window);
+        if !self.has(GREATEST) {
+            return Some(unscaled);
+        }
+        let shift = scale(own.window_scale, peer?.syn()?.window_scale);
+        Some(unscaled.max(i64::from(self.greatest_window) << shift))
+    }
+}
+
+/// RFC 7323 2.2: scaled only where both SYNs carried the option.
+fn scale(own: Option<u8>, peer: Option<u8>) -> u8 {
+    own.filter(|_| peer.is_some()).unwrap_or(0)
+}

@@ -1,0 +1,221 @@
+//! What the segments of a direction say about its octets: repeated, late, probes, windows, messages.
+
+use super::super::limits::Sent;
+use super::super::messages::{Ended, Sending, evidence};
+use super::super::sender::Pending;
+use super::{
+    Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, STARTED, SYN, Tcp, UNKNOWN, WAITS,
+    WINDOW,
+};
+use crate::decode::flag;
+use crate::segment::Segment;
+
+/// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
+const MOST_PENDING: usize = 65_536;
+/// The same where no acknowledgement was seen at all.
+const MOST_UNANSWERED: usize = 512;
+/// Where the payload of a segment lies among the octets before it.
+struct Data {
+    /// Octets sent before.
+    repeated: i64,
+    /// It begins below the highest octet sent.
+    late: bool,
+    /// All octets before it were acknowledged.
+    idle: bool,
+}
+
+impl Tcp {
+    /// Takes in `segment` of this side. `told` is what the other side's state says about it. The messages that
+    /// ended before it and with it.
+    #[inline]
+    pub(crate) fn sent(&mut self, segment: &Segment, told: Acknowledged) -> [Option<Ended>; 2] {
+        let from = self.unwrap(segment.seq);
+        let syn = segment.has(flag::SYN);
+        if !self.has(STARTED) {
+            self.bits |= STARTED;
+            self.end = from;
+            self.first = from + i64::from(syn);
+            self.payload_end = self.first;
+        }
+        if segment.has(flag::RST) {
+            self.rst_packets += 1;
+            // Its number need not follow the others, and its payload is a text, if any.
+            return [None; 2];
+        }
+        let fin = segment.has(flag::FIN);
+        self.syn_packets += u32::from(syn);
+        self.fin_packets += u32::from(fin);
+        self.windows(segment, syn, told);
+
+        let payload = i64::from(segment.payload);
+        let to = from + payload + i64::from(syn) + i64::from(fin);
+        if !syn && !fin && payload <= 1 {
+            self.probes(from, payload, told.peer_window);
+        }
+        if to == from {
+            return [None; 2];
+        }
+        let (highest, highest_payload) = (self.end, self.payload_end);
+        let added = self.covered.add(from, to);
+        if added.repeated > 0 {
+            let rare = self.rarely();
+            rare.counts.retransmitted_packets += 1;
+            rare.counts.retransmitted_bytes += added.repeated as u64;
+            rare.repeated.add(from, to);
+            if syn {
+                self.bits &= !WAITS;
+            }
+        } else if syn {
+            self.handshake = segment.time;
+            self.bits |= WAITS;
+        }
+        // A FIN may overtake data, which then fills a hole of octets but not of payload.
+        if added.late > 0 && payload > 0 && from < highest_payload {
+            self.rarely().counts.out_of_order_packets += 1;
+        }
+        self.end = highest.max(to);
+        if payload > 0 {
+            self.payload_end = self.payload_end.max(to - i64::from(fin));
+        } else if syn {
+            return [None; 2];
+        }
+        let idle = self.una >= highest;
+        let sender = self.sender.get_or_insert_default();
+        if added.repeated == 0 && from >= highest {
+            let most = if self.una == UNKNOWN {
+                MOST_UNANSWERED
+            } else {
+                MOST_PENDING
+            };
+            if sender.pending.len() < most {
+                sender.pending.push_back(Pending {
+                    from,
+                    to,
+                    time: segment.time,
+                });
+            }
+        }
+        let mut ended = [None; 2];
+        if payload > 0 {
+            let data = Data {
+                repeated: added.repeated,
+                late: from < highest_payload,
+                idle,
+            };
+            ended[0] = self.data(segment, &told, &data);
+        }
+        if fin && let Some(sender) = &mut self.sender {
+            ended[1] = sender.message.end(evidence::CLOSE);
+        }
+        ended
+    }
+
+    /// Takes in the payload of `segment`, whose octets are counted; the message that ended before it.
+    #[inline]
+    fn data(&mut self, segment: &Segment, told: &Acknowledged, data: &Data) -> Option<Ended> {
+        let payload = i64::from(segment.payload);
+        let sender = self.sender.as_mut()?;
+        // Before the first acknowledgement: from the first octet seen.
+        let una = if self.una == UNKNOWN {
+            self.first
+        } else {
+            self.una
+        };
+        let flight = (self.payload_end - una).clamp(0, i64::from(u32::MAX)) as u32;
+        sender.greatest_flight = sender.greatest_flight.max(flight);
+        let new = payload - data.repeated.min(payload);
+        let room = self.edge.saturating_sub(self.end);
+        let known = self.edge != UNKNOWN;
+        let mut ended = None;
+        if new > 0 {
+            let accepted = told.peer_syn.and_then(|syn| syn.mss);
+            ended = sender.message.send(&Sending {
+                time: segment.time,
+                bytes: new as u64,
+                payload: segment.payload,
+                accepted: accepted
+                    .map(|mss| u32::from(mss).saturating_sub(u32::from(segment.options))),
+                push: segment.has(flag::PSH),
+                late: data.late,
+                heard: told.all,
+                free: sender.limits.free(),
+                cut: known && room == 0,
+                smoothed_rtt_ns: sender.rtt.smoothed_ns,
+            });
+        }
+        let mss = sender.message.mss().unwrap_or(1460);
+        let sent = Sent {
+            time: segment.time,
+            repeats: data.repeated > 0,
+            idle: data.idle,
+            short: sender.message.last_is_short(),
+            full_window: known && room < i64::from(mss),
+            flight,
+            mss,
+            end: self.end,
+        };
+        sender.limits.sent(&sent, &sender.rtt);
+        ended
+    }
+
+    /// RFC 9293 3.8.4 and 3.8.6.1; Linux sends both without an octet, one below what was acknowledged.
+    fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) {
+        if self.una == UNKNOWN {
+            return;
+        }
+        if peer_window == Some(0) {
+            // More than one octet was on its way when the window closed.
+            let below = from == self.una - 1;
+            let beyond = payload == 1 && (from == self.una || from == self.end);
+            if below || beyond {
+                self.rarely().counts.window_probes += 1;
+            }
+        } else if self.una == self.end && from == self.end - 1 {
+            self.rarely().counts.keep_alives += 1;
+        }
+    }
+
+    #[inline]
+    fn windows(&mut self, segment: &Segment, syn: bool, told: Acknowledged) {
+        let window = segment.window;
+        if window == 0 {
+            self.rarely().counts.zero_window_packets += 1;
+        }
+        // RFC 5681 2: all five conditions, the last being that the window did not change.
+        if told.repeats
+            && segment.payload == 0
+            && !segment.has(flag::SYN | flag::FIN)
+            && self.has(WINDOW)
+            && self.last_window == window
+        {
+            self.rarely().counts.duplicate_acks += 1;
+        }
+        self.last_window = window;
+        self.bits |= WINDOW;
+        if syn {
+            self.syn_window = self.syn_window.max(window);
+            self.note_syn(segment);
+        } else {
+            self.greatest_window = self.greatest_window.max(window);
+            self.bits |= GREATEST;
+        }
+    }
+
+    fn note_syn(&mut self, segment: &Segment) {
+        if self.has(SYN) {
+            return;
+        }
+        self.bits |= SYN;
+        if let Some(mss) = segment.mss() {
+            self.mss = mss;
+            self.bits |= HAS_MSS;
+        }
+        if let Some(shift) = segment.shift() {
+            self.shift = shift;
+            self.bits |= HAS_SHIFT;
+        }
+        if segment.sack_permitted {
+            self.bits |= SACK_PERMITTED;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+"""Properties of reading: how a capture is cut into files and shared out changes no number."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+from build import pcap, tcp, udp
+from test_parse_command import TABLES, flowsweep, tables_of
+
+#: More packets than three chunks of the smallest size hold, most of different connections.
+PACKETS, CONNECTIONS = 30_000, 4_000
+
+
+@pytest.fixture(scope="module")
+def packets() -> list[tuple[int, bytes]]:
+    """Segments of many connections in a seeded order, with repeats, holes and equal times."""
+    chance = random.Random(7)
+    sent = [[1, 1] for _ in range(CONNECTIONS)]
+    found, time = [], 0
+    for _ in range(PACKETS):
+        time += chance.choice([0, 1_000, 40_000, 3_000_000])
+        number, back = chance.randrange(CONNECTIONS), chance.random() < 0.4
+        state, payload = sent[number], chance.choice([0, 10, 1460])
+        seq = state[back] - chance.choice([0, 0, 0, 10])
+        here, there = ("10.0.0.1", 1024 + number), ("10.0.0.2", 80)
+        ends = (*there, *here) if back else (*here, *there)
+        frame = tcp(*ends, seq=max(seq, 0), ack=state[not back], payload=payload)
+        found.append((time, frame))
+        state[back] += payload + chance.choice([0, 0, 0, 1460])
+    return found
+
+
+def parse(folder: Path, *files: Path, threads: int = 1) -> dict[str, pl.DataFrame]:
+    done = flowsweep("parse", *files, "--output", folder, "--packets", "--threads", threads)
+    assert done.returncode == 0, done.stderr
+    return {name: pl.read_parquet(folder / f"{name}.parquet") for name in (*TABLES, "packets")}
+
+
+@pytest.fixture(scope="module")
+def whole(packets: list[tuple[int, bytes]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `whole.pcap` and its tables, made with one thread."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "whole.pcap").write_bytes(pcap(packets))
+    parse(folder / "tables", folder / "whole.pcap")
+    return folder
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_any_number_of_threads_gives_the_same_bytes(
+    whole: Path, tmp_path: Path, threads: int
+) -> None:
+    parse(tmp_path, whole / "whole.pcap", threads=threads)
+    assert tables_of(tmp_path) == tables_of(whole / "tables")
+
+
+@pytest.mark.parametrize("deal", ["one after the other", "in turns"])
+def test_several_files_are_one_capture(
+    packets: list[tuple[int, bytes]], whole: Path, tmp_path: Path, deal: str
+) -> None:
+    # In turns: but packets of one time stay together, because files do not say which came first.
+    parts: list[list[tuple[int, bytes]]] = [[], [], []]
+    for place, packet in enumerate(packets):
+        part = place * 3 // len(packets) if deal.startswith("one") else packet[0] // 1_000 % 3
+        parts[part].append(packet)
+    files = []
+    for number, part in enumerate(parts):
+        files.append(tmp_path / f"{number}.pcap")
+        files[-1].write_bytes(pcap(part))
+    tables = parse(tmp_path / "tables", *reversed(files), threads=2)
+    for name in ("flows", "intervals", "throughput", "messages"):
+        expected = pl.read_parquet(whole / "tables" / f"{name}.parquet")
+        assert tables[name].equals(expected), name
+    times = tables["packets"]["time"]
+    assert times.is_sorted()
+    assert tables["packets"]["packet"].to_list() == list(range(1, PACKETS + 1))
+
+
+def test_messages_hold_every_octet_once(whole: Path) -> None:
+    flows = pl.read_parquet(whole / "tables/flows.parquet")
+    messages = pl.read_parquet(whole / "tables/messages.parquet")
+    octets = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()
+    assert messages["bytes"].sum() == octets
+
+
+def fragment(frame: bytes, *, offset: int, more: bool, ident: int) -> bytes:
+    """The same frame as a part of a fragmented packet."""
+    word = (offset // 8 | (0x2000 if more else 0)).to_bytes(2, "big")
+    return frame[:18] + ident.to_bytes(2, "big") + word + frame[22:]
+
+
+def test_fragments_go_to_the_connection_of_the_first_one(tmp_path: Path) -> None:
+    whole = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=1400)
+    other = udp("10.0.0.1", 7, "10.0.0.2", 6, payload=1400)
+    path = tmp_path / "a.pcap"
+    path.write_bytes(
+        pcap(
+            [
+                (0, fragment(whole, offset=0, more=True, ident=1)),
+                (1, fragment(other, offset=0, more=True, ident=2)),
+                (2, fragment(whole, offset=1400, more=False, ident=1)),
+                (3, fragment(whole, offset=1400, more=False, ident=9)),
+            ]
+        )
+    )
+    flows = parse(tmp_path / "tables", path)["flows"]
+    found = flows.select("protocol", "src_port", "packets").rows()
+    assert found == [("udp", 5, 2), ("udp", 7, 1), ("fragment", None, 1)]
