@@ -41,6 +41,11 @@ final as (
         preference = best_preference as is_counted,
         -- unknown sites count as apart: a person's own captures are of the WAN
         coalesce(sender_site <> receiver_site, true) as is_between_sites,
+        -- the path that the sweep varies; all flows where no two sites are known
+        coalesce(sender_site <> receiver_site, true)
+        or not coalesce(
+            bool_or(sender_site <> receiver_site) over (partition by run), false
+        ) as is_on_path,
     from best
 )
 

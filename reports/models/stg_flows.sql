@@ -22,7 +22,12 @@ contract as (
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
-        null::bigint as retransmitted_bytes  -- octets sent again
+        null::bigint as retransmitted_bytes,  -- octets sent again
+        -- time that each of these held the sender back; null for what is not TCP
+        null::bigint as app_limited_ns,
+        null::bigint as sender_limited_ns,    -- its socket buffer
+        null::bigint as receiver_limited_ns,  -- the window it was given
+        null::bigint as network_limited_ns
     where false
 ),
 

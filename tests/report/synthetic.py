@@ -166,7 +166,7 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
     seconds = row["completion_s"] or 1.0
     t0 = row["start"] + 100_000_000
     pairs = [(HOSTS[0], other) for other in HOSTS[1:]]
-    flows, intervals, bins = [], [], []
+    flows, intervals, bins, messages = [], [], [], []
     number = 0
     for a, b in pairs:
         for index in range(app.flows):
@@ -186,6 +186,7 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
                 names = {src["name"], dst["name"]}
                 flows.append((names, key | {"protocol": "tcp"} | end_points | flow))
                 intervals += [(names, key | gap) for gap in gaps]
+                messages += [(names, key | message) for message in _messages(series)]
                 bins += [
                     (names, item | {"src_ip": src["address"], "dst_ip": dst["address"]})
                     for item in series
@@ -198,6 +199,9 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
         _write(tables / "flows" / folder / "flows.parquet", mine, first_time=TIME, last_time=TIME)
         gaps = [item for names, item in intervals if name in names]
         _write(tables / "intervals" / folder / "intervals.parquet", gaps)
+        sent = [item for names, item in messages if name in names]
+        path = tables / "messages" / folder / "messages.parquet"
+        _write(path, sent, first_time=TIME, last_time=TIME)
         series = [item for names, item in bins if name in names]
         merged = (
             pl.DataFrame(series)
@@ -277,8 +281,36 @@ def _direction(
         "payload_bytes": int(payload.sum()),
         "start": "syn",
         "end": "fin",
+        **_limits(round(length * 1e9), rtt_ns, rate),
     }
     return flow, _gaps(random, total - 1, rtt_ns, rate), series
+
+
+def _limits(duration_ns: int, rtt_ns: int, rate: float) -> dict[str, int]:
+    """The window holds it more with the RTT, the network with a lower rate."""
+    window = duration_ns * min(rtt_ns, 100_000_000) // 1_000_000_000
+    network = duration_ns // max(round(rate / 2e6), 3)
+    return {
+        "app_limited_ns": duration_ns - window - network,
+        "sender_limited_ns": 0,
+        "receiver_limited_ns": window,
+        "network_limited_ns": network,
+    }
+
+
+def _messages(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A message per busy bin; every fourth ends for no better reason than a pause."""
+    return [
+        {
+            "first_time": item["bin_start"],
+            "last_time": item["bin_start"] + BIN_NS // 2,
+            "bytes": max(item["payload_bytes"], 1),
+            "packets": item["packets"],
+            "gap_before_ns": BIN_NS // 2 if number else None,
+            "evidence": "pause" if number % 4 == 3 else "turn+short",
+        }
+        for number, item in enumerate(series)
+    ]
 
 
 def _gaps(

@@ -126,6 +126,32 @@ def test_a_flow_whose_sender_was_not_captured_is_taken_from_the_receiver(tmp_pat
     assert (row["is_counted"], row["is_at_sender"], row["is_at_receiver"]) == (True, False, True)
 
 
+def test_the_path_is_between_the_sites_or_everything_where_there_is_one(tmp_path: Path) -> None:
+    near = [{"name": "pc2", "site": "east", "address": "10.77.2.2"}]
+    tiny.runs(tmp_path, [
+        tiny.run("two", hosts=tiny.HOSTS + near), tiny.run("one", hosts=tiny.HOSTS[1:] + near)
+    ])  # fmt: skip
+    inside = tiny.flow(EAST, "10.77.2.2")
+    tiny.table(tmp_path, "flows", "two", "pc3", [
+        inside, tiny.flow(EAST, WEST, connection=1, src_port=9)
+    ])  # fmt: skip
+    tiny.table(tmp_path, "flows", "one", "pc3", [inside])
+    found = {(row["run"], row["dst_ip"]): row["is_on_path"] for row in rows(tmp_path, "flows")}
+    assert found == {("two", "10.77.2.2"): False, ("two", WEST): True, ("one", "10.77.2.2"): True}
+
+
+def test_a_message_is_taken_from_the_capture_of_its_sender(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r")])
+    # the two hosts number the connection differently
+    for host, connection, size in (("pc1", 4, 100), ("pc3", 0, 99)):
+        key = {"connection": connection}
+        tiny.table(tmp_path, "flows", "r", host, [tiny.flow(WEST, EAST, **key)])
+        tiny.table(tmp_path, "messages", "r", host, [tiny.message(size, **key)])
+    (row,) = rows(tmp_path, "messages")
+    assert (row["host"], row["sender"], row["receiver"], row["bytes"]) == ("pc1", "pc1", "pc3", 100)
+    assert (row["first_ns"], row["is_at_sender"]) == (tiny.T0, True)
+
+
 def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
     tiny.table(tmp_path, "flows", "r", "node7", [

@@ -11,13 +11,22 @@ import synthetic
 import tiny
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import completion, flows, intervals, page, requirement, throughput
+from flowsweep.render import (
+    completion,
+    flows,
+    intervals,
+    limits,
+    messages,
+    page,
+    requirement,
+    throughput,
+)
 from flowsweep.render.figure import Context
 from flowsweep.warehouse import Warehouse
 
 FIGURES = (
     requirement.strip, completion.by_rtt, completion.by_rate, throughput.series, throughput.cdf,
-    flows.sizes, intervals.gaps,
+    flows.sizes, intervals.gaps, limits.shares, messages.rate,
 )  # fmt: skip
 
 
@@ -49,8 +58,8 @@ def test_no_path_of_this_machine_is_in_the_page(one_app: Path, html: str) -> Non
 
 
 def test_every_section_is_there_and_linked(html: str) -> None:
-    for anchor in ("verdict", "requirement", "sensitivity", "traffic", "flows", "intervals",
-                   "runs", "quality", "provenance"):  # fmt: skip
+    for anchor in ("verdict", "requirement", "sensitivity", "traffic", "flows", "limits",
+                   "messages", "intervals", "runs", "quality", "provenance"):  # fmt: skip
         assert f'<section id="{anchor}"' in html
         assert f'href="#{anchor}"' in html
 
@@ -164,6 +173,40 @@ def walk(spec: object) -> list[list[dict[str, float]]]:
         for value in spec:
             found += walk(value)
     return found
+
+
+def test_what_holds_it_back_is_said_above_the_bars(html: str) -> None:
+    said = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', html)
+    assert said
+    assert said[1].startswith("At the baseline the application itself set the pace of nqueens")
+    # the made-up law gives it a third at the lowest rate
+    assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in said[1]
+
+
+def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow("10.77.2.1", "10.77.1.1")])
+    html, _ = page.build(tmp_path)
+    assert "the data cannot answer (limits not in the tables)" in html
+    assert "cannot tell 100 %" in html
+    assert "No messages: there are no message tables." in html
+
+
+@pytest.mark.parametrize(("evidence", "filled"), [("turn+short", True), ("pause", False)])
+def test_points_are_open_where_the_ends_of_messages_are_guessed(
+    tmp_path: Path, evidence: str, filled: bool
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
+    tiny.table(tmp_path, "throughput", "r", "pc3", tiny.bins("10.77.2.1", "10.77.1.1", {0: 1}))
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow("10.77.2.1", "10.77.1.1")])
+    tiny.table(tmp_path, "messages", "r", "pc3", [tiny.message(5, evidence=evidence)])
+    warehouse = Warehouse(tmp_path)
+    figure = messages.rate(Context(warehouse, page._series(warehouse, "")))
+    assert figure is not None
+    assert ("Open points" in figure.caption) is not filled
+    rows = walk(figure.chart.to_dict(validate=True))
+    assert {row["filled"] for data in rows for row in data} == {filled}
 
 
 def test_a_page_over_its_budget_names_the_figure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -19,7 +20,7 @@ WEST, EAST = "10.77.1.1", "10.77.2.1"
 CONTRACT = {
     "throughput_series", "throughput_cdf", "flow_sizes", "packet_intervals", "completion_by_rtt",
     "completion_by_rate", "completion_by_problem", "thresholds", "totals", "requirement",
-    "run_quality",
+    "run_quality", "message_rate", "limits",
 }  # fmt: skip
 
 
@@ -177,6 +178,113 @@ def test_gaps_are_counted_where_the_packets_arrived(tmp_path: Path) -> None:
     # the 1/20 decade that holds 120.5 µs
     assert found["low_us"][1] < 120.5 < found["high_us"][1]
     assert found["high_us"][1] / found["low_us"][1] == pytest.approx(10 ** (1 / 20), rel=1e-4)
+
+
+def with_messages(directory: Path, host: str, sizes: list[int], **changes: Any) -> None:
+    """One flow of pc3 as `host` saw it, with a message of each size, 10 ms apart."""
+    tiny.table(directory, "captures", "r", host, [tiny.capture(**changes)])
+    tiny.table(directory, "throughput", "r", host, tiny.bins(EAST, WEST, {0: 1}))
+    tiny.table(directory, "flows", "r", host, [tiny.flow(EAST, WEST)])
+    tiny.table(directory, "messages", "r", host, [
+        tiny.message(size, first_time=tiny.T0 + number * 10 * tiny.MS)
+        for number, size in enumerate(sizes)
+    ])  # fmt: skip
+
+
+def test_messages_are_counted_where_they_were_sent(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    with_messages(tmp_path, "pc3", [*range(100, 1000, 100), 10_000])
+    with_messages(tmp_path, "pc1", [1, 2, 3])
+    (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
+    # 10 messages in a run of 1 s
+    assert (row["messages"], row["messages_s"], row["runs"]) == (10, 10.0, 1)
+    assert (row["p10_bytes"], row["p50_bytes"], row["p90_bytes"]) == (100, 500, 900)
+    assert (row["max_bytes"], row["mean_bytes"]) == (10_000, 1450.0)
+    assert (row["guessed_share"], row["far_share"], row["is_baseline"]) == (0.0, 0.0, True)
+
+
+def test_a_message_outside_the_time_of_the_run_is_not_counted(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, start=tiny.T0 + 15 * tiny.MS)])
+    with_messages(tmp_path, "pc3", [10, 20, 30, 40])
+    (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
+    assert (row["messages"], row["p50_bytes"]) == (2, 30)
+    assert row["messages_s"] == pytest.approx(2 / 0.985, abs=1e-3)
+
+
+def test_messages_seen_only_by_the_receiver_are_flagged(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    with_messages(tmp_path, "pc1", [1, 2, 3])
+    (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
+    assert (row["messages"], row["far_share"]) == (3, 1.0)
+
+
+def test_a_capture_with_many_drops_is_no_source_of_messages(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    with_messages(tmp_path, "pc3", [1, 2, 3], dropped_kernel=5_000)
+    assert Warehouse(tmp_path).rows("message_rate").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "guessed"),
+    [("turn+pause", 0.0), ("short", 0.0), ("close", 0.0), ("pause+push", 1.0), ("push", 1.0)],
+)
+def test_a_pause_or_a_push_flag_alone_is_a_guess(
+    tmp_path: Path, evidence: str, guessed: float
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    with_messages(tmp_path, "pc3", [1])
+    tiny.table(tmp_path, "messages", "r", "pc3", [tiny.message(5, evidence=evidence)])
+    assert Warehouse(tmp_path).rows("message_rate")["guessed_share"].to_list() == [guessed]
+
+
+def limited(app: int, sender: int, receiver: int, network: int, **changes: Any) -> dict[str, Any]:
+    """A flow of pc3 with these limits, ms."""
+    names = ("app", "sender", "receiver", "network")
+    times = zip(names, (app, sender, receiver, network), strict=True)
+    return tiny.flow(EAST, WEST, **{f"{k}_limited_ns": v * tiny.MS for k, v in times}) | changes
+
+
+def test_limits_are_added_up_over_the_flows_of_a_point(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    udp = {"app_limited_ns": None, "protocol": "udp", "src_port": 3}
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(300, 0, 0, 0),
+        limited(40, 10, 20, 30, connection=1, src_port=1),
+        # without payload there is nothing to hold back; UDP has no limits
+        limited(900, 0, 0, 0, connection=2, src_port=2, payload_bytes=0),
+        limited(0, 0, 0, 0, connection=3, **udp),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
+    assert found == [0.85, 0.025, 0.05, 0.075, 0.0]
+    assert (row["directions"], row["sending_s"], row["most_held_share"]) == (2, 0.4, 0.6)
+
+
+def test_limits_that_the_data_lack_are_unknown_with_the_reason(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(500, 0, 0, 0),
+        limited(0, 0, 0, 0, connection=1, src_port=1, network_limited_ns=None),
+        limited(1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    # all three lasted 500 ms
+    assert (row["app_share"], row["unknown_share"]) == (0.333333, 0.666667)
+    assert row["unknown_directions"] == 2
+    assert row["unknown_because"] == "limits not in the tables; sender not captured"
+
+
+def test_every_combination_of_the_axes_is_a_point(tmp_path: Path) -> None:
+    mild, far = {"baseline": True}, {"rtt_asked_ns": 9 * tiny.MS}
+    points = {"a": mild, "b": mild, "c": far, "d": far | {"rate_asked_bit_s": 1e7},
+              "e": far | {"status": "invalid"}, "f": mild | {"warmup": True}}  # fmt: skip
+    tiny.runs(tmp_path, [tiny.run(name, **changes) for name, changes in points.items()])
+    for name, held in zip("abcdef", (0, 20, 50, 70, 90, 90), strict=True):
+        tiny.table(tmp_path, "flows", name, "pc3", [limited(100 - held, 0, 0, held)])
+    found = Warehouse(tmp_path).rows("limits")
+    assert found["network_share"].to_list() == [0.1, 0.5, 0.7]
+    assert found["runs"].to_list() == [2, 1, 1]
+    assert found["is_baseline"].to_list() == [True, False, False]
 
 
 def test_totals_are_medians_over_the_runs_of_a_point(tmp_path: Path) -> None:

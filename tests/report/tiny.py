@@ -81,6 +81,15 @@ def flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+def message(size: int, **changes: Any) -> dict[str, Any]:
+    """A row of `messages`: one packet of `size` bytes of the connection that `flow` makes."""
+    row = {
+        "connection": 0, "direction": "forward", "first_time": T0, "last_time": T0,
+        "bytes": size, "packets": 1, "gap_before_ns": None, "evidence": "turn+short",
+    }  # fmt: skip
+    return row | changes
+
+
 def bins(src: str, dst: str, sizes: dict[int, int]) -> list[dict[str, Any]]:
     """Rows of `throughput`: wire bytes by number of the 10 ms bin since T0."""
     return [

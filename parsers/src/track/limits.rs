@@ -2,8 +2,8 @@
 //! or the network.
 //!
 //! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
-//! the wait began, and what ended it, tell its cause. The classes follow RFC 4898 (SndLimTime) and Linux'
-//! chronographs (busy, `rwnd_limited`, `sndbuf_limited`), with the application's time apart.
+//! the wait began, and what ended it, tell its cause. The classes follow RFC 4898 (`SndLimTime`) and the
+//! chronographs of Linux (busy, `rwnd_limited`, `sndbuf_limited`), with the application's time apart.
 
 use super::sender::Rtt;
 
@@ -15,6 +15,7 @@ const PLATEAU_WINDOWS: u64 = 5;
 
 /// Sums in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_field_names)] // the names of the columns
 pub(crate) struct Shares {
     pub app_ns: i64,
     pub sender_ns: i64,
@@ -24,6 +25,7 @@ pub(crate) struct Shares {
 
 /// State between two sends.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // packed: one for every sender
 pub(super) struct Limits {
     shares: Shares,
     last_send: i64,
@@ -42,6 +44,7 @@ pub(super) struct Limits {
 }
 
 /// What is known when a segment is sent.
+#[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(super) struct Sent {
     pub time: i64,
     /// It repeats octets.

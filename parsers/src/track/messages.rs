@@ -70,6 +70,7 @@ pub(super) struct Message {
 }
 
 /// What is known when a segment with new octets is sent.
+#[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(super) struct Sending {
     pub time: i64,
     /// New octets.
@@ -156,7 +157,8 @@ impl Message {
             return false;
         }
         let most = sending.accepted.unwrap_or(9216).min(u32::from(u16::MAX));
-        if payload <= most && payload > u32::from(self.mss) {
+        // Small messages of one size are no MSS: every host takes longer segments.
+        if (SMALLEST_MSS..=most).contains(&payload) && payload > u32::from(self.mss) {
             if payload == u32::from(self.candidate) {
                 self.times += 1;
                 if self.times >= 3 {

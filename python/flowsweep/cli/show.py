@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.render import capture
 
 if TYPE_CHECKING:
     import polars as pl
 
-BLOCKS = "▁▂▃▄▅▆▇█"
-ASCII_BLOCKS = ".:-=+*#@"
 COLUMNS = 60
 TOP_FLOWS = 5
 #: A share of packets above which a note becomes a warning.
 NOTABLE = 0.05
+#: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
+BESIDE = 4
+#: Columns of `flows` that share out the time of sending, and what they are called.
+LIMITS = {
+    "app_limited_ns": "application",
+    "sender_limited_ns": "send buffer",
+    "receiver_limited_ns": "window",
+    "network_limited_ns": "network",
+}
 
 
 def show(
@@ -36,7 +44,7 @@ def show(
     if output_format == "json":
         print(json.dumps([asdict(summary) for summary in summaries], indent=2))
     else:
-        _print(summaries)
+        capture.print_summaries(summaries)
     if any(summary.packets == 0 or summary.damaged for summary in summaries):
         raise typer.Exit(1)
 
@@ -73,6 +81,7 @@ class Summary:
     column_s: float = 0.0
     flows: int = 0
     top: list[dict[str, Any]] = field(default_factory=list)
+    messages: dict[str, Any] = field(default_factory=dict)
 
     @property
     def grade(self) -> str:
@@ -115,6 +124,7 @@ def summarise(path: Path) -> Summary:
         notes=_notes(captures, flows),
         flows=flows.height,
         top=_top(flows),
+        messages=_messages(tables["messages"]),
     )
     _throughput(summary, tables["throughput"], DEFAULT_BIN_NS)
     return summary
@@ -136,7 +146,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
             level = (
                 "bad" if column.startswith(("unknown", "malformed")) and share > NOTABLE else "note"
             )
-            notes.append(Note(level, f"{number:,} {text} ({_percent(share)})"))
+            notes.append(Note(level, f"{number:,} {text} ({capture.percent(share)})"))
 
     known = captures["dropped_kernel"].null_count() < captures.height
     dropped = count("dropped_kernel") + count("dropped_interface")
@@ -144,7 +154,10 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
         share = dropped / max(1, packets + dropped)
         level = "bad" if share > 0.001 else "note"
         notes.append(
-            Note(level, f"{dropped:,} packets dropped by kernel or interface ({_percent(share)})")
+            Note(
+                level,
+                f"{dropped:,} packets dropped by kernel or interface ({capture.percent(share)})",
+            )
         )
     elif known:
         notes.append(Note("ok", "no drops reported by kernel or interface"))
@@ -162,7 +175,9 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
     note("fragments", "IP fragments; those behind the first have no ports")
     midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
     if midstream:
-        notes.append(Note("note", f"{_counted(midstream, 'connection')} began before the capture"))
+        notes.append(
+            Note("note", f"{capture.counted(midstream, 'connection')} began before the capture")
+        )
     return notes
 
 
@@ -206,7 +221,10 @@ def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     import polars as pl
 
-    largest = flows.sort(
+    # RTT to the receiver and back against that to the sender: which end is beside the capture?
+    other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
+    mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
+    largest = mirrored.sort(
         ["payload_bytes", "connection", "direction"], descending=[True, False, True]
     )
     rows = []
@@ -223,123 +241,37 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
                 "mbit_s": row["payload_bytes"] * 8e-6 / seconds if seconds else None,
                 "retransmitted_packets": row["retransmitted_packets"],
                 "rtt_min_ms": None if row["rtt_min_ns"] is None else row["rtt_min_ns"] / 1e6,
+                "is_at_sender": row["rtt_min_ns"] is not None
+                and row["opposite_ns"] is not None
+                and row["rtt_min_ns"] > BESIDE * row["opposite_ns"],
+                "limited_ns": _limits(row),
             }
         )
     return rows
+
+
+def _limits(row: dict[str, Any]) -> dict[str, int] | None:
+    """Nanoseconds by what limited the sender; None for what is not TCP."""
+    found = {name: row[column] for column, name in LIMITS.items() if row[column] is not None}
+    return found if len(found) == len(LIMITS) else None
+
+
+def _messages(messages: pl.DataFrame) -> dict[str, Any]:
+    """Number and sizes of the messages; empty where there are none."""
+    if messages.is_empty():
+        return {}
+    sizes, why = messages["bytes"], messages["evidence"]
+    return {
+        "count": messages.height,
+        "p50_bytes": int(sizes.quantile(0.5, "lower") or 0),
+        "p90_bytes": int(sizes.quantile(0.9, "lower") or 0),
+        "max_bytes": int(sizes.max() or 0),  # type: ignore[arg-type]
+        # a pause or a PUSH flag may also lie within a message
+        "guessed_share": float((~why.str.contains("turn|short|close")).mean() or 0),  # type: ignore[arg-type]
+    }
 
 
 def _end(address: str, port: int | None) -> str:
     if port is None:
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"
-
-
-def _print(summaries: list[Summary]) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    for number, summary in enumerate(summaries):
-        if number:
-            console.print()
-        _print_head(console, summary)
-        if summary.packets and len(summaries) == 1:
-            _print_throughput(console, summary)
-            _print_flows(console, summary)
-    if len(summaries) > 1:
-        packets = sum(summary.packets for summary in summaries)
-        size = sum(summary.wire_bytes for summary in summaries)
-        console.print(
-            f"\nall    {len(summaries)} files  {packets:,} packets  {_bytes(size)} on the wire"
-        )
-
-
-def _print_head(console: Any, summary: Summary) -> None:
-    stamps = {1: "nanosecond", 1000: "microsecond", 1_000_000: "millisecond"}
-    stamp = stamps.get(summary.resolution_ns, f"{summary.resolution_ns} ns")
-    snap = f"snap length {summary.snaplen:,} B" if summary.snaplen else "no snap length"
-    links = ", ".join(_link_name(link) for link in summary.link_types)
-    console.print(f"[bold]{summary.file}[/]  {links}, {snap}, {stamp} stamps")
-    if summary.packets == 0:
-        well = "the file is cut or damaged" if summary.damaged else "the file is well formed"
-        console.print(f"0 packets; {well}")
-        return
-    console.print(
-        f"{summary.duration_s:,.4g} s  {summary.packets:,} packets"
-        f"  {_bytes(summary.wire_bytes)} on the wire"
-        f"  {_counted(summary.connections, 'connection')}"
-    )
-    words = {"A": "nothing to note", "B": "read with the notes", "C": "not to be trusted as it is"}
-    console.print(f"\nquality  [bold]{summary.grade}[/]   {words[summary.grade]}")
-    colours = {"ok": "green", "note": "yellow", "bad": "red"}
-    for note in summary.notes:
-        console.print(f"  [{colours[note.level]}]{note.level:<4}[/]  {note.text}")
-
-
-def _print_throughput(console: Any, summary: Summary) -> None:
-    if summary.host is None:
-        return
-    columns = len(summary.out_mbit_s)
-    console.print(
-        f"\nthroughput of {summary.host}   {columns} columns of {summary.column_s:.3g} s,"
-        f" height = busiest {summary.bin_ms:.0f} ms of each"
-    )
-    top = max(summary.out_mbit_s + summary.in_mbit_s)
-    blocks = BLOCKS if "utf" in (console.encoding or "").lower() else ASCII_BLOCKS
-    for name, values in (("out", summary.out_mbit_s), ("in", summary.in_mbit_s)):
-        line = "".join(_block(value, top, blocks) for value in values)
-        console.print(f"  {name:<3}  {line}  {max(values):.3g} Mbit/s")
-    console.print(
-        f"  mean {summary.mean_out_mbit_s:.3g} out, {summary.mean_in_mbit_s:.3g} in;"
-        f" {100 * summary.empty_bins:.0f} % of {summary.bin_ms:.0f} ms bins are empty"
-    )
-
-
-def _block(value: float, top: float, blocks: str) -> str:
-    if value <= 0 or top <= 0:
-        return " "
-    return blocks[min(len(blocks) - 1, int(value / top * len(blocks)))]
-
-
-def _print_flows(console: Any, summary: Summary) -> None:
-    if not summary.top:
-        return
-    console.print(f"\nflows by payload   {len(summary.top)} of {summary.flows:,}")
-    width = max(len(row[end]) for row in summary.top for end in ("from", "to"))
-    width = max(width, 4)
-    ends = f"{'from':<{width}}  {'to':<{width}}"
-    numbers = f"{'payload':>8}  {'time':>8}  {'Mbit/s':>6}  {'RTT min':>8}  {'sent twice':>10}"
-    console.print(f"  [dim]{'conn':>5}  {'':<5}  {ends}  {numbers}[/]")
-    for row in summary.top:
-        rate = "" if row["mbit_s"] is None else f"{row['mbit_s']:.3g}"
-        rtt = "" if row["rtt_min_ms"] is None else f"{row['rtt_min_ms']:.3g} ms"
-        twice = "" if row["retransmitted_packets"] is None else f"{row['retransmitted_packets']:,}"
-        ends = f"{row['from']:<{width}}  {row['to']:<{width}}"
-        numbers = f"{_bytes(row['payload_bytes']):>8}  {row['duration_s']:>6.3g} s  {rate:>6}"
-        line = f"  {row['connection']:>5}  {row['protocol']:<5}  {ends}  {numbers}"
-        console.print(f"{line}  {rtt:>8}  {twice:>10}", markup=False)
-
-
-def _link_name(link: str) -> str:
-    return {
-        "ETHERNET": "Ethernet",
-        "LINUX_SLL": "Linux cooked",
-        "LINUX_SLL2": "Linux cooked 2",
-    }.get(link, link)
-
-
-def _bytes(value: int) -> str:
-    """A size of three digits in decimal units."""
-    number = float(value)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} TB"

@@ -55,13 +55,18 @@ class Context:
 
 @dataclass(frozen=True)
 class Figure:
-    """A heading, a picture, what to know about it, and the rows behind it."""
+    """A heading, a picture, what to know about it, and the rows behind it.
+
+    Attributes:
+        finding: What the numbers say, above the picture; may be empty.
+    """
 
     name: str
     heading: str
     caption: str
     chart: Any
     rows: pl.DataFrame
+    finding: str = ""
 
 
 def values(rows: list[dict[str, Any]]) -> alt.InlineData:

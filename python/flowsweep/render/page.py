@@ -25,6 +25,8 @@ from flowsweep.render import (
     completion,
     flows,
     intervals,
+    limits,
+    messages,
     numbers,
     requirement,
     svg,
@@ -77,6 +79,14 @@ SECTIONS = (
         tables=(("totals", "How much is sent, per point of the sweep", tables.totals),),
     ),
     Section("flows", "Flows", "No flows: there are no flow tables.", figures=(flows.sizes,)),
+    Section(
+        "limits", "What holds it back", "Nothing on what holds it back: no TCP flow has payload.",
+        figures=(limits.shares,),
+    ),
+    Section(
+        "messages", "Messages", "No messages: there are no message tables.",
+        figures=(messages.rate,),
+    ),
     Section(
         "intervals", "Intervals", "No packet intervals: there are no interval tables.",
         figures=(intervals.gaps,),
@@ -216,6 +226,7 @@ def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any
         "name": figure.name,
         "number": number,
         "heading": figure.heading,
+        "finding": figure.finding,
         "caption": figure.caption,
         "svg": svg.render(figure.chart, figure.name),
         "rows": figure.rows.height,

@@ -16,6 +16,8 @@ const MOST_PENDING: usize = 65_536;
 const MOST_UNANSWERED: usize = 512;
 /// Where the payload of a segment lies among the octets before it.
 struct Data {
+    /// A keep-alive or window probe: what it repeats was not lost.
+    probe: bool,
     /// Octets sent before.
     repeated: i64,
     /// It begins below the highest octet sent.
@@ -49,9 +51,7 @@ impl Tcp {
 
         let payload = i64::from(segment.payload);
         let to = from + payload + i64::from(syn) + i64::from(fin);
-        if !syn && !fin && payload <= 1 {
-            self.probes(from, payload, told.peer_window);
-        }
+        let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
         if to == from {
             return [None; 2];
         }
@@ -98,6 +98,7 @@ impl Tcp {
         let mut ended = [None; 2];
         if payload > 0 {
             let data = Data {
+                probe,
                 repeated: added.repeated,
                 late: from < highest_payload,
                 idle,
@@ -146,7 +147,7 @@ impl Tcp {
         let mss = sender.message.mss().unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
-            repeats: data.repeated > 0,
+            repeats: data.repeated > 0 && !data.probe,
             idle: data.idle,
             short: sender.message.last_is_short(),
             full_window: known && room < i64::from(mss),
@@ -158,10 +159,11 @@ impl Tcp {
         ended
     }
 
-    /// RFC 9293 3.8.4 and 3.8.6.1; Linux sends both without an octet, one below what was acknowledged.
-    fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) {
+    /// Counts keep-alives and window probes, RFC 9293 3.8.4 and 3.8.6.1; whether this is one. Linux sends both
+    /// without an octet, one below what was acknowledged.
+    fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) -> bool {
         if self.una == UNKNOWN {
-            return;
+            return false;
         }
         if peer_window == Some(0) {
             // More than one octet was on its way when the window closed.
@@ -170,8 +172,12 @@ impl Tcp {
             if below || beyond {
                 self.rarely().counts.window_probes += 1;
             }
+            below || beyond
         } else if self.una == self.end && from == self.end - 1 {
             self.rarely().counts.keep_alives += 1;
+            true
+        } else {
+            false
         }
     }
 

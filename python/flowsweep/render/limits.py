@@ -1,0 +1,184 @@
+"""Figure `limits`: what holds the senders back, per point of the sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import numbers, points, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+# column, in the legend, beside a bar and in the sentence, colour: none of an application's first
+CLASSES = (
+    ("app_share", "application", "the application itself", "var(--app-6)"),
+    ("sender_share", "sender's buffer", "the sender's socket buffer", "var(--app-7)"),
+    ("receiver_share", "receiver's window", "the receiver's window", "var(--app-5)"),
+    ("network_share", "network", "the network", "var(--app-8)"),
+    ("unknown_share", "cannot tell", "nobody knows what", "var(--grid)"),
+)
+HOLDERS = CLASSES[1:4]
+ROW = 24
+WORDS = 230
+# The words at the right end are wider in a browser without Arial than measured here.
+PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
+#: A share that is worth a word beside a bar.
+NOTABLE = 0.0005
+#: Less of the sending time than this known: no sentence about it.
+MOSTLY = 0.5
+
+
+def shares(context: Context) -> Figure | None:
+    """Shares of the sending time, as stacked bars."""
+    import altair as alt
+
+    rows = context.rows("limits")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    frames = [context.of(rows, one) for one in shown]
+    names = [points.labels(frame) for frame in frames]
+    left = max(map(points.width, names))
+    panels = [
+        _panel(frame, one, left, alone=len(shown) == 1)
+        for frame, one in zip(frames, shown, strict=True)
+    ]
+    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
+    unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
+    reasons = _reasons(rows)
+    return Figure(
+        name="limits",
+        heading="What holds the senders back, per point of the sweep",
+        finding=" ".join(
+            finding(frame, one.label) for frame, one in zip(frames, shown, strict=True)
+        ),
+        caption=sentence(
+            f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "
+            "the sites (all, where there is one site), each in the capture of the host that sent.",
+            "Bars: time from first data to last acknowledgement, added up over the flows, so a "
+            "flow that is open for long and sends little counts like a busy one; in single flows "
+            f"up to {numbers.share(_most(rows))} was not the application's."
+            if _most(rows) is not None
+            else None,
+            "Application: nothing was left to send; waiting for an answer from the other side "
+            "belongs to it, and with it what a longer RTT costs a program that asks and waits. "
+            "Network: congestion window, rate or recovery from loss. Inferred from headers.",
+            f"Cannot tell: {numbers.plural(unknown, 'direction')} ({', '.join(reasons)})."
+            if unknown
+            else None,
+            points.left_out(frames),
+        ),
+        chart=chart.properties(padding=PADDING),
+        rows=rows,
+    )
+
+
+def _reasons(rows: pl.DataFrame) -> list[str]:
+    """Why some directions cannot be told."""
+    return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})
+
+
+def _most(rows: pl.DataFrame) -> float | None:
+    most = rows["most_held_share"].max()
+    return float(most) if isinstance(most, float) else None
+
+
+def finding(rows: pl.DataFrame, label: str) -> str:
+    """What the numbers of one application say, in one sentence.
+
+    Args:
+        rows: Its points, the baseline first.
+        label: Its name.
+    """
+    known = rows.filter(pl.col("unknown_share").fill_null(1.0) < MOSTLY)
+    if known.is_empty():
+        reasons = _reasons(rows) or ["no flow lasted"]
+        return f"What holds {label} back: the data cannot answer ({', '.join(reasons)})."
+    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
+    first = known.row(0, named=True)
+    begin = "At the baseline" if first["is_baseline"] else f"At {names[known.row(0)]}"
+    column, _, words, _ = max(CLASSES[:4], key=lambda one: first[one[0]])
+    said = (
+        f"{begin} {words} set the pace of {label} for {numbers.share(first[column])} of the "
+        "sending time"
+    )
+    # The point at which one of the others held it most.
+    candidates = [
+        (row[holder[0]], -number, holder[2])
+        for number, row in enumerate(known.iter_rows(named=True))
+        for holder in HOLDERS
+    ]
+    share, place, holder = max(candidates)
+    if known.height == 1:
+        return f"{said}."
+    if share < NOTABLE:
+        return f"{said}; at no point did anything else hold it."
+    where = names[known.row(-place)]
+    at = "also there" if place == 0 else f"at {where}"
+    return f"{said}; {holder} held it most {at}, for {numbers.share(share)}."
+
+
+def _panel(rows: pl.DataFrame, one: Series, left: int, *, alone: bool) -> Any:
+    import altair as alt
+
+    shown = points.drawn(rows)
+    names = points.labels(rows)
+    chosen = dict(zip(map(tuple, rows.rows()), names, strict=True))
+    order = [chosen[row] for row in shown.rows()]
+    parts, words = [], []
+    for name, row in zip(order, shown.iter_rows(named=True), strict=True):
+        begin = 0.0
+        for column, label, _, _ in CLASSES:
+            share = (row[column] or 0.0) * 100
+            if share > 0:
+                parts.append({"point": name, "from": begin, "to": begin + share, "what": label})
+            begin += share
+        words.append({"point": name, "end": 100.0, "text": _beside(row)})
+    x = alt.X(
+        "from:Q",
+        title="share of the sending time (%)",
+        scale=alt.Scale(domain=[0, 100], nice=False),
+        axis=alt.Axis(values=[0, 25, 50, 75, 100], grid=True),
+    )
+    y = alt.Y(
+        "point:N",
+        title=None,
+        sort=order,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
+    )
+    present = [item for item in CLASSES if any(part["what"] == item[1] for part in parts)]
+    colour = alt.Color(
+        "what:N",
+        title=None,
+        scale=alt.Scale(
+            domain=[label for _, label, _, _ in present],
+            range=[colour for *_, colour in present],
+        ),
+        legend=alt.Legend(
+            symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
+        ),
+    )
+    bars = alt.Chart(values(parts)).mark_bar(height=18, stroke=theme.PAGE, strokeWidth=1)
+    text = alt.Chart(values(words)).mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED)
+    panel = alt.layer(
+        bars.encode(x=x, x2="to:Q", y=y, color=colour),
+        text.encode(x=alt.X("end:Q"), y=y, text="text:N"),
+    ).properties(width=theme.FULL_WIDTH - left - WORDS, height=ROW * len(order))
+    if not alone:
+        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+    return panel
+
+
+def _beside(row: dict[str, Any]) -> str:
+    """The two largest shares that are not the application's."""
+    others = sorted(CLASSES[1:], key=lambda item: -(row[item[0]] or 0.0))[:2]
+    said = [
+        f"{label} {numbers.share(row[column])}"
+        for column, label, _, _ in others
+        if (row[column] or 0.0) >= NOTABLE
+    ]
+    return ", ".join(said)

@@ -1,0 +1,171 @@
+"""Figure `message_rate`: messages per second and their sizes, per point of the sweep."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.render import axes, numbers, points, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from flowsweep.render.theme import Series
+
+ROW = 24
+GAP = 40
+#: A log axis spans at least this factor, so that two of its ticks are in it.
+NARROWEST = 8
+#: Above this share of guessed ends a point is drawn open: messages may be split or joined.
+MAX_GUESSED = 0.2
+
+
+def rate(context: Context) -> Figure | None:
+    """Messages per second, and quantiles of their size."""
+    import altair as alt
+
+    rows = context.rows("message_rate")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    frames = [context.of(rows, one) for one in shown]
+    left = max(points.width(points.labels(frame)) for frame in frames)
+    sizes = _span(rows, "p10_bytes", "max_bytes")
+    panels = []
+    for frame, one in zip(frames, shown, strict=True):
+        panels += _panels(frame, one, left, sizes, alone=len(shown) == 1)
+    guessed = (float(rows["guessed_share"].min()), float(rows["guessed_share"].max()))  # type: ignore[arg-type]
+    doubtful, refused = int(rows["doubtful_captures"].sum()), int(rows["refused_captures"].sum())
+    far = float((rows["far_share"] * rows["messages"]).sum()) / max(int(rows["messages"].sum()), 1)
+    return Figure(
+        name="message_rate",
+        heading="In which messages: how many a second, and how large",
+        caption=sentence(
+            f"{numbers.count(int(rows['messages'].sum()))} messages between the sites (all, where "
+            f"there is one site) of {numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
+            "within the time of the run, each in the capture of the host that sent it.",
+            "Left: median over the runs of a point; line: from the run with fewest to the one "
+            "with most.",
+            f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
+            "Inferred from headers: writes that were queued together are one message, and a long "
+            "one may be cut where a pause or a PUSH flag alone marks its end: "
+            f"{_range(guessed)} of the ends, per point."
+            + (
+                f" Open points: more than {numbers.share(MAX_GUESSED)} of them, so neither "
+                "number nor size may be compared with others."
+                if guessed[1] > MAX_GUESSED
+                else ""
+            ),
+            f"{numbers.share(far)} seen only far from their sender." if far else None,
+            f"{numbers.plural(doubtful, 'capture')} of grade C: the edges of these are not exact."
+            if doubtful
+            else None,
+            f"Left out: {numbers.plural(refused, 'capture')} of grade D." if refused else None,
+            points.left_out(frames),
+        ),
+        chart=alt.concat(*panels, columns=2, align="each", spacing=GAP),
+        rows=rows,
+    )
+
+
+def _range(ends: tuple[float, float]) -> str:
+    low, high = map(numbers.share, ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def _span(rows: pl.DataFrame, low: str, high: str) -> tuple[float, float]:
+    """From the least to the most, with room for a mark at both ends and for two ticks."""
+    least, most = float(rows[low].min()), float(rows[high].max())  # type: ignore[arg-type]
+    least, most = max(least, 1e-6) / 1.4, max(most, 1e-6) * 1.4
+    wider = max(1.0, math.sqrt(NARROWEST * least / most))
+    return least / wider, most * wider
+
+
+def _panels(
+    rows: pl.DataFrame, one: Series, left: int, sizes: tuple[float, float], *, alone: bool
+) -> list[Any]:
+    import altair as alt
+
+    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
+    shown = points.drawn(rows)
+    order = [names[row] for row in shown.rows()]
+    data = [
+        {
+            "point": name,
+            "low": row["messages_s_min"],
+            "x": row["messages_s"],
+            "high": row["messages_s_max"],
+            "rate": numbers.estimate(row["messages_s"]),
+            # a message has at least one octet; 0 has no place on this axis
+            **{key: max(row[f"{key}_bytes"], 1) for key in ("p10", "p50", "p90", "p99", "mean")},
+            "filled": row["guessed_share"] <= MAX_GUESSED,
+        }
+        for name, row in zip(order, shown.iter_rows(named=True), strict=True)
+    ]
+    room = theme.FULL_WIDTH - left - GAP
+    height = ROW * len(order)
+
+    def y(*, named: bool) -> alt.Y:
+        axis = alt.Axis(grid=True, labels=named, minExtent=left if named else 0)
+        return alt.Y("point:N", title=None, sort=order, scale=alt.Scale(domain=order), axis=axis)
+
+    def x(field: str, title: str, span: tuple[float, float]) -> alt.X:
+        ticks = axes.log_ticks(*span, 6)
+        return alt.X(
+            field,
+            title=title,
+            scale=alt.Scale(type="log", domain=list(span), nice=False),
+            axis=alt.Axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
+        )
+
+    def dots(kept: bool) -> Any:
+        chosen = [row for row in data if row["filled"] == kept]
+        return alt.Chart(values(chosen)).mark_point(
+            shape=one.shape,
+            size=45,
+            color=one.colour,
+            filled=kept,
+            fill=alt.Undefined if kept else theme.PAGE,
+            strokeWidth=1.5,
+        )
+
+    base = alt.Chart(values(data))
+    per_second = _span(shown, "messages_s_min", "messages_s_max")
+    words = base.mark_text(align="left", dx=5, fontSize=11, color=theme.MUTED)
+    title = "messages per second"
+    rates = [
+        base.mark_rule(strokeWidth=2, opacity=0.6, color=one.colour).encode(
+            x=x("low:Q", title, per_second), x2="high:Q", y=y(named=True)
+        ),
+        *(
+            dots(kept).encode(x=x("x:Q", title, per_second), y=y(named=True))
+            for kept in (True, False)
+        ),
+        words.encode(x=alt.X("high:Q"), y=y(named=True), text="rate:N"),
+    ]
+    title = "payload of a message (bytes)"
+    bytes_ = [
+        base.mark_bar(height=6, opacity=0.35, color=one.colour).encode(
+            x=x("p10:Q", title, sizes), x2="p90:Q", y=y(named=False)
+        ),
+        base.mark_tick(thickness=2, height=12, color=one.colour).encode(
+            x=x("p99:Q", title, sizes), y=y(named=False)
+        ),
+        base.mark_text(text=numbers.TIMES, fontSize=14, color=theme.TEXT).encode(
+            x=x("mean:Q", title, sizes), y=y(named=False)
+        ),
+        *(
+            dots(kept).encode(x=x("p50:Q", title, sizes), y=y(named=False))
+            for kept in (True, False)
+        ),
+    ]
+    found: list[Any] = [
+        alt.layer(*rates).properties(width=round(room * 0.4), height=height),
+        alt.layer(*bytes_).properties(width=round(room * 0.6), height=height),
+    ]
+    if not alone:
+        name = alt.TitleParams(one.label, color=one.text_colour, frame="group")
+        found = [panel.properties(title=name) for panel in found]
+    return found

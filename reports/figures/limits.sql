@@ -1,0 +1,103 @@
+-- One row per application, problem and point: what held the TCP senders back, as shares
+-- of the time from the first data to the last acknowledgement of each flow direction
+-- between the sites, added up over all of them.
+with
+
+-- A capture of grade D tells nothing about limits; one of grade C is counted.
+grades as (
+    select
+        run,
+        host,
+        max(grade_rank) as worst_rank,
+    from captures
+    group by run, host
+),
+
+directions as (
+    select
+        points.point,
+        points.run,
+        flows.payload_bytes,
+        flows.duration_ns,
+        flows.app_limited_ns
+        + flows.sender_limited_ns
+        + flows.receiver_limited_ns
+        + flows.network_limited_ns as sending_ns,
+        flows.app_limited_ns,
+        flows.sender_limited_ns,
+        flows.receiver_limited_ns,
+        flows.network_limited_ns,
+        case
+            when coalesce(grades.worst_rank, 1) = 4 then 'capture of grade D'
+            when not flows.is_at_sender then 'sender not captured'
+            when sending_ns is null then 'limits not in the tables'
+        end as unknown_because,
+    from flows
+    inner join points using (run)
+    left join grades using (run, host)
+    where
+        flows.is_counted
+        and flows.is_on_path
+        and flows.protocol = 'tcp'
+        and flows.payload_bytes > 0
+),
+
+summed as (
+    select
+        point,
+        count(distinct run) as runs,
+        count(*) as directions,
+        count(unknown_because) as unknown_directions,
+        string_agg(distinct unknown_because, '; ' order by unknown_because)
+            as unknown_because,
+        sum(duration_ns) filter (unknown_because is not null) as unknown_ns,
+        sum(sending_ns) filter (unknown_because is null) as sending_ns,
+        sum(app_limited_ns) filter (unknown_because is null) as app_ns,
+        sum(sender_limited_ns) filter (unknown_because is null) as sender_ns,
+        sum(receiver_limited_ns) filter (unknown_because is null)
+            as receiver_ns,
+        sum(network_limited_ns) filter (unknown_because is null) as network_ns,
+        -- the flow direction that was held back most, by anything but the application
+        max(1 - app_limited_ns / sending_ns)
+            filter (unknown_because is null and sending_ns > 0)
+            as most_held_share,
+    from directions
+    group by point
+),
+
+shares as (
+    select
+        *,
+        nullif(coalesce(sending_ns, 0) + coalesce(unknown_ns, 0), 0) as all_ns,
+    from summed
+),
+
+final as (
+    select distinct
+        points.* exclude (run, point),
+        shares.runs,
+        shares.directions,
+        shares.unknown_directions,
+        shares.unknown_because,
+        round(shares.sending_ns / 1e9, 6) as sending_s,
+        round(coalesce(shares.app_ns, 0) / shares.all_ns, 6) as app_share,
+        round(coalesce(shares.sender_ns, 0) / shares.all_ns, 6) as sender_share,
+        round(coalesce(shares.receiver_ns, 0) / shares.all_ns, 6)
+            as receiver_share,
+        round(coalesce(shares.network_ns, 0) / shares.all_ns, 6)
+            as network_share,
+        round(coalesce(shares.unknown_ns, 0) / shares.all_ns, 6)
+            as unknown_share,
+        round(shares.most_held_share, 6) as most_held_share,
+        points.point,
+    from points
+    inner join shares on points.point = shares.point
+)
+
+select
+    * exclude (point) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+from final
+order by app, problem, is_baseline desc, point

@@ -1,0 +1,114 @@
+-- One row per application, problem and point: messages between the sites, by the second,
+-- and their sizes. A message counts if it began within the time of the run.
+with
+
+-- A capture of grade D is no source of messages; one of grade C is counted.
+grades as (
+    select
+        run,
+        host,
+        max(grade_rank) as worst_rank,
+    from captures
+    group by run, host
+),
+
+spans as (
+    select
+        run,
+        min(start_ns) as start_ns,
+        max(end_ns) as end_ns,
+    from windows
+    group by run
+),
+
+counted as (
+    select
+        messages.*,
+        (spans.end_ns - spans.start_ns) / 1e9 as span_s,
+        coalesce(grades.worst_rank, 1) as worst_rank,
+    from messages
+    inner join points using (run)
+    inner join spans using (run)
+    left join grades using (run, host)
+    where
+        messages.is_on_path
+        and messages.first_ns between spans.start_ns and spans.end_ns
+),
+
+by_run as (
+    select
+        run,
+        count(*) / any_value(span_s) as messages_s,
+    from counted
+    where worst_rank < 4 and span_s > 0
+    group by run
+),
+
+rates as (
+    select
+        points.point,
+        count(*) as runs,
+        median(messages_s) as messages_s,
+        min(messages_s) as messages_s_min,
+        max(messages_s) as messages_s_max,
+    from by_run
+    inner join points using (run)
+    group by points.point
+),
+
+sizes as (
+    select
+        points.point,
+        count(*) as messages,
+        sum(bytes) / count(*) as mean_bytes,
+        quantile_disc(bytes, 0.1) as p10_bytes,
+        quantile_disc(bytes, 0.5) as p50_bytes,
+        quantile_disc(bytes, 0.9) as p90_bytes,
+        quantile_disc(bytes, 0.99) as p99_bytes,
+        max(bytes) as max_bytes,
+        avg(is_end_guessed::integer) as guessed_share,
+        avg((not is_at_sender)::integer) as far_share,
+    from counted
+    inner join points using (run)
+    where worst_rank < 4
+    group by points.point
+),
+
+-- hosts whose captures blur the edges of messages, or are left out
+doubts as (
+    select
+        points.point,
+        count(*) filter (worst_rank = 3) as doubtful_captures,
+        count(*) filter (worst_rank = 4) as refused_captures,
+    from grades
+    inner join points using (run)
+    group by points.point
+),
+
+final as (
+    select distinct
+        points.* exclude (run, point),
+        rates.* exclude (point),
+        sizes.* exclude (point),
+        coalesce(doubtful_captures, 0) as doubtful_captures,
+        coalesce(refused_captures, 0) as refused_captures,
+        points.point,
+    from points
+    inner join rates on points.point = rates.point
+    inner join sizes on points.point = sizes.point
+    left join doubts on points.point = doubts.point
+)
+
+select
+    * exclude (point) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s,
+        round(messages_s, 4) as messages_s,
+        round(messages_s_min, 4) as messages_s_min,
+        round(messages_s_max, 4) as messages_s_max,
+        round(mean_bytes, 1) as mean_bytes,
+        round(guessed_share, 6) as guessed_share,
+        round(far_share, 6) as far_share
+    ),
+from final
+order by app, problem, is_baseline desc, point

@@ -1,0 +1,89 @@
+"""The sentence on what holds an application back, and the names of points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from flowsweep.render import limits, points
+
+AXES = {asked: None for asked, _, _ in points.AXES} | {
+    "rtt_ms": 1.0, "rtt_asked_ms": 1.0, "rate_mbit_s": 100.0, "rate_asked_mbit_s": 100.0,
+    "queue_bytes": 131_072,
+}  # fmt: skip
+
+
+def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, Any]:
+    """A row of `limits` with the shares of its five classes."""
+    names = [column for column, *_ in limits.CLASSES]
+    row = AXES | dict(zip(names, shares, strict=True))
+    return row | {"is_baseline": baseline, "unknown_because": None} | changes
+
+
+def frame(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+FAR = {"rtt_ms": 64.1, "rtt_asked_ms": 64.0}
+UNKNOWN = {"unknown_because": "sender not captured"}
+
+
+def test_the_sentence_names_who_set_the_pace_and_who_held_it_most() -> None:
+    rows = frame(point(0.9, 0, 0, 0.1, 0, baseline=True), point(0.5, 0, 0.4, 0.1, 0, **FAR))
+    assert limits.finding(rows, "lu") == (
+        "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
+        "the receiver's window held it most at 64.1 ms, for 40 %."
+    )
+
+
+def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
+    rows = frame(point(0.2, 0, 0, 0.8, 0, baseline=True), point(0.3, 0, 0, 0.7, 0, **FAR))
+    assert limits.finding(rows, "lu") == (
+        "At the baseline the network set the pace of lu for 80 % of the sending time; "
+        "the network held it most also there, for 80 %."
+    )
+
+
+def test_one_point_is_compared_with_nothing() -> None:
+    assert limits.finding(frame(point(1, 0, 0, 0, 0, baseline=True)), "lu") == (
+        "At the baseline the application itself set the pace of lu for 100 % of the sending time."
+    )
+
+
+def test_nothing_but_the_application_is_said_so() -> None:
+    rows = frame(point(1, 0, 0, 0, 0, baseline=True), point(1, 0, 0, 0, 0, **FAR))
+    assert limits.finding(rows, "lu").endswith("at no point did anything else hold it.")
+
+
+def test_without_the_columns_the_data_cannot_answer() -> None:
+    rows = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
+    assert limits.finding(rows, "lu") == (
+        "What holds lu back: the data cannot answer (sender not captured)."
+    )
+
+
+def test_points_are_named_by_the_axes_that_vary_as_measured() -> None:
+    buffers = {"buffer_bytes": 65_536}
+    rows = frame(point(1, 0, 0, 0, 0), point(1, 0, 0, 0, 0, **FAR, **buffers))
+    assert points.labels(rows) == ["1.00 ms · default buffers", "64.1 ms · 64 KiB buffers"]
+
+
+def test_a_queue_is_named_only_where_nothing_else_differs() -> None:
+    small, large = (point(1, 0, 0, 0, 0, queue_bytes=size) for size in (16_384, 131_072))
+    far = point(1, 0, 0, 0, 0, **FAR, queue_bytes=1_600_000)
+    assert points.labels(frame(small, large, far)) == [
+        "1.00 ms · 16 KiB queue", "1.00 ms · 128 KiB queue", "64.1 ms",
+    ]  # fmt: skip
+    assert points.labels(frame(large, far)) == ["1.00 ms", "64.1 ms"]
+
+
+def test_no_two_points_share_a_name() -> None:
+    rows = frame(point(1, 0, 0, 0, 0), point(0, 0, 0, 1, 0, rtt_asked_ms=1.01))
+    assert points.labels(rows) == ["1.00 ms (1)", "1.00 ms (2)"]
+
+
+def test_of_many_points_the_baseline_and_the_last_are_drawn() -> None:
+    rows = pl.DataFrame({"number": range(100)})
+    shown = points.drawn(rows)["number"].to_list()
+    assert (len(shown), shown[0], shown[-1]) == (points.MAX_ROWS, 0, 99)
