@@ -53,7 +53,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null(),
     Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null(),
     Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The four times add up to that span; they hold where this side's host was captured.", "RFC 4898 SndLimTimeSnd, without the next").or_null(),
-    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which acknowledgements released data at a constant number of octets in flight, without loss or a growing queue: a send buffer that is too small, or a congestion window that no longer grows.", "").or_null(),
+    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which acknowledgements released data at a constant number of octets in flight, without loss or a growing queue: a send buffer that is too small, or a congestion window that no longer grows. None is claimed after a loss; a writer that wakes late counts as application.", "").or_null(),
     Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment.", "RFC 4898 SndLimTimeRwin").or_null(),
     Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null(),
 ];

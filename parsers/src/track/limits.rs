@@ -7,11 +7,12 @@
 
 use super::sender::Rtt;
 
-/// A send this soon after an acknowledgement was released by it.
+/// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
+/// of the RTT more.
 const RELEASE_NS: i64 = 200_000;
 /// Windows that must be acknowledged at one flight size before that is taken for a limit of the sender: a
-/// congestion window would have grown.
-const PLATEAU_WINDOWS: u64 = 5;
+/// congestion window would have grown, by half a segment per window at least (RFC 9438 4.3).
+const PLATEAU_WINDOWS: u64 = 10;
 
 /// Sums in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,11 +32,27 @@ pub(super) struct Limits {
     last_send: i64,
     /// When an acknowledgement last freed octets or room; before `last_send` where none came since.
     last_release: i64,
+    /// When data were last acknowledged; a FIN behind them is none.
+    last_acknowledged: i64,
+    /// Number behind the last data.
+    end: i64,
+    /// When the other side last answered all that was sent before.
+    last_answer: i64,
     /// Recovery lasts until this octet is acknowledged.
     recovery_end: i64,
+    /// Octets in flight behind the last send.
+    flight: u32,
+    /// Most octets in flight when sending stopped; octets acknowledged since that grew, and
+    /// waits for acknowledgements, by what they count for unless this proves a plateau.
     plateau_flight: u32,
     plateau_acked: u32,
+    trial_app_ns: i64,
+    trial_network_ns: i64,
     begun: bool,
+    /// Something was lost: a congestion window may stay flat now (RFC 9438 4.4), and proves nothing.
+    lossy: bool,
+    /// Data are not acknowledged.
+    waiting: bool,
     recovering: bool,
     /// At the last send: no room for another segment.
     full_window: bool,
@@ -63,19 +80,42 @@ pub(super) struct Sent {
 }
 
 impl Limits {
-    /// There was room and no recovery since the last send.
-    pub(super) fn free(&self) -> bool {
-        !self.recovering && !self.full_window
+    /// There was room and no recovery since the last send, and what is sent at `time` waited for no
+    /// acknowledgement.
+    pub(super) fn free(&self, time: i64, rtt: &Rtt) -> bool {
+        !self.recovering && !self.full_window && !self.was_released(time, rtt)
+    }
+
+    /// An acknowledgement came just before `time`.
+    fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
+        let since = time.saturating_sub(self.last_release);
+        since <= RELEASE_NS + i64::from(rtt.smoothed_ns / 64)
+    }
+
+    /// An acknowledgement that was no answer let go what is sent at `time`.
+    fn was_released(&self, time: i64, rtt: &Rtt) -> bool {
+        self.last_release >= self.last_send
+            && self.last_answer < self.last_send
+            && self.released_soon(time, rtt)
     }
 
     /// An acknowledgement freed `octets` of this side or moved the window's end.
     #[inline]
     pub(super) fn released(&mut self, time: i64, una: i64, octets: u32) {
         self.last_release = self.last_release.max(time);
+        if self.waiting && octets > 0 {
+            self.last_acknowledged = self.last_acknowledged.max(time);
+            self.waiting = una < self.end;
+        }
         self.plateau_acked = self.plateau_acked.saturating_add(octets);
         if self.recovering && una >= self.recovery_end {
             self.recovering = false;
         }
+    }
+
+    /// The other side sent data and had all of this side's: what follows may depend on it.
+    pub(super) fn answered(&mut self, time: i64) {
+        self.last_answer = self.last_answer.max(time);
     }
 
     /// The third duplicate acknowledgement: something was lost.
@@ -84,7 +124,7 @@ impl Limits {
             self.recovering = true;
             self.recovery_end = end;
         }
-        self.plateau_flight = 0;
+        self.lossy = true;
     }
 
     /// Takes in a segment with payload.
@@ -100,48 +140,69 @@ impl Limits {
         self.last_send = self.last_send.max(sent.time);
         self.short = sent.short;
         self.full_window = sent.full_window;
-        // Bursts of two segments and more are normal around one window.
-        let margin = (2 * sent.mss).max(self.plateau_flight / 16);
-        if sent.flight.abs_diff(self.plateau_flight) > margin {
-            self.plateau_flight = sent.flight;
-            self.plateau_acked = 0;
-        }
+        self.flight = sent.flight;
+        self.end = self.end.max(sent.end);
+        self.waiting = true;
     }
 
     fn waited(&mut self, sent: &Sent, rtt: &Rtt) {
         let wait = sent.time.saturating_sub(self.last_send).max(0);
         let since_release = sent.time.saturating_sub(self.last_release).max(0);
-        let plateau = self.plateau(rtt);
+        let soon = self.released_soon(sent.time, rtt);
+        let released = self.was_released(sent.time, rtt);
+        if released && !self.recovering && !self.full_window {
+            return self.waited_for_acknowledgement(wait, sent.mss, rtt);
+        }
         let shares = &mut self.shares;
         if self.recovering {
             shares.network_ns += wait;
         } else if self.full_window {
             // The window reopened at the release; later than that the application was not ready.
-            let after = if since_release > RELEASE_NS {
-                since_release.min(wait)
-            } else {
-                0
-            };
+            let after = if soon { 0 } else { since_release.min(wait) };
             shares.receiver_ns += wait - after;
             shares.app_ns += after;
-        } else if self.short || sent.idle && since_release > RELEASE_NS {
+        } else if self.short || sent.idle || wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0 {
             shares.app_ns += wait;
-        } else if since_release <= RELEASE_NS && self.last_release >= self.last_send {
-            if plateau {
-                shares.sender_ns += wait;
-            } else {
-                shares.network_ns += wait;
-            }
-        } else if wait <= i64::from(rtt.smoothed_ns) || rtt.samples == 0 {
-            shares.network_ns += wait;
         } else {
-            shares.app_ns += wait;
+            shares.network_ns += wait;
         }
     }
 
+    /// An acknowledgement ended the wait: of a congestion window, a send buffer, or data that Nagle held back.
+    fn waited_for_acknowledgement(&mut self, wait: i64, mss: u32, rtt: &Rtt) {
+        // Bursts of two segments are normal around one window.
+        if self.flight > self.plateau_flight.saturating_add(2 * mss) {
+            self.new_plateau(self.flight);
+        }
+        // Acknowledgements may arrive inside a burst, too.
+        let high = self.flight >= self.plateau_flight / 2;
+        if high && self.plateau(mss, rtt) {
+            // What was counted before the plateau was certain belongs to it, too.
+            self.shares.app_ns -= self.trial_app_ns;
+            self.shares.network_ns -= self.trial_network_ns;
+            self.shares.sender_ns += self.trial_app_ns + self.trial_network_ns + wait;
+            (self.trial_app_ns, self.trial_network_ns) = (0, 0);
+            return;
+        }
+        let trial = if high { wait } else { 0 };
+        if self.short {
+            self.shares.app_ns += wait;
+            self.trial_app_ns += trial;
+        } else {
+            self.shares.network_ns += wait;
+            self.trial_network_ns += trial;
+        }
+    }
+
+    fn new_plateau(&mut self, flight: u32) {
+        (self.plateau_flight, self.plateau_acked) = (flight, 0);
+        (self.trial_app_ns, self.trial_network_ns) = (0, 0);
+    }
+
     /// The flight stays as it is although a congestion window would have grown, and no queue builds up.
-    fn plateau(&self, rtt: &Rtt) -> bool {
-        self.plateau_flight > 0
+    fn plateau(&self, mss: u32, rtt: &Rtt) -> bool {
+        !self.lossy
+            && self.plateau_flight > 2 * mss
             && u64::from(self.plateau_acked) >= PLATEAU_WINDOWS * u64::from(self.plateau_flight)
             && i64::from(rtt.smoothed_ns) <= rtt.min_ns + rtt.min_ns / 5
     }
@@ -149,7 +210,7 @@ impl Limits {
     /// The shares up to now; what is left after the last send counts to the last acknowledgement.
     pub(super) fn shares(&self) -> Shares {
         let mut shares = self.shares;
-        let tail = self.last_release.saturating_sub(self.last_send);
+        let tail = self.last_acknowledged.saturating_sub(self.last_send);
         if self.begun && tail > 0 {
             if self.recovering {
                 shares.network_ns += tail;

@@ -57,7 +57,7 @@ pub(super) struct Message {
     packets: u32,
     /// Typical gap inside messages: moves towards every gap by an eighth.
     spacing_ns: u32,
-    /// Largest payload of a single segment that came three times.
+    /// Largest payload of a single segment without PUSH that came three times.
     mss: u16,
     candidate: u16,
     times: u8,
@@ -157,8 +157,12 @@ impl Message {
             return false;
         }
         let most = sending.accepted.unwrap_or(9216).min(u32::from(u16::MAX));
-        // Small messages of one size are no MSS: every host takes longer segments.
-        if (SMALLEST_MSS..=most).contains(&payload) && payload > u32::from(self.mss) {
+        // Small messages of one size are no MSS: every host takes longer segments. A segment with PUSH may be
+        // a whole write, of whatever size; without, more was queued behind it.
+        if !sending.push
+            && (SMALLEST_MSS..=most).contains(&payload)
+            && payload > u32::from(self.mss)
+        {
             if payload == u32::from(self.candidate) {
                 self.times += 1;
                 if self.times >= 3 {

@@ -38,11 +38,19 @@ impl Tcp {
         } else {
             self.advance(ack, segment.time);
         }
+        let opens = window.is_some_and(|window| ack + window > self.edge);
         if let Some(window) = window {
             self.edge = self.edge.max(ack + window);
         }
         if let Some(sender) = &mut self.sender {
-            sender.message.answered |= segment.payload > 0 && told.all;
+            if opens {
+                // A window update alone, too.
+                sender.limits.released(segment.time, ack, 0);
+            }
+            if segment.payload > 0 && told.all {
+                sender.message.answered = true;
+                sender.limits.answered(segment.time);
+            }
         }
         if segment.sacks > 0 {
             self.selectively_acknowledged(ack, segment, sacks);

@@ -139,7 +139,7 @@ impl Tcp {
                 push: segment.has(flag::PSH),
                 late: data.late,
                 heard: told.all,
-                free: sender.limits.free(),
+                free: sender.limits.free(segment.time, &sender.rtt),
                 cut: known && room == 0,
                 smoothed_rtt_ns: sender.rtt.smoothed_ns,
             });

@@ -1,0 +1,64 @@
+"""Two hosts behind the emulator, and the capture agent at the sender's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
+
+from laboratory import Laboratory
+
+PROGRAMS = Path(sys.executable).parent
+SENDER = Path(__file__).parent / "sender.py"
+EAST = "10.77.2.1"
+# sh tells its process number and becomes the agent, which shall get the signal.
+NAMED = ("sh", "-c", 'read pid rest < /proc/self/stat && echo $pid && exec "$@"', "sh")
+
+
+class Hosts(Laboratory):
+    """The emulator's laboratory at an MTU of 1500: west sends, east receives."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, PROGRAMS / "flowsweep-wan")
+        for site in ("west", "east"):
+            self.run(site, "ip", "link", "set", "exp0", "mtu", 1500)
+
+    def measure(
+        self, title: str, names: tuple[str, ...], seconds: float, **link: Any
+    ) -> tuple[dict[str, dict[str, Any]], Path]:
+        """Runs phases at once over one link: what each sender told, and the sender's capture."""
+        file = self.folder / f"{title}.pcap.zst"
+        with self.wan(**link):
+            agent = self.start(
+                "west",
+                *(*NAMED, PROGRAMS / "flowsweep-capture", "--interface", "exp0"),
+                *("--write", file, "--snaplen", 128),
+            )
+            assert agent.stdout is not None
+            pid = int(agent.stdout.readline())
+            try:
+                assert agent.stdout.readline() == "ready\n"
+                told = self._run(names, seconds)
+            finally:
+                os.kill(pid, signal.SIGTERM)
+                assert agent.wait(timeout=20) == 0
+        return told, file
+
+    def _run(self, names: tuple[str, ...], seconds: float) -> dict[str, dict[str, Any]]:
+        receiver = self.start("east", sys.executable, SENDER, "receive", EAST, *names)
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        common = (sys.executable, SENDER, "send", EAST)
+        senders = [self.start("west", *common, name, seconds, "cubic") for name in names]
+        told = {}
+        for name, sender in zip(names, senders, strict=True):
+            output, errors = sender.communicate(timeout=30)
+            assert sender.returncode == 0, errors
+            told[name] = json.loads(output)
+        assert receiver.wait(timeout=30) == 0
+        return told

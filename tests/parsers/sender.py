@@ -1,0 +1,149 @@
+"""Sends and receives as a named phase says, one TCP connection each.
+
+`sender.py receive HOST NAME...` listens, prints `ready`, ends when every connection has.
+`sender.py send HOST NAME SECONDS CONGESTION` prints one line of JSON: `sent` and `answered`, lists
+of the writes' octets in either direction, and the kernel's chronographs (tcp_info(7)) in
+nanoseconds when all was acknowledged: `busy`, which holds the others, `receiver` and `sender`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import socket
+import struct
+import sys
+import termios
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = bytes(256 << 10)
+FIRST_PORT = 7000
+# tcp_info: tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited, in microseconds.
+CHRONOGRAPHS = struct.Struct("=168x3Q")
+# What a full segment carries at an MTU of 1500: 40 octets of headers, 12 of the time stamps.
+FULL = 1448
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one connection does.
+
+    `writes` (octets each) come one by one, each `pause` seconds after the one before; without any
+    the sender writes all the time. `answer`: the receiver answers every write with as many octets.
+    `nap`: the receiver reads 64 KiB, then sleeps so many seconds.
+    """
+
+    writes: tuple[int, ...] = ()
+    pause: float = 0
+    answer: int = 0
+    nap: float = 0
+    send_buffer: int = 0
+    receive_buffer: int = 0
+
+
+SIZES = (1, 100, FULL - 1, FULL, FULL + 1, 4 * FULL, 65_535, 65_536, 65_537, 7)
+PHASES = {
+    "paced": Phase(writes=(8192,), pause=0.01),
+    "ping-pong": Phase(writes=(300,), answer=5000),
+    "ping-pong-think": Phase(writes=(300,) * 30, answer=300, pause=0.005),
+    "slow-reader": Phase(nap=0.1, receive_buffer=128 << 10),
+    "small-receive-buffer": Phase(receive_buffer=16 << 10),
+    "small-send-buffer": Phase((16 << 10,), send_buffer=64 << 10, receive_buffer=2 << 20),
+    "large-writes": Phase(send_buffer=64 << 10, receive_buffer=2 << 20),
+    "bulk": Phase(),
+    "turns": Phase(writes=SIZES, answer=2 * FULL),
+    "equal-turns": Phase(writes=(1000,) * 30, answer=300),
+    "one-way": Phase(writes=SIZES, pause=0.1),
+    "one-write": Phase(writes=(1_000_000,)),
+}
+PORTS = {name: FIRST_PORT + number for number, name in enumerate(PHASES)}
+
+
+def _exactly(connection: socket.socket, octets: int) -> bool:
+    """Whether so many octets came."""
+    while octets > 0:
+        got = len(connection.recv(min(octets, len(BLOCK))))
+        if got == 0:
+            return False
+        octets -= got
+    return True
+
+
+def _receive(listener: socket.socket, phase: Phase) -> None:
+    connection, _ = listener.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if phase.answer:
+        for size in itertools.cycle(phase.writes):
+            if not _exactly(connection, size):
+                break
+            connection.sendall(BLOCK[: phase.answer])
+    else:
+        while connection.recv(64 << 10):
+            time.sleep(phase.nap)
+    connection.close()
+
+
+def receive(host: str, names: list[str]) -> None:
+    """Receives one connection of every phase named."""
+    threads = []
+    for name in names:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if PHASES[name].receive_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PHASES[name].receive_buffer)
+        listener.bind((host, PORTS[name]))
+        listener.listen()
+        threads.append(threading.Thread(target=_receive, args=(listener, PHASES[name])))
+        threads[-1].start()
+    print("ready", flush=True)
+    for thread in threads:
+        thread.join()
+
+
+def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, object]:
+    """Sends as the phase says; 0 seconds: each of its writes once."""
+    phase = PHASES[name]
+    connection = socket.socket()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if phase.send_buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, phase.send_buffer)
+    connection.connect((host, PORTS[name]))
+    sent = []
+    end = time.monotonic() + seconds
+    due = time.monotonic()
+    for size in itertools.cycle(phase.writes or (len(BLOCK),)):
+        if time.monotonic() > end if seconds else len(sent) == len(phase.writes):
+            break
+        connection.sendall(bytes(size))
+        sent.append(size)
+        if phase.answer:
+            _exactly(connection, phase.answer)
+            due = time.monotonic()
+        due += phase.pause
+        time.sleep(max(0, due - time.monotonic()))
+    queued = bytes(4)
+    while struct.unpack("=i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(queued)))[0] > 0:
+        time.sleep(0.0005)
+    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, CHRONOGRAPHS.size)
+    times = (1000 * microseconds for microseconds in CHRONOGRAPHS.unpack(told))
+    connection.close()
+    return {
+        "sent": sent,
+        "answered": [phase.answer] * len(sent) if phase.answer else [],
+        **dict(zip(("busy", "receiver", "sender"), times, strict=True)),
+    }
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["receive", host, *names]:
+            receive(host, names)
+        case ["send", host, name, seconds, congestion]:
+            print(json.dumps(send(host, name, float(seconds), congestion)))
+        case _:
+            sys.exit(f"{Path(__file__).name}: {__doc__}")

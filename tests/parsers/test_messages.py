@@ -1,0 +1,61 @@
+"""Messages from headers, against senders that log what they wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hosts import Hosts
+from sender import FULL, PHASES, PORTS
+
+import flowsweep
+
+NAMES = ("turns", "ping-pong-think", "one-way", "one-write", "equal-turns")
+
+
+@pytest.fixture(scope="module")
+def messages(namespaces: None, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """Of every phase what its sender told, and its messages forward and backward."""
+    hosts = Hosts(tmp_path_factory.mktemp("messages"))
+    try:
+        told, file = hosts.measure("messages", NAMES, 0, delay_ns=2_000_000)
+    finally:
+        hosts.close()
+    return {name: (told[name], *_both(file, name)) for name in NAMES}
+
+
+def _both(file: Path, name: str) -> list[pl.DataFrame]:
+    flows = pl.DataFrame(flowsweep.read_flows(file)).filter(pl.col("dst_port") == PORTS[name])
+    messages = pl.DataFrame(flowsweep.read_messages(file))
+    own = messages.filter(pl.col("connection") == flows["connection"][0])
+    return [own.filter(pl.col("direction") == direction) for direction in ("forward", "backward")]
+
+
+@pytest.mark.parametrize("name", ["turns", "equal-turns", "ping-pong-think"])
+def test_requests_and_answers_are_counted_exactly(messages: dict, name: str) -> None:
+    told, forward, backward = messages[name]
+    assert forward["bytes"].to_list() == told["sent"]
+    assert backward["bytes"].to_list() == told["answered"]
+    # The last of all has nothing behind it.
+    reasons = forward["evidence"].to_list()
+    assert all("turn" in reason for reason in reasons[:-1]), reasons
+
+
+def test_writes_with_pauses_between_are_counted_exactly(messages: dict) -> None:
+    told, forward, backward = messages["one-way"]
+    assert forward["bytes"].to_list() == told["sent"]
+    assert backward.is_empty()
+    pauses = forward["gap_before_ns"].to_list()
+    assert pauses[0] is None
+    assert all(50e6 < pause < 200e6 for pause in pauses[1:]), pauses
+    for size, reason in zip(told["sent"][:-1], forward["evidence"], strict=False):
+        assert ("short" in reason) == (size % FULL != 0), (size, reason)
+        assert "pause" in reason
+
+
+def test_one_large_write_is_few_messages(messages: dict) -> None:
+    told, forward, _ = messages["one-write"]
+    assert forward["bytes"].sum() == sum(told["sent"]) == sum(PHASES["one-write"].writes)
+    # A writer that wakes up late looks like a pause.
+    assert len(forward) <= 4, forward
