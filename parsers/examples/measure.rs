@@ -1,6 +1,6 @@
 //! Times the parser on files in memory's cache: packets per second of user and system time.
 //!
-//! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] FILE...`
+//! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]... FILE...`
 
 use std::time::Instant;
 
@@ -15,6 +15,8 @@ fn main() -> Result<(), Error> {
             options.tables.push(Table::Packets);
         } else if argument == "--two" {
             options.threads = 2;
+        } else if let Some(left_out) = argument.strip_prefix("--without=") {
+            options.tables.retain(|table| table.name() != left_out);
         } else {
             inputs.push(Input::from_path(argument.as_ref()));
         }

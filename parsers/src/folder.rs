@@ -1,20 +1,15 @@
 //! Arrow batches to a folder of Parquet files that appear whole or not at all.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
 
 use crate::error::Error;
 use crate::run::Sink;
-use crate::tables::{Kind, Table};
+use crate::table_file::TableFile;
+use crate::tables::Table;
 
 /// Where each table goes, and what is noted in it.
 #[derive(Debug, Clone)]
@@ -52,7 +47,7 @@ impl Layout {
 }
 
 struct Part {
-    writer: ArrowWriter<BufWriter<File>>,
+    file: TableFile,
     unfinished: PathBuf,
     path: PathBuf,
 }
@@ -86,20 +81,13 @@ impl Folder {
         }
         // The process id keeps two runs that write to one folder apart.
         let part = path.with_extension(format!("parquet.part-{}", std::process::id()));
-        let file = File::create(&part)
-            .map_err(|error| Error::io(format!("cannot write {}", part.display()), error))?;
-        let writer = ArrowWriter::try_new(
-            BufWriter::with_capacity(1 << 20, file),
-            table.schema(),
-            Some(properties(table, &self.notes)),
-        );
-        let path = path.to_path_buf();
-        match writer {
-            Ok(writer) => {
+        match TableFile::create(&part, table, &self.notes) {
+            Ok(file) => {
+                let path = path.to_path_buf();
                 self.parts.insert(
                     table,
                     Part {
-                        writer,
+                        file,
                         unfinished: part,
                         path,
                     },
@@ -108,7 +96,7 @@ impl Folder {
             }
             Err(error) => {
                 let _ = fs::remove_file(&part);
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -117,10 +105,7 @@ impl Folder {
     pub fn finish(&mut self) -> Result<(), Error> {
         while let Some((_, part)) = self.parts.pop_first() {
             self.written.push((part.unfinished, part.path));
-            let buffer = part.writer.into_inner()?;
-            buffer
-                .into_inner()
-                .map_err(|error| Error::io("cannot write tables", error.into_error()))?;
+            part.file.close()?;
         }
         Ok(())
     }
@@ -153,7 +138,7 @@ impl Drop for Folder {
 impl Sink for Folder {
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
         if let Some(part) = self.parts.get_mut(&table) {
-            part.writer.write(&batch)?;
+            part.file.write(&batch)?;
         }
         Ok(())
     }
@@ -163,35 +148,8 @@ impl Sink for Folder {
             return Ok(false);
         };
         let path = old.path.clone();
-        drop(old.writer);
+        drop(old.file);
         self.open(table, &path)?;
         Ok(true)
     }
-}
-
-fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
-    let mut metadata = vec![
-        KeyValue::new("flowsweep.version".to_owned(), crate::VERSION.to_owned()),
-        KeyValue::new("flowsweep.table".to_owned(), table.name().to_owned()),
-    ];
-    metadata.extend(
-        notes
-            .iter()
-            .map(|(key, value)| KeyValue::new(key.clone(), value.clone())),
-    );
-    let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_created_by(format!("flowsweep {}", crate::VERSION))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_key_value_metadata(Some(metadata));
-    // Numbers that mostly grow, or stay small: differences are smaller than a dictionary, and faster to write.
-    for column in table.columns() {
-        if matches!(column.kind, Kind::Int64 | Kind::Time) {
-            let path = ColumnPath::from(column.name);
-            builder = builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
-    }
-    builder.build()
 }

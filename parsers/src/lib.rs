@@ -1,6 +1,6 @@
 //! Packet captures to Arrow batches and Parquet tables.
 //!
-//! The stages, in the order of the data: `source` (map, pipe, decompressor) gives windows of plain bytes,
+//! The stages, in the order of the data: `source` (file, pipe, decompressor) gives windows of plain bytes,
 //! `records` finds the packets in them, `decode` reads their headers, `track` keeps the flow table and the
 //! TCP state, `tables` turns what was counted into Arrow batches, and [`folder`] writes those as Parquet.
 //! [`run`] connects them; [`stream`] does the same for a reader of one table.
@@ -21,6 +21,7 @@ mod run;
 mod segment;
 mod source;
 pub mod stream;
+mod table_file;
 mod tables;
 mod track;
 

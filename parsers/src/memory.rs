@@ -1,30 +1,5 @@
-//! The crate's only unsafe code: mapping a part of a file, fetching memory ahead of use, large pages.
+//! The crate's only unsafe code: fetching memory ahead of use, large pages.
 #![allow(unsafe_code)]
-
-use std::fs::File;
-use std::io;
-
-use memmap2::{Mmap, MmapOptions};
-
-/// Maps `length` bytes of `file` from `offset` (a multiple of the page size) for reading.
-///
-/// A file that another process cuts shorter while it is mapped ends this process with SIGBUS. The length
-/// is therefore taken once, when the file is opened: a capture that still grows is read up to there.
-pub(crate) fn map(file: &File, offset: u64, length: usize) -> io::Result<Mmap> {
-    // Populated at once: a fault for every few pages costs more than reading the packets in them.
-    // SAFETY: the mapping is private to this crate, read-only, and inside the length the file had when it
-    // was opened; that nobody shortens a capture while it is read is a condition stated to users.
-    let map = unsafe {
-        MmapOptions::new()
-            .offset(offset)
-            .len(length)
-            .populate()
-            .map(file)?
-    };
-    #[cfg(unix)]
-    let _ = map.advise(memmap2::Advice::Sequential);
-    Ok(map)
-}
 
 /// Length of a cache line on the processors this is tuned for; another length only costs time.
 const LINE: usize = 64;

@@ -12,7 +12,7 @@ use crate::chunk::Chunk;
 use crate::error::{Damage, Error, Fault};
 use crate::records::{HEAD, Reader, Record, Status};
 use crate::run::{FileSummary, Manifest, Progress};
-use crate::source::{Input, Source, Window};
+use crate::source::{Input, Source};
 use crate::tables::CaptureRow;
 
 /// Records that are looked for together.
@@ -32,7 +32,6 @@ struct Open {
     name: String,
     source: Source,
     consumed: Arc<AtomicU64>,
-    window: Window,
     reader: Reader,
     /// Place in the window behind the records found.
     at: usize,
@@ -110,7 +109,7 @@ impl<'a> Reading<'a> {
             };
             let file = &mut self.open[index];
             file.take(chunk, size, until, self.split);
-            if !file.refill()? {
+            if !file.refill() {
                 let file = self.open.remove(index);
                 self.close(file);
             }
@@ -159,7 +158,7 @@ impl<'a> Reading<'a> {
         let number = self.opened;
         self.opened += 1;
         let mut file = Open::new(&waiting.input, number)?;
-        if file.refill()? {
+        if file.refill() {
             // Files stay in the order of the inputs, which decides between equal times.
             self.open.push(file);
         } else {
@@ -222,16 +221,12 @@ impl Open {
         let consumed = Arc::default();
         let name = input.name().to_owned();
         let mut source = Source::open(input, Arc::clone(&consumed))?;
-        let window = source
-            .window(0, HEAD)
-            .map_err(|error| cannot_read(&name, error))?;
-        let (reader, at) = detect(&name, &window, &mut source)?;
+        let (reader, at) = detect(&name, &mut source)?;
         Ok(Self {
             number,
             name,
             source,
             consumed,
-            window,
             reader,
             at,
             base: at,
@@ -252,27 +247,23 @@ impl Open {
     }
 
     /// Finds records where none are left; whether there are any.
-    fn refill(&mut self) -> Result<bool, Error> {
+    fn refill(&mut self) -> bool {
         while self.taken == self.records.len() {
             match self.status {
                 Status::Full => {}
                 Status::Need(need) => {
-                    let from = self.window.start + self.at as u64;
-                    self.window = self
-                        .source
-                        .window(from, need)
-                        .map_err(|error| cannot_read(&self.name, error))?;
+                    self.source.advance(self.at, need);
                     self.at = 0;
                 }
-                _ => return Ok(false),
+                _ => return false,
             }
             self.records.clear();
             self.taken = 0;
             self.base = self.at;
-            let bytes = self.window.bytes().get(self.at..).unwrap_or_default();
+            let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
             let (used, status) =
                 self.reader
-                    .fill(bytes, self.window.last, &mut self.records, BATCH);
+                    .fill(bytes, self.source.is_last(), &mut self.records, BATCH);
             self.at += used;
             self.status = status;
             let known = self.rows.len();
@@ -284,7 +275,7 @@ impl Open {
                 ));
             }
         }
-        Ok(true)
+        true
     }
 
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
@@ -301,8 +292,8 @@ impl Open {
             count = behind.map_or(count, |position| position + 1);
         }
         let records = &left[..count];
-        let bytes = self.window.bytes().get(self.base..).unwrap_or_default();
-        let start = self.window.start + self.base as u64;
+        let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
+        let start = self.source.start() + self.base as u64;
         chunk.room(count).decode(
             records,
             self.reader.interfaces(),
@@ -326,7 +317,7 @@ impl Open {
             Status::Damaged(fault) => Some(fault),
             Status::End | Status::Full | Status::Need(_) => self.source.fault(),
         }?;
-        let offset = self.window.start + self.at as u64;
+        let offset = self.source.start() + self.at as u64;
         Some(Damage {
             file: self.name.clone(),
             packet: self.kept + 1,
@@ -342,12 +333,9 @@ impl Open {
     }
 }
 
-fn cannot_read(name: &str, error: std::io::Error) -> Error {
-    Error::io(format!("cannot read {name}"), error)
-}
-
-fn detect(name: &str, window: &Window, source: &mut Source) -> Result<(Reader, usize), Error> {
-    Reader::detect(name, window.bytes()).map_err(|error| match (error, source.fault()) {
+fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
+    source.advance(0, HEAD);
+    Reader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
         (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
             Error::NotACapture {
                 file,
@@ -362,14 +350,12 @@ fn detect(name: &str, window: &Window, source: &mut Source) -> Result<(Reader, u
 
 /// Time of the first packet; none for a capture without one.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
-    let failed = |error| cannot_read(input.name(), error);
     let mut source = Source::open(input, Arc::default())?;
-    let mut window = source.window(0, HEAD).map_err(failed)?;
-    let (mut reader, mut at) = detect(input.name(), &window, &mut source)?;
+    let (mut reader, mut at) = detect(input.name(), &mut source)?;
     let mut records = Vec::new();
     loop {
-        let bytes = window.bytes().get(at..).unwrap_or_default();
-        let (used, status) = reader.fill(bytes, window.last, &mut records, 1);
+        let bytes = source.bytes().get(at..).unwrap_or_default();
+        let (used, status) = reader.fill(bytes, source.is_last(), &mut records, 1);
         if let Some(record) = records.first() {
             return Ok(Some(record.time));
         }
@@ -377,9 +363,7 @@ pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
         let Status::Need(need) = status else {
             return Ok(None);
         };
-        window = source
-            .window(window.start + at as u64, need)
-            .map_err(failed)?;
+        source.advance(at, need);
         at = 0;
     }
 }

@@ -16,6 +16,8 @@ use crate::segment::{Owner, Segment};
 pub(crate) const NONE: u32 = u32::MAX;
 /// Packets between one step of asking for memory and the next.
 const AHEAD: usize = 16;
+/// Connections that stay in the cache while a chunk is read.
+const CACHED: u32 = 1024;
 /// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
 const REASSEMBLY_NS: i64 = 60_000_000_000;
 /// First fragments that are remembered at most.
@@ -199,8 +201,11 @@ impl Connections {
         numbers.clear();
         let before = self.list.len() as u32;
         let (owners, segments) = chunk.columns();
+        let out_of_cache = before > CACHED;
         for (position, (owner, segment)) in owners.iter().zip(segments).enumerate() {
-            self.look_ahead(owners, position);
+            if out_of_cache {
+                self.look_ahead(owners, position);
+            }
             numbers.push(if owner.flow {
                 self.number(owner, segment, before)
             } else {
@@ -209,8 +214,7 @@ impl Connections {
         }
     }
 
-    /// The table of connections is larger than the cache: asks for the memory that packets behind `position`
-    /// will use.
+    /// Asks for the memory that packets behind `position` will use.
     #[inline]
     fn look_ahead(&self, owners: &[Owner], position: usize) {
         if let Some(owner) = owners.get(position + 2 * AHEAD) {

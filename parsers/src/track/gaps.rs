@@ -54,13 +54,19 @@ pub(crate) struct Few {
     buckets: [u16; LISTED],
 }
 
-/// A small hash table, because a flow fills few of the 3,700 buckets.
+/// A small hash table while a flow fills few of the 3,776 buckets, then one count for each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// (bucket + 1) in the upper 16 bits, the count below; 0 is empty. The length is a power of two.
+    /// While [`BUCKETS`] are more: (bucket + 1) in the upper 16 bits, the count below; 0 is empty, and the
+    /// length is a power of two. Then: the counts by bucket.
     slots: Vec<u64>,
     used: u16,
 }
+
+/// Buckets up to `i64::MAX`.
+const BUCKETS: usize = 58 * STEPS as usize;
+/// Slots of the largest hash table.
+const MOST_SLOTS: usize = 1024;
 
 impl Gaps {
     /// Counts one gap; one below 0 as 0.
@@ -120,6 +126,10 @@ impl Gaps {
 impl Counts {
     #[inline]
     fn add(&mut self, bucket: u16, count: u64) {
+        if self.slots.len() == BUCKETS {
+            self.slots[usize::from(bucket)] += count;
+            return;
+        }
         let tag = u64::from(bucket) + 1;
         let mask = self.slots.len().wrapping_sub(1);
         let mut at = Self::start(bucket);
@@ -142,6 +152,9 @@ impl Counts {
     #[cold]
     fn insert(&mut self, tag: u64, count: u64) {
         if usize::from(self.used) * 4 >= self.slots.len() * 3 {
+            if self.slots.len() == MOST_SLOTS {
+                return self.spread(tag, count);
+            }
             let larger = vec![0; (self.slots.len() * 2).max(32)];
             let old = std::mem::replace(&mut self.slots, larger);
             for slot in old.into_iter().filter(|&slot| slot != 0) {
@@ -152,9 +165,20 @@ impl Counts {
         self.used += 1;
     }
 
+    /// One count for each bucket from now on.
+    fn spread(&mut self, tag: u64, count: u64) {
+        let old = std::mem::replace(&mut self.slots, vec![0; BUCKETS]);
+        for slot in old.into_iter().chain([tag << 48 | count]) {
+            let (bucket, count) = unpack(slot);
+            if count > 0 {
+                self.slots[usize::from(bucket)] += count;
+            }
+        }
+    }
+
     fn put(&mut self, slot: u64) {
         let mask = self.slots.len() - 1;
-        let mut at = Self::start((slot >> 48) as u16 - 1);
+        let mut at = Self::start(unpack(slot).0);
         while self.slots[at & mask] != 0 {
             at += 1;
         }
@@ -168,6 +192,12 @@ impl Counts {
     }
 
     fn each(&self, mut each: impl FnMut(u16, i64)) {
+        if self.slots.len() == BUCKETS {
+            for (bucket, &count) in (0..).zip(&self.slots).filter(|&(_, &count)| count > 0) {
+                each(bucket, count as i64);
+            }
+            return;
+        }
         let mut slots: Vec<u64> = self
             .slots
             .iter()
@@ -176,9 +206,15 @@ impl Counts {
             .collect();
         slots.sort_unstable();
         for slot in slots {
-            each((slot >> 48) as u16 - 1, (slot & ((1 << 48) - 1)) as i64);
+            let (bucket, count) = unpack(slot);
+            each(bucket, count as i64);
         }
     }
+}
+
+/// Bucket and count of a slot of the hash table.
+fn unpack(slot: u64) -> (u16, u64) {
+    (((slot >> 48) as u16).wrapping_sub(1), slot & ((1 << 48) - 1))
 }
 
 #[cfg(test)]
@@ -216,6 +252,11 @@ mod tests {
         for number in 0..last {
             assert_eq!(bucket_bounds(number).1, bucket_bounds(number + 1).0);
         }
+    }
+
+    #[test]
+    fn there_are_as_many_buckets_as_room_for_them() {
+        assert_eq!(usize::from(bucket(i64::MAX as u64)), BUCKETS - 1);
     }
 
     #[test]

@@ -207,14 +207,15 @@ impl Limits {
             && i64::from(rtt.smoothed_ns) <= rtt.min_ns + rtt.min_ns / 5
     }
 
-    /// The shares up to now; what is left after the last send counts to the last acknowledgement.
-    pub(super) fn shares(&self) -> Shares {
+    /// The shares up to now; what is left after the last send counts to the last acknowledgement. `closed`: a
+    /// FIN came behind the data, so nothing waited for room then.
+    pub(super) fn shares(&self, closed: bool) -> Shares {
         let mut shares = self.shares;
         let tail = self.last_acknowledged.saturating_sub(self.last_send);
         if self.begun && tail > 0 {
             if self.recovering {
                 shares.network_ns += tail;
-            } else if self.full_window {
+            } else if self.full_window && !closed {
                 shares.receiver_ns += tail;
             } else {
                 shares.app_ns += tail;

@@ -85,24 +85,31 @@ impl Order {
     /// Stable radix sort, least significant digit first; packets of no connection are left out.
     fn sort(&mut self) {
         let numbers = &self.numbers;
-        self.positions.clear();
-        self.positions
-            .extend((0..numbers.len() as u32).filter(|&packet| numbers[packet as usize] != NONE));
-        let bits = usize::BITS - self.connections.leading_zeros();
-        let passes = bits.div_ceil(DIGIT).max(1);
-        let width = bits.div_ceil(passes).max(1);
-        for pass in 0..passes {
-            let digit = |packet: u32| {
-                (numbers[packet as usize] >> (pass * width)) as usize & ((1 << width) - 1)
-            };
+        let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
+        let passes = bits.div_ceil(DIGIT);
+        let width = bits.div_ceil(passes);
+        let mask = (1 << width) - 1;
+        let mut starts = [0_u32; 1 << DIGIT];
+        for &number in numbers.iter().filter(|&&number| number != NONE) {
+            starts[number as usize & mask] += 1;
+        }
+        let total = counts_to_starts(&mut starts);
+        self.positions.resize(total as usize, 0);
+        for (packet, &number) in (0..).zip(numbers) {
+            if number != NONE {
+                let start = &mut starts[number as usize & mask];
+                self.positions[*start as usize] = packet;
+                *start += 1;
+            }
+        }
+        for pass in 1..passes {
+            let digit =
+                |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
             let mut starts = [0_u32; 1 << DIGIT];
             for &packet in &self.positions {
                 starts[digit(packet)] += 1;
             }
-            let mut sum = 0;
-            for start in &mut starts[..1 << width] {
-                sum += std::mem::replace(start, sum);
-            }
+            counts_to_starts(&mut starts);
             self.spare.resize(self.positions.len(), 0);
             for &packet in &self.positions {
                 let start = &mut starts[digit(packet)];
@@ -112,6 +119,15 @@ impl Order {
             std::mem::swap(&mut self.positions, &mut self.spare);
         }
     }
+}
+
+/// Counts to the sums of those before each; their sum.
+fn counts_to_starts(counts: &mut [u32; 1 << DIGIT]) -> u32 {
+    let mut sum = 0;
+    for count in counts {
+        sum += std::mem::replace(count, sum);
+    }
+    sum
 }
 
 /// All states, by number of the connection.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from flowsweep.cli import parse, plan, report, run, runs, show, testbed
 from flowsweep.errors import FlowsweepError
 
 app = typer.Typer(
@@ -25,19 +26,27 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# In the order of the data: run, parse, ask, report.
-for _command in (
-    plan.plan,
-    run.run,
-    parse.parse,
-    parse.ingest,
-    runs.runs,
-    show.show,
-    report.query,
-    report.report,
-):
-    app.command()(_command)
-app.add_typer(testbed.app, name="testbed")
+# Command to the module that holds it, in the order of the data: run, parse, ask, report.
+COMMANDS = {
+    "plan": "plan",
+    "run": "run",
+    "parse": "parse",
+    "ingest": "parse",
+    "runs": "runs",
+    "show": "show",
+    "query": "report",
+    "report": "report",
+    "testbed": "testbed",
+}
+
+
+def _add_commands(names: Iterable[str]) -> None:
+    for name in names:
+        module = import_module(f"flowsweep.cli.{COMMANDS[name]}")
+        if name == "testbed":
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
 
 
 def _version(wanted: bool) -> None:
@@ -59,6 +68,10 @@ def _options(
 
 def main() -> None:
     """Runs the command line; turns errors into a message and an exit code."""
+    # A workflow starts this once per run: the other commands would take longer to set up than
+    # many a capture takes to parse.
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    _add_commands([wanted] if wanted in COMMANDS else COMMANDS)
     try:
         app()
     except FlowsweepError as error:

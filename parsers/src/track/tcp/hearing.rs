@@ -1,7 +1,7 @@
 //! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
 
 use super::super::sender::DONE;
-use super::{Acknowledged, MEASURED, Rare, SAMPLE, STARTED, Tcp, UNKNOWN, WAITS, WINDOW};
+use super::{Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, Tcp, UNKNOWN, WAITS, WINDOW};
 use crate::decode::{Sack, flag};
 use crate::segment::Segment;
 
@@ -19,7 +19,7 @@ impl Tcp {
             repeats: false,
             all: false,
             peer_window: self.has(WINDOW).then_some(self.last_window),
-            peer_syn: self.syn(),
+            peer_mss: self.has(HAS_MSS).then_some(self.mss),
         };
         if !segment.has(flag::ACK) {
             return told;

@@ -28,8 +28,8 @@ pub(crate) struct Acknowledged {
     pub all: bool,
     /// Last window the other side advertised.
     pub peer_window: Option<u16>,
-    /// What the other side's SYN announced, where it was captured.
-    pub peer_syn: Option<SynOptions>,
+    /// MSS of the other side's SYN, where it was captured.
+    pub peer_mss: Option<u16>,
 }
 
 /// What a SYN announced.
@@ -182,7 +182,7 @@ impl Tcp {
     pub(crate) fn shares(&self) -> Shares {
         self.sender
             .as_ref()
-            .map_or_else(Shares::default, |it| it.limits.shares())
+            .map_or_else(Shares::default, |it| it.limits.shares(self.fin_packets > 0))
     }
 
     /// The message that is still being sent when the connection or the capture ends.

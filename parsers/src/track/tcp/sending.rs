@@ -129,12 +129,12 @@ impl Tcp {
         let known = self.edge != UNKNOWN;
         let mut ended = None;
         if new > 0 {
-            let accepted = told.peer_syn.and_then(|syn| syn.mss);
             ended = sender.message.send(&Sending {
                 time: segment.time,
                 bytes: new as u64,
                 payload: segment.payload,
-                accepted: accepted
+                accepted: told
+                    .peer_mss
                     .map(|mss| u32::from(mss).saturating_sub(u32::from(segment.options))),
                 push: segment.has(flag::PSH),
                 late: data.late,
