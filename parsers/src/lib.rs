@@ -23,6 +23,7 @@ mod source;
 pub mod stream;
 mod table_file;
 mod tables;
+mod threads;
 mod track;
 
 pub use compression::Compression;

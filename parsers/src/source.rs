@@ -1,17 +1,21 @@
 //! A file, a pipe or a compressed stream to windows of plain bytes.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::compression::Compression;
 use crate::error::{Error, Fault};
+use crate::threads::several_threads;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
+/// The same where two threads read: enough that a second one has woken up before the first is done.
+const SHARED_WINDOW: usize = 4 << 20;
 
 /// Where the bytes of one capture come from.
 #[derive(Debug, Clone)]
@@ -57,7 +61,7 @@ impl Input {
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
-    reader: Box<dyn Read + Send>,
+    reader: Reader,
     /// Room for the window; it lies in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
@@ -68,6 +72,18 @@ pub(crate) struct Source {
     fault: Option<Fault>,
     /// Length of the plain input where it is known.
     length: Option<u64>,
+}
+
+enum Reader {
+    Stream(Box<dyn Read + Send>),
+    /// A plain file: any part of it can be read.
+    File(Positioned),
+}
+
+struct Positioned {
+    file: File,
+    at: u64,
+    consumed: Arc<AtomicU64>,
 }
 
 struct Counted<R> {
@@ -89,26 +105,53 @@ impl Source {
     pub(crate) fn open(input: &Input, consumed: Arc<AtomicU64>) -> Result<Self, Error> {
         let name = input.name().to_owned();
         let failed = |error| Error::io(format!("cannot read {name}"), error);
-        let (reader, length): (Box<dyn Read + Send>, _) = match input {
+        match input {
             Input::File { path, .. } => {
                 let file = File::open(path).map_err(failed)?;
                 let about = file.metadata().map_err(failed)?;
                 if about.is_dir() {
                     return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
                 }
-                let length = about.is_file().then_some(about.len());
-                (Box::new(file), length)
+                if about.is_file() {
+                    Self::file(file, about.len(), consumed)
+                } else {
+                    Self::stream(Box::new(file), None, consumed)
+                }
             }
-            Input::Stdin => (Box::new(io::stdin()), None),
-            Input::Bytes { bytes, .. } => (
-                Box::new(Cursor::new(Arc::clone(bytes))),
-                Some(bytes.len() as u64),
-            ),
-        };
-        Self::detect(reader, length, consumed).map_err(failed)
+            Input::Stdin => Self::stream(Box::new(io::stdin()), None, consumed),
+            Input::Bytes { bytes, .. } => {
+                let length = bytes.len() as u64;
+                Self::stream(
+                    Box::new(Cursor::new(Arc::clone(bytes))),
+                    Some(length),
+                    consumed,
+                )
+            }
+        }
+        .map_err(failed)
     }
 
-    fn detect(
+    fn file(mut file: File, length: u64, consumed: Arc<AtomicU64>) -> io::Result<Self> {
+        let mut head = [0; 6];
+        let got = read_full(&mut file, &mut head)?;
+        file.seek(SeekFrom::Start(0))?;
+        if Compression::detect(head.get(..got).unwrap_or_default()).is_some() {
+            return Self::stream(Box::new(file), None, consumed);
+        }
+        let window = if several_threads() {
+            SHARED_WINDOW
+        } else {
+            WINDOW
+        };
+        let file = Positioned {
+            file,
+            at: 0,
+            consumed,
+        };
+        Ok(Self::new(Reader::File(file), false, Some(length), window))
+    }
+
+    fn stream(
         input: Box<dyn Read + Send>,
         length: Option<u64>,
         consumed: Arc<AtomicU64>,
@@ -122,20 +165,25 @@ impl Source {
         let compression = Compression::detect(head.get(..got).unwrap_or_default());
         let whole = Box::new(Cursor::new(head).take(got as u64).chain(input));
         let plain = length.filter(|_| compression.is_none());
-        let room = plain.map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
-        Ok(Self {
-            reader: match compression {
-                Some(kind) => kind.decoder(whole)?,
-                None => whole,
-            },
+        let reader = Reader::Stream(match compression {
+            Some(kind) => kind.decoder(whole)?,
+            None => whole,
+        });
+        Ok(Self::new(reader, compression.is_some(), plain, WINDOW))
+    }
+
+    fn new(reader: Reader, compressed: bool, length: Option<u64>, window: usize) -> Self {
+        let room = length.map_or(window, |length| window.min(length as usize + 1));
+        Self {
+            reader,
             buffer: vec![0; room],
             held: 0..0,
             start: 0,
             ended: false,
-            compressed: compression.is_some(),
+            compressed,
             fault: None,
-            length: plain,
-        })
+            length,
+        }
     }
 
     /// Moves the window's begin forward by `used` bytes and reads on: it holds at least `need` bytes then,
@@ -151,7 +199,8 @@ impl Source {
                 // Only what really arrives is allocated: a length that a record claims allocates nothing.
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
-            match self.reader.read(&mut self.buffer[self.held.end..]) {
+            let room = &mut self.buffer[self.held.end..];
+            match self.reader.read(room) {
                 Ok(0) => self.ended = true,
                 Ok(read) => self.held.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -198,6 +247,57 @@ impl Source {
     pub(crate) fn length(&self) -> Option<u64> {
         self.length
     }
+}
+
+impl Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Stream(reader) => reader.read(buffer),
+            Self::File(file) => {
+                let got = read_at(&file.file, buffer, file.at)?;
+                file.at += got as u64;
+                file.consumed.store(file.at, Ordering::Relaxed);
+                Ok(got)
+            }
+        }
+    }
+}
+
+/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end. Copying from the page
+/// cache takes a good part of the time that whole frames take: where several threads work, they share it.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    if !several_threads() || buffer.len() < WORTH_SHARING {
+        return read_in_order(file, buffer, at);
+    }
+    let half = buffer.len() / 2;
+    let (left, right) = buffer.split_at_mut(half);
+    let (left, right) = rayon::join(
+        || read_in_order(file, left, at),
+        || read_in_order(file, right, at + half as u64),
+    );
+    // The right half counts where nothing is missing before it.
+    match left? {
+        got if got == half => Ok(half + right.unwrap_or(0)),
+        got => Ok(got),
+    }
+}
+
+/// Fewer bytes than this are not worth another thread.
+const WORTH_SHARING: usize = 1 << 20;
+
+fn read_in_order(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match file.read_at(&mut buffer[got..], at + got as u64) {
+            Ok(0) => break,
+            Ok(read) => got += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What came before is handed on; the next read meets it again.
+            Err(error) if got == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(got)
 }
 
 fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {

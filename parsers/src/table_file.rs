@@ -20,6 +20,7 @@ use parquet::schema::types::ColumnPath;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::threads::several_threads;
 use crate::tables::{Kind, Table};
 
 /// Rows in one row group; a batch that reaches it is the group's last.
@@ -116,11 +117,6 @@ impl TableFile {
             .map_err(|error| Error::io("cannot write tables", error.into_error()))?;
         Ok(())
     }
-}
-
-/// This runs on a pool of threads: only [`crate::run()`] with more than one makes one.
-fn several_threads() -> bool {
-    rayon::current_thread_index().is_some()
 }
 
 fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {

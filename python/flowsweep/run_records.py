@@ -1,7 +1,8 @@
 """run.json files to the table `runs`: one row per run, axes in base units.
 
 A person's own run.json may hold no more than the axes and `completion_s`; what is
-missing is null, and a folder without run.json is still a row.
+missing is null, and a folder without run.json is still a row. What the application wrote
+itself is `application` in run.json, or else the file app.json beside it.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _schema() -> dict[str, pl.DataType]:
 
 
 def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]:
-    record, text = _load(path / "run.json")
+    record, text = _record(path)
     emulator = record.get("emulator") or {}
     hosts = record.get("hosts") or []
     row: dict[str, Any] = {
@@ -204,6 +205,19 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
     if record.get("queue_bytes") is not None:
         row["queue_bytes"] = record["queue_bytes"]
     return row
+
+
+def _record(path: Path) -> tuple[dict[str, Any], str | None]:
+    """What run.json says, with the application's own record in it."""
+    record, text = _load(path / "run.json")
+    if not record or "application" in record:
+        return record, text
+    told, _ = _load(path / "app.json")
+    if told:
+        own = {key: told[key] for key in ("problem", "compute", "completion_s") if key in told}
+        record = own | record | {"application": told}
+        text = json.dumps(record)
+    return record, text
 
 
 def _load(path: Path) -> tuple[dict[str, Any], str | None]:

@@ -1,9 +1,9 @@
 """Parquet tables of one experiment to the rows behind each figure, with DuckDB.
 
-Everything that is asked is a file in reports/: `models/*.sql` become views, in the
+Everything that is asked is a file in reports/: `models/*.sql` become tables, in the
 order in which they name each other; `figures/<name>.sql` is one question each. What
 SQL cannot say (bootstrap intervals, thresholds) is computed here from a model and put
-back as a table, so that a question may name it like a view.
+back as a table, so that a question may name it like a model.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import os
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
+import yaml
 
 from flowsweep.errors import FlowsweepError
 
@@ -113,6 +114,23 @@ class Warehouse:
             )
         return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
 
+    def lack(self, name: str) -> str | None:
+        """Why the query `name` has no rows here and what it would need; None if nothing tells.
+
+        The first of its `needs` that the experiment does not meet, in the words of needs.yaml.
+        """
+        described = self._described(f"figures/{name}.yaml").get("needs", ())
+        known = self._described("needs.yaml")
+        for need in (known[key] for key in described):
+            if not self.select(need["ask"]).item():
+                return f"{need['lacks']}; needed: {need['wants']}"
+        return None
+
+    def _described(self, file: str) -> dict[str, Any]:
+        path = self.folder / file
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return found if isinstance(found, dict) else {}
+
     def script(self, name: str) -> str:
         """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
         query = self.sql(name)
@@ -124,7 +142,7 @@ class Warehouse:
         for other in self._order:
             if other in wanted:
                 is_estimate = other in ESTIMATES
-                parts.append(self._literal(other) if is_estimate else self._view(other))
+                parts.append(self._literal(other) if is_estimate else self._statement(other))
         return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
 
     @cached_property
@@ -157,9 +175,10 @@ class Warehouse:
             body = self.models.get(name) or self._file(name.removeprefix("file_"))
             self._execute(f"create or replace table {name} as {body}")
 
-    def _view(self, name: str) -> str:
+    def _statement(self, name: str) -> str:
+        """A table, not a view: a question may name a model several times."""
         body = self.models.get(name) or self._file(name.removeprefix("file_"))
-        return f"create or replace view {name} as\n{body.strip()};"
+        return f"create or replace temp table {name} as\n{body.strip()};"
 
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""

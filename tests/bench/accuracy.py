@@ -1,13 +1,15 @@
 """How exact the emulator is, beside rattan and netem where they are there, test by test.
 
-    python tests/bench/accuracy.py [--quick] [--only WORD] [--rattan PROGRAM] [--output FILE]
+    python tests/bench/accuracy.py [--quick] [--only WORD...] [--rattan PROGRAM] [--output FILE]
 
 The tests and limits are those of an instrument on an idle machine: delay bias at most 50 us of
 round trip beyond that of a bridge in the emulator's place (medians), p99 - p50 at most 100 us,
 rate within 0.1 % (1 % at 1 Gbit/s), jitter's standard deviation within 3 % and its law by
 Kolmogorov and Smirnov at 1 %, losses within the binomial 99 % interval, no frame unexplained,
 1 Gbit/s of TCP.
-Exit code 1 when flowsweep-wan fails one of them.
+Exit code 1 when flowsweep-wan fails one of them. With --only (RTT, rate, jitter, loss, TCP,
+conservation: each takes less than a minute for one emulator) the rows measured anew replace those
+of the same tests in the file; the others stay, each with the time of its measurement.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,9 @@ class Row:
     limit: str
     passed: bool | None
     note: str = ""
+    measured: str = field(
+        default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    )
 
 
 @dataclass
@@ -270,6 +275,18 @@ def measure(tests: list[Test], emulators: list[Any]) -> list[Row]:
     return rows
 
 
+def named(test: Test, words: list[str]) -> bool:
+    return test.name.startswith(tuple(words))
+
+
+def kept_rows(file: Path, words: list[str]) -> list[dict[str, Any]]:
+    """Rows of an earlier measurement that this one did not repeat."""
+    if words == [""] or not file.exists():
+        return []
+    earlier = json.loads(file.read_text())["rows"]
+    return [row for row in earlier if not row["test"].startswith(tuple(words))]
+
+
 def show(row: Row) -> None:
     value = "-" if row.value is None else f"{row.value:.4g}"
     verdict = {True: "pass", False: "FAIL", None: ""}[row.passed]
@@ -283,7 +300,9 @@ def show(row: Row) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer points, about two minutes")
-    parser.add_argument("--only", default="", help="tests whose name contains this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="WORD", help="tests whose names begin so"
+    )
     parser.add_argument("--rattan", help="rattan's program, if it is not in PATH")
     parser.add_argument("--output", type=Path, default=Path("results/accuracy.json"))
     options = parser.parse_args()
@@ -306,20 +325,21 @@ def main() -> None:
         print(f"round trip without an emulator: {bare_ns / US:.1f} us, subtracted below")
         for emulator in emulators:
             emulator.bare_ns = bare_ns
-        tests = [test for test in plan(options.quick) if options.only in test.name]
+        tests = [test for test in plan(options.quick) if named(test, options.only)]
         rows = measure(tests, emulators)
     finally:
         laboratories.close()
     ours = [row for row in rows if row.emulator == FlowsweepWan.name]
     failed = [row.test for row in ours if row.passed is False]
     options.output.parent.mkdir(parents=True, exist_ok=True)
+    kept = kept_rows(options.output, options.only)
     record = {
         "machine": platform.platform(),
         "cpus": os.cpu_count(),
         "load": os.getloadavg()[0],
         "quick": options.quick,
         "bare_rtt_us": bare_ns / US,
-        "rows": [asdict(row) for row in rows],
+        "rows": [*kept, *(asdict(row) for row in rows)],
     }
     options.output.write_text(json.dumps(record, indent=2) + "\n")
     print(f"{options.output}: {FlowsweepWan.name} failed {len(failed)} of {len(ours)}")

@@ -16,6 +16,7 @@ import pytest
 # Ends a Zstandard frame after any whole block.
 ZSTD_LAST_BLOCK = b"\x01\x00\x00"
 ADDRESS = "10.77.0.2"
+LIMIT_S = 120  # only what hangs takes longer
 BURST = """
 import socket, sys
 link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -90,7 +91,9 @@ class Cable:
 
     def run(self, script: str, *arguments: object) -> None:
         command = [*self.enter, "sh", "-ec", script, "sh", *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=LIMIT_S
+        )
         assert result.returncode == 0, result.stderr
 
     def small_disk(self, kilobytes: int) -> str:
@@ -159,7 +162,7 @@ class Agent:
         return self.wait()
 
     def wait(self) -> int:
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=LIMIT_S)
 
     def errors(self) -> str:
         assert self.process.stderr is not None

@@ -47,6 +47,7 @@ def test_signal_right_after_a_burst_loses_no_packet(cable, pcap, tmp_path, name,
 
 def test_manifest_says_what_was_captured_and_how(cable, tmp_path):
     arguments = ["-w", tmp_path / "a.pcap", "--manifest", tmp_path / "m.json", "--buffer", "8MiB"]
+    before = dt.datetime.now(dt.UTC)
     agent = cable.start("-i", "far", "--snaplen", 96, *arguments)
     assert agent.is_ready()
     assert agent.stop() == 0
@@ -54,8 +55,7 @@ def test_manifest_says_what_was_captured_and_how(cable, tmp_path):
     start, end = (
         dt.datetime.fromisoformat(manifest.pop(key)[:26] + "+00:00") for key in ("start", "end")
     )
-    assert dt.timedelta() < end - start < dt.timedelta(seconds=5)
-    assert abs(dt.datetime.now(dt.UTC) - end) < dt.timedelta(seconds=20)
+    assert before <= start < end <= dt.datetime.now(dt.UTC)
     assert "libpcap" in manifest.pop("libpcap")
     assert manifest.pop("version")
     assert manifest.pop("clock")["source"] == "CLOCK_REALTIME"
@@ -126,14 +126,22 @@ def test_every_rotated_file_is_whole_on_its_own(cable, pcap, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("name", ["a.pcap", "a.pcap.zst"])
-def test_killed_capture_stays_readable_up_to_its_last_second(cable, pcap, tmp_path, name):
-    agent = cable.start("-i", "far", "-w", tmp_path / name, "--filter", "udp port 9")
-    assert agent.is_ready()
-    cable.burst(1_000)
-    time.sleep(1)
-    agent.stop(signal.SIGKILL)
-    assert {entry.name for entry in tmp_path.iterdir()} == {f"{name}.part", "a.capture.json"}
-    assert len(pcap.read(tmp_path / f"{name}.part").packets) == 1_000
+def test_killed_capture_stays_readable_up_to_its_last_second(
+    cable, pcap, tmp_path, name, measurement
+):
+    def readable():
+        agent = cable.start("-i", "far", "-w", tmp_path / name, "--filter", "udp port 9")
+        assert agent.is_ready()
+        cable.burst(1_000)
+        time.sleep(1)
+        agent.stop(signal.SIGKILL)
+        assert {entry.name for entry in tmp_path.iterdir()} == {f"{name}.part", "a.capture.json"}
+        return len(pcap.read(tmp_path / f"{name}.part").packets)
+
+    def check(packets):
+        assert packets == 1_000
+
+    measurement(readable).holds(check)
 
 
 def test_removed_interface_ends_the_capture_with_whole_files(cable, pcap, tmp_path):
@@ -201,12 +209,20 @@ def test_missing_right_to_capture_is_explained(namespaces, capture_program, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_loopback_is_captured_once_and_stops_at_once(cable, pcap, tmp_path):
+def test_loopback_is_captured_once_and_stops_at_once(cable, pcap, tmp_path, measurement):
     cable.run("ip netns exec peer ip link set lo up")
-    agent = cable.start("-i", "lo", "-w", tmp_path / "a.pcap", "--filter", "icmp")
-    assert agent.is_ready()
-    cable.run("ip netns exec peer ping -q -c 3 -i 0.01 127.0.0.1 > /dev/null")
-    begin = time.monotonic()
-    assert agent.stop() == 0
-    assert time.monotonic() - begin < 1
-    assert len(pcap.read(tmp_path / "a.pcap").packets) == 6
+
+    def seconds_to_stop():
+        agent = cable.start("-i", "lo", "-w", tmp_path / "a.pcap", "--filter", "icmp")
+        assert agent.is_ready()
+        cable.run("ip netns exec peer ping -q -c 3 -i 0.01 127.0.0.1 > /dev/null")
+        begin = time.monotonic()
+        assert agent.stop() == 0
+        seconds = time.monotonic() - begin
+        assert len(pcap.read(tmp_path / "a.pcap").packets) == 6
+        return seconds
+
+    def check(seconds):
+        assert seconds < 1
+
+    measurement(seconds_to_stop).holds(check)

@@ -33,7 +33,7 @@ def numbers(pcap, folder: Path, manifest) -> list[int]:
 def test_rotation_by_time_puts_every_packet_into_its_period(cable, pcap, tmp_path, name):
     agent = cable.start(*FILTER, "-w", tmp_path / name, "--rotate-time", "500ms")
     assert agent.is_ready()
-    cable.stream(1.8).wait(timeout=20)
+    cable.stream(1.8).wait(timeout=120)
     assert agent.stop() == 0, agent.errors()
     manifest = load(tmp_path)
     found = numbers(pcap, tmp_path, manifest)
@@ -46,10 +46,13 @@ def test_rotation_by_time_puts_every_packet_into_its_period(cable, pcap, tmp_pat
         {(stamp - start) // 500_000_000 for stamp, _, _ in pcap.read(tmp_path / e["file"]).packets}
         for e in manifest["files"]
     ]
-    # A last file without packets may have been begun.
+    # A file without packets may have been begun at the end, or while the sender was not run.
     periods = [period for period in periods if period]
     assert all(len(period) == 1 for period in periods)
-    assert 4 <= len(periods) <= 6
+    numbers_of_periods = [min(period) for period in periods]
+    assert numbers_of_periods == sorted(set(numbers_of_periods))
+    # 1.8 s are at least parts of four periods.
+    assert numbers_of_periods[-1] - numbers_of_periods[0] >= 3
 
 
 @NAMES
@@ -114,21 +117,28 @@ def test_full_disk_leaves_whole_files_and_a_manifest_that_says_so(cable, pcap, t
 
 
 @NAMES
-def test_kill_under_load_loses_at_most_a_second(cable, pcap, tmp_path, name):
-    agent = cable.start(*FILTER, "-w", tmp_path / name)
-    assert agent.is_ready()
-    sender = cable.stream(3)
-    time.sleep(2)
-    killed = time.time_ns()
-    agent.stop(signal.SIGKILL)
-    sender.wait(timeout=20)
-    packets = pcap.read(tmp_path / f"{name}.part").packets
-    assert [int.from_bytes(body[42:46]) for _, _, body in packets] == list(range(len(packets)))
-    assert killed - packets[-1][0] <= 1_000_000_000
-    manifest = load(tmp_path)
-    assert (manifest["status"], manifest["end"], manifest["stop_reason"]) == ("running", None, None)
-    assert [entry["file"] for entry in manifest["files"]] == [f"{name}.part"]
-    assert 0 < manifest["packets_written"] <= len(packets)
+def test_kill_under_load_loses_at_most_a_second(cable, pcap, tmp_path, name, measurement):
+    def lost_ns():
+        agent = cable.start(*FILTER, "-w", tmp_path / name)
+        assert agent.is_ready()
+        sender = cable.stream(3)
+        time.sleep(2)
+        killed = time.time_ns()
+        agent.stop(signal.SIGKILL)
+        sender.wait(timeout=120)
+        packets = pcap.read(tmp_path / f"{name}.part").packets
+        assert [int.from_bytes(body[42:46]) for _, _, body in packets] == list(range(len(packets)))
+        manifest = load(tmp_path)
+        ended = (manifest["status"], manifest["end"], manifest["stop_reason"])
+        assert ended == ("running", None, None)
+        assert [entry["file"] for entry in manifest["files"]] == [f"{name}.part"]
+        assert 0 < manifest["packets_written"] <= len(packets)
+        return killed - packets[-1][0]
+
+    def check(lost):
+        assert lost <= 1_000_000_000
+
+    measurement(lost_ns).holds(check)
 
 
 def test_a_day_of_rotations_leaves_nothing_open(cable, tmp_path):

@@ -2,9 +2,12 @@
 
 A VLAN tag that the kernel took out is put back.
 
-send | receive SECONDS_OF_SILENCE
+send | receive
+
+`receive` ends after a silence once standard input has ended, however late the sender begins.
 """
 
+import select
 import socket
 import struct
 import sys
@@ -15,6 +18,7 @@ PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 ETH_P_ALL = 3
 VLAN_VALID = 1 << 4
+SILENCE_S = 0.5
 
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 if sys.argv[1] == "send":
@@ -29,14 +33,14 @@ except PermissionError:
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
 link.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
 link.bind(("exp0", ETH_P_ALL))
-link.settimeout(float(sys.argv[2]))
 print("ready", flush=True)
-try:
-    while True:
-        frame, [(_, _, auxiliary)], _, _ = link.recvmsg(65_536, 256)
-        status, _, _, _, _, tag, kind = struct.unpack("IIIHHHH", auxiliary)
-        if status & VLAN_VALID:
-            frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
-        print(frame.hex())
-except TimeoutError:
-    pass
+watched: list[object] = [link, sys.stdin]
+while ready := select.select(watched, [], [], SILENCE_S if len(watched) == 1 else None)[0]:
+    if link not in ready:
+        watched.remove(sys.stdin)
+        continue
+    frame, [(_, _, auxiliary)], _, _ = link.recvmsg(65_536, 256)
+    status, _, _, _, _, tag, kind = struct.unpack("IIIHHHH", auxiliary)
+    if status & VLAN_VALID:
+        frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
+    print(frame.hex())

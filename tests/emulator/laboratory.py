@@ -16,6 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 SITES = ("west", "east", "north")
+LIMIT_S = 120  # only what hangs takes longer
 
 
 class Laboratory:
@@ -71,9 +72,8 @@ class Laboratory:
         return [*self.enter, *inside, *map(str, arguments)]
 
     def run(self, place: str, *arguments: object) -> str:
-        result = subprocess.run(
-            self.command(place, *arguments), capture_output=True, text=True, check=False, timeout=60
-        )
+        words = self.command(place, *arguments)
+        result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         assert result.returncode == 0, result.stderr
         return result.stdout
 
@@ -95,6 +95,11 @@ class Laboratory:
 
     def frames(self, site: str, counter: str) -> int:
         return int(self.run(site, "cat", f"/sys/class/net/exp0/statistics/{counter}"))
+
+    def forget_neighbours(self) -> None:
+        """A neighbour that is being verified would put an ARP frame between those of a test."""
+        for site in SITES:
+            self.run(site, "ip", "neigh", "flush", "dev", "exp0")
 
     def close(self) -> None:
         self.holder.kill()
@@ -162,7 +167,7 @@ class Emulator:
     def command(self, line: str) -> dict[str, Any]:
         """The answer to a line of the control socket."""
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(5)
+            client.settimeout(LIMIT_S)
             client.connect(str(self.control))
             client.sendall(line.encode() + b"\n")
             with client.makefile() as answer:
@@ -170,10 +175,18 @@ class Emulator:
         return found
 
     def signal(self, *numbers: signal.Signals) -> int:
+        """Sends signals, each when the one before was taken; the exit code."""
         for number in numbers:
+            while self._is_pending(number):
+                time.sleep(0.02)
             os.kill(self.pid, number)
-            time.sleep(0.1)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=LIMIT_S)
+
+    def _is_pending(self, number: signal.Signals) -> bool:
+        """Two of a kind that are pending are one."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        pending = status.split("ShdPnd:")[1].split()[0]
+        return bool(int(pending, 16) >> (number - 1) & 1)
 
     def kill(self) -> None:
         """Ends it if it still runs; killing `nsenter`, which waits for it, would leave it alive."""
@@ -184,6 +197,15 @@ class Emulator:
     def stop(self) -> dict[str, Any]:
         assert self.signal(signal.SIGTERM) == 0
         return checked(json.loads(self.stats_file.read_text()))
+
+
+def read_fates(file: Path) -> Any:
+    """The records of a log of fates, as numpy's array; `fates.rs` describes the columns."""
+    import numpy as np
+
+    with file.open("rb") as text:
+        header = json.loads(text.readline())
+    return np.fromfile(file, [tuple(pair) for pair in header["dtype"]], offset=header["offset"])
 
 
 def configuration(sites: int, **link: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import statistics
 import zlib
 
 import pytest
+from laboratory import read_fates
 
 MS = 1_000_000
 EAST = "10.77.2.1"
@@ -24,13 +25,11 @@ def addresses(laboratory):
 
 def carry(laboratory, count, options=(), **link):
     """Sends numbered frames from west to east; the numbers in the order of arrival, and stats."""
-    for site in ("west", "east"):
-        # A neighbour that is being verified would put an ARP frame between ours.
-        laboratory.run(site, "ip", "neigh", "flush", "dev", "exp0")
+    laboratory.forget_neighbours()
     head = addresses(laboratory) + ETHERTYPE
     frames = "\n".join(head + f"{number:08x}" + "00" * 50 for number in range(count))
     with laboratory.wan(options=options, **link) as emulator:
-        receiver = laboratory.python("east", "frames.py", "receive", 0.5)
+        receiver = laboratory.python("east", "frames.py", "receive")
         assert receiver.stdout.readline() == "ready\n"
         sender = laboratory.python("west", "frames.py", "send")
         sender.communicate(frames)
@@ -71,7 +70,6 @@ def test_jitter_keeps_the_order_unless_reordering_is_asked_for(laboratory):
 
 def test_fates_tell_what_became_of_every_frame(laboratory):
     file = laboratory.folder / "fates.bin"
-    numpy = pytest.importorskip("numpy")
     numbers, stats = carry(
         laboratory,
         500,
@@ -83,8 +81,7 @@ def test_fates_tell_what_became_of_every_frame(laboratory):
     )
     with file.open("rb") as text:
         header = json.loads(text.readline())
-    columns = [tuple(column) for column in header["dtype"]]
-    fates = numpy.fromfile(file, columns, offset=header["offset"])
+    fates = read_fates(file)
     there = fates[fates["link"] == 0]
     names = [header["fates"][fate] for fate in there["fate"]]
     counts = collections.Counter(names)
@@ -105,33 +102,43 @@ def test_fates_tell_what_became_of_every_frame(laboratory):
 
 def flood(laboratory, rate, seconds=0.6):
     """The rate at which frames of a flood arrive, bit/s."""
-    receiver = laboratory.python("east", "udp.py", "receive", 0.5)
+    receiver = laboratory.python("east", "udp.py", "receive")
     assert receiver.stdout.readline() == "ready\n"
     laboratory.python("west", "udp.py", "send", EAST, rate, seconds, 1_000).communicate()
-    return float(receiver.communicate()[0])
+    frame_bytes, span_ns = map(int, receiver.communicate()[0].split())
+    return frame_bytes * 8e9 / span_ns
 
 
-def test_uplink_bounds_what_a_site_sends_and_receives(laboratory):
+def is_rate(asked):
+    """Whether a flood arrived at a rate; its sender may have been late where cores were short."""
+
+    def check(found):
+        assert found == pytest.approx(asked, rel=0.05)
+
+    return check
+
+
+def test_uplink_bounds_what_a_site_sends_and_receives(laboratory, measurement):
     ports = [
         {"name": "west", "interface": "up-west", "uplink": {"rate_bit_s": 2e6}},
         {"name": "east", "interface": "up-east", "uplink": {"rate_bit_s": 1e6}},
     ]
     with laboratory.wan(top={"ports": ports}, rate_bit_s=1e8) as emulator:
-        assert flood(laboratory, 4e6) == pytest.approx(1e6, rel=0.05)
+        measurement(lambda: flood(laboratory, 4e6)).holds(is_rate(1e6))
         link = emulator.stop()["links"][0]
     assert link["dropped_uplink"] > 0
     assert link["dropped_downlink"] > 0
     assert link["dropped_queue"] == 0
 
 
-def test_rate_changes_by_command_and_by_schedule(laboratory):
+def test_rate_changes_by_command_and_by_schedule(laboratory, measurement):
     schedule = [{"at_ns": 0, "a": "east", "b": "west", "a_to_b": {"loss": {"rate": 1.0}}}]
     top = {"schedule": schedule, "schedule_waits": True}
     with laboratory.wan(top=top, rate_bit_s=1e6) as emulator:
-        assert flood(laboratory, 4e6) == pytest.approx(1e6, rel=0.05)
+        measurement(lambda: flood(laboratory, 4e6)).holds(is_rate(1e6))
         answer = emulator.change(a="west", b="east", rate_bit_s=2e6)
         assert answer["ok"], answer
-        assert flood(laboratory, 4e6) == pytest.approx(2e6, rel=0.05)
+        measurement(lambda: flood(laboratory, 4e6)).holds(is_rate(2e6))
         refused = emulator.change(a="west", b="east", rate_bit_s=0)
         assert refused["key"] == "change.rate_bit_s"
         assert emulator.command("start")["ok"]

@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
 
-from laboratory import Laboratory
+from laboratory import LIMIT_S, Laboratory
 
 PROGRAMS = Path(sys.executable).parent
 SENDER = Path(__file__).parent / "sender.py"
@@ -46,7 +46,7 @@ class Hosts(Laboratory):
                 told = self._run(names, seconds)
             finally:
                 os.kill(pid, signal.SIGTERM)
-                assert agent.wait(timeout=20) == 0
+                assert agent.wait(timeout=LIMIT_S) == 0
         return told, file
 
     def _run(self, names: tuple[str, ...], seconds: float) -> dict[str, dict[str, Any]]:
@@ -57,8 +57,8 @@ class Hosts(Laboratory):
         senders = [self.start("west", *common, name, seconds, "cubic") for name in names]
         told = {}
         for name, sender in zip(names, senders, strict=True):
-            output, errors = sender.communicate(timeout=30)
+            output, errors = sender.communicate(timeout=LIMIT_S)
             assert sender.returncode == 0, errors
             told[name] = json.loads(output)
-        assert receiver.wait(timeout=30) == 0
+        assert receiver.wait(timeout=LIMIT_S) == 0
         return told

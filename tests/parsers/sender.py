@@ -2,8 +2,9 @@
 
 `sender.py receive HOST NAME...` listens, prints `ready`, ends when every connection has.
 `sender.py send HOST NAME SECONDS CONGESTION` prints one line of JSON: `sent` and `answered`, lists
-of the writes' octets in either direction, and the kernel's chronographs (tcp_info(7)) in
-nanoseconds when all was acknowledged: `busy`, which holds the others, `receiver` and `sender`.
+of the writes' octets in either direction; `begun`, when each write began if there are pauses; and
+the kernel's chronographs (tcp_info(7)) when all was acknowledged: `busy`, which holds the others,
+`receiver` and `sender`. Times are in nanoseconds.
 """
 
 from __future__ import annotations
@@ -113,18 +114,20 @@ def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, obj
     if phase.send_buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, phase.send_buffer)
     connection.connect((host, PORTS[name]))
-    sent = []
+    sent, begun = [], []
     end = time.monotonic() + seconds
     due = time.monotonic()
     for size in itertools.cycle(phase.writes or (len(BLOCK),)):
         if time.monotonic() > end if seconds else len(sent) == len(phase.writes):
             break
+        begun.append(time.monotonic_ns())
         connection.sendall(bytes(size))
         sent.append(size)
         if phase.answer:
             _exactly(connection, phase.answer)
             due = time.monotonic()
-        due += phase.pause
+        # Who is late does not catch up: there is a pause behind every write.
+        due = max(due, begun[-1] / 1e9) + phase.pause
         time.sleep(max(0, due - time.monotonic()))
     queued = bytes(4)
     while struct.unpack("=i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(queued)))[0] > 0:
@@ -134,6 +137,7 @@ def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, obj
     connection.close()
     return {
         "sent": sent,
+        "begun": begun if phase.pause else [],
         "answered": [phase.answer] * len(sent) if phase.answer else [],
         **dict(zip(("busy", "receiver", "sender"), times, strict=True)),
     }

@@ -13,6 +13,7 @@ import pytest
 from flowsweep.render import page
 
 sync_api = pytest.importorskip("playwright.sync_api")
+LIMIT_MS = 180_000  # only what hangs takes longer
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
@@ -26,7 +27,9 @@ def report(one_app: Path) -> Path:
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         # Chromium's own sandbox does not work as root.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=LIMIT_MS
+        )
         yield browser
         browser.close()
 
@@ -38,6 +41,7 @@ def opened(browser: Any, report: Path) -> Iterator[Any]:
 
     def open_page(**options: Any) -> Any:
         context = browser.new_context(**options)
+        context.set_default_timeout(LIMIT_MS)
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
@@ -66,7 +70,7 @@ def is_wider_than_the_window(tab: Any) -> bool:
 
 def test_the_page_opens_without_a_word_on_the_console(opened: Any) -> None:
     tab = opened(viewport={"width": 1366, "height": 768})
-    assert tab.locator("figure svg").count() == 9
+    assert tab.locator("figure svg").count() == 10
     assert tab.locator("#verdict p").first.inner_text().startswith("nqueens")
     assert not is_wider_than_the_window(tab)
 
@@ -80,7 +84,7 @@ def test_the_verdict_and_the_requirement_are_above_the_fold(opened: Any) -> None
 
 def test_the_page_reads_without_javascript(opened: Any) -> None:
     tab = opened(java_script_enabled=False)
-    assert tab.locator("figure svg").count() == 9
+    assert tab.locator("figure svg").count() == 10
     assert tab.locator("button:visible").count() == 0
     tab.locator("#figure-completion_by_rtt summary", has_text="SQL").click()
     assert "sweep_points" in tab.locator("#figure-completion_by_rtt pre").inner_text()

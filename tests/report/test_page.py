@@ -20,13 +20,14 @@ from flowsweep.render import (
     page,
     requirement,
     throughput,
+    wan,
 )
 from flowsweep.render.figure import Context
 from flowsweep.warehouse import Warehouse
 
 FIGURES = (
     requirement.strip, completion.by_rtt, completion.by_rate, throughput.series, throughput.cdf,
-    flows.sizes, intervals.gaps, limits.shares, messages.rate,
+    wan.throughput, flows.sizes, intervals.gaps, limits.shares, messages.rate,
 )  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def test_no_path_of_this_machine_is_in_the_page(one_app: Path, html: str) -> Non
 
 
 def test_every_section_is_there_and_linked(html: str) -> None:
-    for anchor in ("verdict", "requirement", "sensitivity", "traffic", "flows", "limits",
+    for anchor in ("verdict", "requirement", "sensitivity", "traffic", "wan", "flows", "limits",
                    "messages", "intervals", "runs", "quality", "provenance"):  # fmt: skip
         assert f'<section id="{anchor}"' in html
         assert f'href="#{anchor}"' in html
@@ -116,6 +117,16 @@ def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
     html, _ = page.build(tmp_path)
     assert '<figure id="figure-throughput_series"' in html
     assert "drops unknown" in html
+
+
+def test_a_label_has_only_what_tells_problems_apart() -> None:
+    long = ", ".join(f"switch_{letter} off" for letter in "abcdefgh")
+    rows = [("a", "n 8, p 3"), ("a", "limit 9, n 8, p 3"), ("b", "n 8"), ("c", "n 1"), ("c", "n 2"),
+            ("d", long), ("d", ""), ("e", f"{long}, x 1"), ("e", f"{long[:-4]}, x 2")]  # fmt: skip
+    names = page.labels(rows)
+    assert list(names.values())[:5] == ["a", "a limit 9", "b", "c n 1", "c n 2"]
+    assert names["d", long] == f"d {long}"[:39] + "…"
+    assert len(set(names.values())) == len(rows)
 
 
 @pytest.mark.parametrize("make", FIGURES)

@@ -20,7 +20,9 @@ WEST, EAST = "10.77.1.1", "10.77.2.1"
 CONTRACT = {
     "throughput_series", "throughput_cdf", "flow_sizes", "packet_intervals", "completion_by_rtt",
     "completion_by_rate", "completion_by_problem", "thresholds", "totals", "requirement",
-    "run_quality", "message_rate", "limits",
+    "run_quality", "message_rate", "limits", "wan_throughput", "peak_by_ranks", "lightpaths",
+    "transfer_activity", "transfer_times", "throughput_per_core", "phase_times", "mpi_costs",
+    "transfer_table",
 }  # fmt: skip
 
 

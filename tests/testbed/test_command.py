@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -15,23 +16,25 @@ workload:
   problem: {size: 3}
 repetitions: 1
 warmup: 0
-retries: 0
-timeout: 20s
-limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 20ms}
+timeout: 200s
+limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 """
 
 
 @pytest.fixture
 def make(tmp_path, namespaces, flowsweep):
+    runs = itertools.count()
+
     def run(command: str, where: str = "hosts", **replaced: str):
         text = EXPERIMENT.replace("COMMAND", json.dumps(command)).replace("WHERE", where)
         for old, new in replaced.items():
             text = text.replace(old, new)
         (tmp_path / "own.yaml").write_text(text)
-        done = flowsweep("run", tmp_path / "own.yaml", "-o", tmp_path / "one")
+        output = tmp_path / f"run{next(runs)}"
+        done = flowsweep("run", tmp_path / "own.yaml", "-o", output)
         assert done.returncode == 0, done.stderr
-        record = json.loads((tmp_path / "one" / "run.json").read_text())
-        return record, (tmp_path / "one" / "program.log").read_text().splitlines()
+        record = json.loads((output / "run.json").read_text())
+        return record, (output / "program.log").read_text().splitlines()
 
     return run
 
@@ -55,11 +58,13 @@ def test_it_runs_where_it_is_told(make, where, host):
     assert said == [host]
 
 
-def test_its_time_is_from_its_start_to_the_end_of_the_last_process(make):
-    record, _ = make("sleep 0.$((FLOWSWEEP_RANK + 3))")
-    # Starting a process on a host takes some milliseconds, more on busy cores.
-    assert 0.5 <= record["completion_s"] <= 1.0
-    assert record["application"]["timed"] == "by the testbed"
+def test_its_time_is_from_its_start_to_the_end_of_the_last_process(make, measurement):
+    def check(record):
+        # Starting a process on a host takes some milliseconds, more on busy cores.
+        assert 0.5 <= record["completion_s"] <= 1.0
+        assert record["application"]["timed"] == "by the testbed"
+
+    measurement(lambda: make("sleep 0.$((FLOWSWEEP_RANK + 3))")[0]).holds(check)
 
 
 def test_it_may_time_itself(make):
@@ -69,12 +74,12 @@ def test_it_may_time_itself(make):
 
 
 def test_one_that_fails_ends_the_others_and_is_told(make):
-    record, _ = make('test $FLOWSWEEP_HOST != pc2 && exec sleep 15; echo "error: disk" >&2; exit 3')
+    record, _ = make('test $FLOWSWEEP_HOST != pc2 && exec sleep 99; echo "error: disk" >&2; exit 3')
     assert record["status"] == "failed"
     assert record["reason"] == "exit code 3: disk"
-    assert record["cost_s"]["program"] < 8
+    assert record["cost_s"]["program"] < 60
 
 
 def test_one_that_does_not_end_is_ended(make):
-    record, _ = make("sleep 99 & sleep 99", **{"20s": "1s"})
+    record, _ = make("sleep 99 & sleep 99", **{"200s": "1s"})
     assert record["reason"].startswith("not finished after 1 s")

@@ -168,7 +168,7 @@ def test_tc_reads_every_command(bed, namespaces):
     done = subprocess.run(
         ["unshare", "--user", "--map-current-user", "--keep-caps", "--net",
          "sh", "-c", script, "sh", "\n".join([*links, *ip]), "\n".join(lines)],
-        capture_output=True, text=True, check=False, timeout=20,
+        capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode != 9, done.stderr
     said = [line for line in done.stderr.splitlines() if not line.startswith("Command failed")]

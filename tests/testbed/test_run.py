@@ -13,20 +13,37 @@ sys.path.insert(0, str(ROOT / "capture" / "workloads"))
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, namespaces):
+def measured(tmp_path_factory, namespaces, measurement):
     """One run directory, made once for all tests of this file."""
     import subprocess
 
-    from .conftest import EXPERIMENT, FLOWSWEEP
+    from .conftest import EXPERIMENT, FLOWSWEEP, LIMIT_S
 
-    folder = tmp_path_factory.mktemp("runs")
-    experiment = folder / "small.yaml"
-    experiment.write_text(EXPERIMENT)
-    directory = folder / "runs" / "nqueens-baseline-r1"
-    command = [*FLOWSWEEP, "run", str(experiment), "--output", str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return experiment, directory, done
+    def run():
+        folder = tmp_path_factory.mktemp("runs")
+        experiment = folder / "small.yaml"
+        experiment.write_text(EXPERIMENT)
+        directory = folder / "runs" / "nqueens-baseline-r1"
+        command = [*FLOWSWEEP, "run", str(experiment), "--output", str(directory)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stderr
+        return experiment, directory, done
+
+    return measurement(run)
+
+
+@pytest.fixture
+def made(measured):
+    return measured.value
+
+
+def test_the_measured_round_trip_time_is_as_asked(measured):
+    def check(made):
+        record = json.loads((made[1] / "run.json").read_text())
+        assert record["axes"]["rtt"]["measured"].endswith("ms")
+        assert abs(float(record["axes"]["rtt"]["measured"][:-2]) - 1) <= 0.25
+
+    measured.holds(check)
 
 
 def test_run_is_valid_or_says_that_the_machine_was_too_busy(made):
@@ -34,13 +51,11 @@ def test_run_is_valid_or_says_that_the_machine_was_too_busy(made):
     record = json.loads((directory / "run.json").read_text())
     # Other programs on the cores can make the emulator late; nothing else may go wrong here.
     if record["status"] == "invalid":
-        assert record["reason"].startswith("emulator late"), record["reason"]
+        assert record["reason"].startswith(("emulator late", "idle RTT")), record["reason"]
     else:
         assert record["status"] == "valid", record["reason"]
     assert record["application"]["correct"] is True
     assert record["application"]["answer"]["solutions"] == 724
-    assert record["axes"]["rtt"]["measured"].endswith("ms")
-    assert abs(float(record["axes"]["rtt"]["measured"][:-2]) - 1) <= 0.25
     assert [host["name"] for host in record["hosts"]] == ["pc1", "pc2", "pc3"]
 
 
@@ -92,7 +107,7 @@ def test_program_that_fails_is_a_row_with_its_message(experiment, flowsweep, tmp
 
 def test_program_that_never_ends_is_ended_at_the_limit(experiment, flowsweep, tmp_path):
     text = experiment.read_text().replace("node_ns: 5000", "node_ns: 900000")
-    experiment.write_text(text.replace("timeout: 30s", "timeout: 3s"))
+    experiment.write_text(text.replace("timeout: 200s", "timeout: 3s"))
     done = flowsweep("run", experiment, "--output", tmp_path / "long")
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "long" / "run.json").read_text())

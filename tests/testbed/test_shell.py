@@ -17,20 +17,25 @@ RECEIVE = '''
 import socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-s.setsockopt(socket.SOL_SOCKET, 35, 1)
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+s.setsockopt(socket.SOL_SOCKET, 40, 1)  # SO_RXQ_OVFL: how many this socket had no room for
 s.bind(("10.77.2.1", 5000))
 print("bound", flush=True)
-stamps = []
-s.settimeout(5)
+stamps, missed = [], 0
+s.settimeout(120)
 try:
     while True:
-        data, extra, _, _ = s.recvmsg(2048, 64)
-        seconds, nanoseconds = struct.unpack("qq", extra[0][2][:16])
-        stamps.append(seconds * 10**9 + nanoseconds)
+        data, extra, _, _ = s.recvmsg(2048, 128)
+        for _, kind, value in extra:
+            if kind == 35:
+                seconds, nanoseconds = struct.unpack("qq", value[:16])
+                stamps.append(seconds * 10**9 + nanoseconds)
+            elif kind == 40:
+                (missed,) = struct.unpack("I", value)
         s.settimeout(0.5)
 except TimeoutError:
     pass
-print(len(stamps), stamps[-1] - stamps[0])
+print(len(stamps) + missed, stamps[-1] - stamps[0])
 '''
 asked, seconds = float(sys.argv[1]), 1.0
 receiver = subprocess.Popen(
@@ -61,19 +66,28 @@ def times_of(output: str) -> list[float]:
 
 
 @pytest.mark.parametrize("asked_ms", [2.0, 16.0, 64.0])
-def test_ping_takes_the_asked_time(experiment, flowsweep, asked_ms):
-    ping = ["on", "pc1", "ping", "-c", "9", "-i", "0.05", "10.77.2.1"]
-    done = flowsweep("testbed", "shell", experiment, "--set", f"rtt={asked_ms:g}ms", "--", *ping)
-    times = times_of(done.stdout)
-    assert len(times) == 9, done.stdout + done.stderr
-    assert abs(statistics.median(times) - asked_ms) <= 0.2 + 0.05 * asked_ms
+def test_ping_takes_the_asked_time(experiment, flowsweep, asked_ms, measurement):
+    def measure():
+        ping = ["on", "pc1", "ping", "-c", "9", "-i", "0.05", "10.77.2.1"]
+        words = [experiment, "--set", f"rtt={asked_ms:g}ms", "--", *ping]
+        done = flowsweep("testbed", "shell", *words)
+        times = times_of(done.stdout)
+        assert len(times) == 9, done.stdout + done.stderr
+        return times
+
+    def check(times):
+        assert abs(statistics.median(times) - asked_ms) <= 0.2 + 0.05 * asked_ms
+
+    measurement(measure).holds(check)
 
 
 # The queue bridges the times at which the sender is not run.
 @pytest.mark.parametrize(
     ("asked", "queue"), [("1Mbit/s", "64KiB"), ("10Mbit/s", "256KiB"), ("100Mbit/s", "4MiB")]
 )
-def test_a_udp_flood_arrives_at_the_asked_rate(experiment, flowsweep, asked, queue, tmp_path):
+def test_a_udp_flood_arrives_at_the_asked_rate(
+    experiment, flowsweep, asked, queue, tmp_path, measurement
+):
     import sys
 
     from flowsweep.units import parse_rate
@@ -82,9 +96,16 @@ def test_a_udp_flood_arrives_at_the_asked_rate(experiment, flowsweep, asked, que
     program.write_text(FLOOD)
     command = [sys.executable, program, parse_rate(asked)]
     settings = ["--set", f"rate={asked}", "--set", f"queue={queue}"]
-    done = flowsweep("testbed", "shell", experiment, *settings, "--", *command)
-    assert done.returncode == 0, done.stderr
-    assert abs(float(done.stdout) / parse_rate(asked) - 1) <= 0.02
+
+    def measure():
+        done = flowsweep("testbed", "shell", experiment, *settings, "--", *command)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout)
+
+    def check(rate):
+        assert abs(rate / parse_rate(asked) - 1) <= 0.02
+
+    measurement(measure).holds(check)
 
 
 def test_hosts_have_names_addresses_and_one_interface_in_the_experiment(experiment, flowsweep):
@@ -132,7 +153,7 @@ def test_check_tells_what_to_change_where_namespaces_are_forbidden(namespaces):
     done = subprocess.run(
         ["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
          f'{forbid}; exec "$@"', "sh", *words],
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     first, remedy = done.stdout.splitlines()[:2]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import EXPERIMENT, ROOT
+from .conftest import EXPERIMENT, LIMIT_S, ROOT
 
 NOBODY = 65534
 CALL = "from flowsweep.cli import main; main()"
@@ -68,7 +68,7 @@ def nobody(namespaces, tmp_path_factory):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=LIMIT_S,
             cwd=folder,
             env=environment,
         )
@@ -86,7 +86,7 @@ def test_an_unprivileged_user_can_make_a_run(nobody):
     assert record["application"]["correct"] is True
     if record["status"] != "valid":
         # Without real-time priority, other programs on the cores make the emulator late.
-        assert record["reason"].startswith("emulator late"), record["reason"]
+        assert record["reason"].startswith(("emulator late", "idle RTT")), record["reason"]
     assert (folder / "one" / "pc1.pcap.zst").stat().st_uid == NOBODY
 
 

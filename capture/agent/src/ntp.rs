@@ -178,9 +178,14 @@ mod tests {
 
     #[test]
     fn own_clock_has_no_offset_beyond_half_the_round_trip() {
-        serve("127.0.0.1:39123").expect("a free port");
-        let found = compare("127.0.0.1:39123");
-        assert_eq!((found.answers, found.error), (ROUND_TRIPS, None));
+        let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let address = free.expect("a free port").to_string();
+        serve(&address).expect("a free port");
+        // Where the machine stands still for `TIMEOUT`, an answer is late: then once more.
+        let mut tries = (0..5).map(|_| compare(&address));
+        let found = tries.find(|found| found.answers == ROUND_TRIPS);
+        let found = found.expect("all answers in time");
+        assert_eq!(found.error, None);
         let (offset, round_trip) = (found.offset_ns.unwrap(), found.round_trip_ns.unwrap());
         assert!(round_trip > 0);
         assert!(offset.abs() <= round_trip / 2 + 2, "{offset} {round_trip}");

@@ -51,6 +51,8 @@ def query(
 
     Example: flowsweep query thresholds results/demo --format csv
 
+    A query that the experiment cannot answer prints its header alone, and says why on stderr.
+
     With --sql: the whole way from the Parquet files, for duckdb to run:
     flowsweep query thresholds results/demo --sql | duckdb
     """
@@ -61,6 +63,9 @@ def query(
         sys.stdout.write(warehouse.script(name))
         return
     rows = warehouse.rows(name)
+    if rows.is_empty():
+        why = warehouse.lack(name) or "nothing in the tables answers it"
+        print(f"note: {name} has no rows: {why}", file=sys.stderr)
     if output_format is Format.csv:
         sys.stdout.write(rows.write_csv())
     elif output_format is Format.json:

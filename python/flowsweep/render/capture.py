@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,11 +79,16 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     blocks = BLOCKS if "utf" in (console.encoding or "").lower() else ASCII_BLOCKS
     for name, values in (("out", summary.out_mbit_s), ("in", summary.in_mbit_s)):
         line = "".join(_block(value, top, blocks) for value in values)
-        console.print(f"  {name:<3}  {line}  {max(values):.3g} Mbit/s")
+        console.print(f"  {name:<3}  {line}  {_rate(max(values))}")
     console.print(
-        f"  mean {summary.mean_out_mbit_s:.3g} out, {summary.mean_in_mbit_s:.3g} in;"
-        f" {100 * summary.empty_bins:.0f} % of {summary.bin_ms:.0f} ms bins are empty"
+        f"  mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in;"
+        f" {_empty(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
     )
+
+
+def _empty(share: float) -> str:
+    """A share in whole per cent; all of them only where it is all."""
+    return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
 def _block(value: float, top: float, blocks: str) -> str:
@@ -95,19 +101,42 @@ def _print_flows(console: Any, summary: Summary) -> None:
     if not summary.top:
         return
     console.print(f"\nflows by payload   {len(summary.top)} of {summary.flows:,}")
-    width = max(len(row[end]) for row in summary.top for end in ("from", "to"))
-    width = max(width, 4)
-    ends = f"{'from':<{width}}  {'to':<{width}}"
-    numbers = f"{'payload':>8}  {'time':>8}  {'Mbit/s':>6}  {'RTT min':>8}  {'sent twice':>10}"
-    console.print(f"  [dim]{'conn':>5}  {'':<5}  {ends}  {numbers}[/]")
-    for row in summary.top:
-        rate = "" if row["mbit_s"] is None else f"{row['mbit_s']:.3g}"
-        rtt = "" if row["rtt_min_ms"] is None else f"{row['rtt_min_ms']:.3g} ms"
-        twice = "" if row["retransmitted_packets"] is None else f"{row['retransmitted_packets']:,}"
-        ends = f"{row['from']:<{width}}  {row['to']:<{width}}"
-        numbers = f"{_bytes(row['payload_bytes']):>8}  {row['duration_s']:>6.3g} s  {rate:>6}"
-        line = f"  {row['connection']:>5}  {row['protocol']:<5}  {ends}  {numbers}"
-        console.print(f"{line}  {rtt:>8}  {twice:>10}", markup=False)
+    columns = [
+        _Column("conn", [str(row["connection"]) for row in summary.top]),
+        _Column("", [row["protocol"] for row in summary.top], left=True),
+        _Column("from", [row["from"] for row in summary.top], left=True),
+        _Column("to", [row["to"] for row in summary.top], left=True),
+        _Column("payload", [_bytes(row["payload_bytes"]) for row in summary.top]),
+        _Column("time", [_scaled(row["duration_s"], TIMES) for row in summary.top]),
+        _Column("rate", [_rate(row["mbit_s"]) for row in summary.top]),
+        _Column("RTT min", [_milliseconds(row["rtt_min_ms"]) for row in summary.top]),
+        _Column("again", [_count(row["retransmitted_packets"]) for row in summary.top]),
+    ]
+    # What a narrow terminal can do without: it follows from others, or is nearly always the same.
+    for title in ("time", ""):
+        if sum(column.width + 2 for column in columns) > console.width:
+            columns = [column for column in columns if column.title != title]
+    titles = "".join(f"  {column.cell(column.title)}" for column in columns)
+    console.print(f"[dim]{titles}[/]")
+    for number in range(len(summary.top)):
+        cells = (f"  {column.cell(column.values[number])}" for column in columns)
+        console.print("".join(cells), markup=False)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of a table on the terminal."""
+
+    title: str
+    values: list[str]
+    left: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(len(text) for text in (self.title, *self.values))
+
+    def cell(self, text: str) -> str:
+        return f"{text:<{self.width}}" if self.left else f"{text:>{self.width}}"
 
 
 def _print_pieces(console: Any, summary: Summary) -> None:
@@ -149,11 +178,29 @@ def _link_name(link: str) -> str:
     }.get(link, link)
 
 
+SIZES = ((1, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"))
+RATES = ((1, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s"))
+TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1, "s"))
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    """Three digits in the largest unit that leaves one before the point."""
+    size, name = next((unit for unit in reversed(units) if value >= 0.9995 * unit[0]), units[0])
+    digits = value / size
+    return f"{digits:,.0f} {name}" if digits >= 999.5 else f"{digits:.3g} {name}"
+
+
 def _bytes(value: int) -> str:
-    """A size of three digits in decimal units."""
-    number = float(value)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} TB"
+    return _scaled(value, SIZES)
+
+
+def _rate(mbit_s: float | None) -> str:
+    return "" if mbit_s is None else _scaled(1e6 * mbit_s, RATES)
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else _scaled(value / 1e3, TIMES)
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

@@ -23,16 +23,22 @@ from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import (
     completion,
+    demand_tables,
     flows,
     intervals,
     limits,
     messages,
     numbers,
+    phases,
     requirement,
     svg,
     tables,
     theme,
     throughput,
+    transfer_times,
+    transfers,
+    wan,
+    wan_ranks,
 )
 from flowsweep.render.figure import Context, Figure
 from flowsweep.render.provenance import provenance
@@ -41,7 +47,10 @@ from flowsweep.warehouse import Warehouse
 
 MAX_DATA_ROWS = 5_000
 MAX_TABLE_ROWS = 50
+MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
+#: Sections whose tables stand below the figures.
+FIGURES_FIRST = ("sensitivity", "wan", "application")
 NBSP = "\u00a0"
 
 Heading = str | Callable[[Context], str]
@@ -71,12 +80,20 @@ SECTIONS = (
     Section(
         "sensitivity", "Sensitivity", "No sensitivity: neither RTT nor rate was varied.",
         figures=(completion.by_rtt, completion.by_rate),
-        tables=(("completion_by_problem", "Time and traffic by problem", tables.problems),),
+        tables=(
+            ("completion_by_problem", "Time and traffic by problem", tables.problems),
+            ("transfer_table", "Seconds for a message", demand_tables.transfers),
+        ),
     ),
     Section(
         "traffic", "Traffic", "No traffic: there are no throughput tables.",
         figures=(throughput.series, throughput.cdf),
         tables=(("totals", "How much is sent, per point of the sweep", tables.totals),),
+    ),
+    Section(
+        "wan", "Between the sites", "Nothing between the sites: no traffic of two was captured.",
+        figures=(wan.throughput, wan_ranks.peaks, wan_ranks.per_core),
+        tables=(("lightpaths", demand_tables.lightpaths_heading, demand_tables.lightpaths),),
     ),
     Section("flows", "Flows", "No flows: there are no flow tables.", figures=(flows.sizes,)),
     Section(
@@ -86,6 +103,16 @@ SECTIONS = (
     Section(
         "messages", "Messages", "No messages: there are no message tables.",
         figures=(messages.rate,),
+    ),
+    Section(
+        "transfers", "Transfers", "No transfers: the application told none, connections were few.",
+        figures=(transfers.activity, transfer_times.times),
+    ),
+    Section(
+        "application", "Inside the application",
+        "Nothing from inside the application: it told neither phases nor its time in MPI.",
+        figures=(phases.times,),
+        tables=(("mpi_costs", "What calls of MPI cost", demand_tables.mpi),),
     ),
     Section(
         "intervals", "Intervals", "No packet intervals: there are no interval tables.",
@@ -192,7 +219,7 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
         figure = make_figure(context)
         if figure is not None:
             parts.append(_figure_part(context, figure, next(counter)))
-    if section.anchor == "sensitivity":
+    if section.anchor in FIGURES_FIRST:
         parts.sort(key=lambda part: part["kind"] != "figure")
     return parts
 
@@ -264,11 +291,22 @@ def _series(warehouse: Warehouse, source: str) -> list[Series]:
     listed = re.findall(r"\b(?:name|app):\s*([A-Za-z0-9_]+)", source)
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
     rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
-    counts = {app: sum(1 for other, _ in rows if other == app) for app, _ in rows}
-    return [
-        Series(app, problem, f"{app} {problem}".strip() if counts[app] > 1 else app, index)
-        for index, (app, problem) in enumerate(rows)
-    ]
+    names = labels(rows)
+    return [Series(app, problem, names[app, problem], i) for i, (app, problem) in enumerate(rows)]
+
+
+def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """A name for each application and problem: what all problems of one share is left out."""
+    found = {}
+    for app, problem in rows:
+        others = [set(other.split(", ")) for name, other in rows if name == app]
+        parts = problem.split(", ")
+        own = [part for part in parts if not all(part in other for other in others)]
+        name = f"{app} {', '.join(own)}".strip()
+        found[app, problem] = name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
+    # what is cut may be what differs
+    twice = {name for name in found.values() if list(found.values()).count(name) > 1}
+    return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
 
 
 def _natural(text: str) -> list[tuple[int, int | str]]:

@@ -44,6 +44,11 @@ def labels(rows: pl.DataFrame) -> list[str]:
     The queue is named only where nothing else tells two points apart.
     """
     varied = [axis for axis in AXES if rows[axis[0]].n_unique() > 1]
+    # The number of ranks says more than how many a host has, if that changes with it.
+    fewer = [axis for axis in varied if axis[0] != "ranks_per_host"]
+    if any(axis[0] == "ranks" for axis in varied):
+        pairs = rows.select("ranks", "ranks_per_host").n_unique()
+        varied = fewer if pairs == rows["ranks"].n_unique() else varied
     names = [_name(row, varied) for row in rows.iter_rows(named=True)]
     queues = list(zip(names, rows["queue_bytes"], strict=True))
     several = Counter(name for name, _ in set(queues))

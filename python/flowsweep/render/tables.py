@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 STATUS_CLASS = {"valid": "ok", "invalid": "note", "failed": "bad"}
 GRADE_CLASS = {"A": "ok", "B": "ok", "C": "note", "D": "bad", numbers.NONE: "muted"}
 CHANGE_NOTED = 0.2
+#: A longer description of a problem is cut; the run table and the rows have it whole.
+MAX_PROBLEM = 60
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,11 @@ def badge(text: str, kind: str | None) -> str:
 
 def requirement(context: Context) -> str | None:
     """What each application needs, estimate above interval."""
-    rows = _ordered(context, context.rows("requirement"))
+    rows = ordered(context, context.rows("requirement"))
     if not rows:
         return None
     thresholds = context.rows("thresholds").rows(named=True)
-    columns = [_application(context, rows)]
+    columns = [application(context, rows)]
     for axis, noun in (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)")):
         for level, head in ((1.1, "for 10 %"), (1.5, "for 50 %")):
             cells = [
@@ -161,12 +163,12 @@ def _threshold_cell(found: list[Row]) -> str:
 
 def totals(context: Context) -> str | None:
     """Traffic of the shown host per point of the sweep."""
-    rows = _ordered(context, context.rows("totals"))
+    rows = ordered(context, context.rows("totals"))
     if not rows or all(row["all_mb"] is None for row in rows):
         return None
     has_buffers = len({row["buffer_bytes"] for row in rows}) > 1
     several = len(context.series) > 1
-    columns = [_application(context, rows, once=True)] if several else []
+    columns = [application(context, rows, once=True)] if several else []
     columns += [
         Column(
             "point",
@@ -197,7 +199,7 @@ def totals(context: Context) -> str | None:
 
 def problems(context: Context) -> str | None:
     """How time and traffic grow with the problem, where there are several."""
-    rows = _ordered(context, context.rows("completion_by_problem"))
+    rows = ordered(context, context.rows("completion_by_problem"))
     if not rows:
         return None
     return table(
@@ -351,8 +353,17 @@ def data(name: str, frame: pl.DataFrame, limit: int) -> str:
     return table(f"{name}-data", columns)
 
 
-def _application(context: Context, rows: Sequence[Row], *, once: bool = False) -> Column:
-    """Name and colour; with `once` only in the first of several rows."""
+def application(
+    context: Context, rows: Sequence[Row], *, once: bool = False, brief: bool = False
+) -> Column:
+    """Name and colour.
+
+    Args:
+        context: Knows the applications.
+        rows: Rows of a query.
+        once: Only in the first of several rows.
+        brief: Of the problem only what tells it from others.
+    """
     labels = {(one.app, one.problem): one for one in context.series}
     cells: list[str] = []
     before = None
@@ -362,14 +373,17 @@ def _application(context: Context, rows: Sequence[Row], *, once: bool = False) -
             cells.append("")
             continue
         before = one
-        problem = f" <small>{escape(one.problem)}</small>" if one.problem else ""
-        cells.append(
-            f'<span class="app" style="--c: {one.colour}">{escape(one.app)}</span>{problem}'
-        )
+        problem = ""
+        name = one.label if brief else one.app
+        if one.problem and not brief:
+            short = one.problem[: MAX_PROBLEM - 1] + "…"
+            fits = len(one.problem) <= MAX_PROBLEM
+            problem = f" <small>{escape(one.problem if fits else short)}</small>"
+        cells.append(f'<span class="app" style="--c: {one.colour}">{escape(name)}</span>{problem}')
     return Column("application", cells, is_number=False)
 
 
-def _ordered(context: Context, frame: pl.DataFrame) -> list[Row]:
+def ordered(context: Context, frame: pl.DataFrame) -> list[Row]:
     """Rows in the report's order of applications, otherwise as they come."""
     order = {(one.app, one.problem): one.index for one in context.series}
     return sorted(frame.rows(named=True), key=lambda row: order[row["app"], row["problem"]])

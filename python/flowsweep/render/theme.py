@@ -129,6 +129,8 @@ def config() -> dict[str, Any]:
             "fontSize": 14,
             "offset": 10,
             "frame": "bounds",
+            # a name may be long: the problem is part of it
+            "limit": FULL_WIDTH,
             "color": TEXT,
             "font": FONT,
         },

@@ -1,0 +1,184 @@
+"""Tables `lightpaths`, `mpi_costs` and `transfer_table`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import numbers, points
+from flowsweep.render.tables import Column, application, badge, figures, table
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+MAX_ROWS = 60
+PRIMITIVES = ("send", "receive", "probe_failed", "probe_found")
+#: Classes of the heat table are doublings of the smallest time.
+CLASSES = 7
+AXES = [*dict.fromkeys(key for pair in points.AXES for key in pair[:2]), "queue_bytes"]
+
+
+def _labelled(context: Context, frame: pl.DataFrame, keys: list[str]) -> list[Row]:
+    """One row of each group of `keys` with the name of its point, in report order."""
+    found = []
+    for one in context.series_in(frame):
+        mine = context.of(frame, one)
+        by_point = mine.select([*AXES, "is_baseline"]).unique(maintain_order=True)
+        names = dict(zip(by_point.rows(), points.labels(by_point), strict=True))
+        for row in mine.unique(subset=[*AXES, *keys], maintain_order=True).iter_rows(named=True):
+            place = tuple(row[key] for key in by_point.columns)
+            found.append(row | {"point": names[place], "place": place})
+    return found
+
+
+def lightpaths(context: Context) -> str | None:
+    """How many lightpaths carry the demand between two sites, per point."""
+    frame = context.rows("lightpaths")
+    if frame.is_empty():
+        return None
+    rows = _labelled(context, frame, ["site_a", "site_b"])[:MAX_ROWS]
+    several = len(context.series_in(frame)) > 1
+    scales = {row["lightpath_mbit_s"] for row in rows}
+    columns = [application(context, rows, once=True, brief=True)] if several else []
+    demand, paths = "busier direction (Mbit/s)", "lightpaths for"
+    columns += [
+        Column("point", [row["point"] for row in rows], is_number=False),
+        Column("between", [f"{row['site_a']}, {row['site_b']}" for row in rows], is_number=False),
+    ]
+    if len(scales) > 1:
+        columns.append(
+            Column("lightpath (Mbit/s)", [numbers.plain(row["lightpath_mbit_s"]) for row in rows])
+        )
+    columns += [
+        figures("median", [row["p50_mbit_s"] for row in rows], demand),
+        figures("p99", [row["p99_mbit_s"] for row in rows], demand),
+        figures("peak", [row["peak_mbit_s"] for row in rows], demand),
+        Column("95 %", [str(row["p95_lightpaths"]) for row in rows], spanner=paths),
+        Column("99 %", [str(row["p99_lightpaths"]) for row in rows], spanner=paths),
+        Column("peak", [str(row["peak_lightpaths"]) for row in rows], spanner=paths),
+        Column("one enough", [numbers.share(row["share_of_time"]) for row in rows]),
+        Column(
+            "demand is",
+            [badge("at least", "note") if row["is_supply_limited"] else "seen" for row in rows],
+            is_number=False,
+        ),
+        Column("runs", [numbers.count(row["runs"]) for row in rows]),
+    ]
+    return table("lightpaths", columns)
+
+
+def lightpaths_heading(context: Context) -> str:
+    """The scale, as it is the assumption that all rests on."""
+    frame = context.rows("lightpaths")
+    scales = sorted(set(frame["lightpath_mbit_s"]))
+    scale = " or ".join(numbers.plain(value) for value in scales[:3])
+    assumed = ", assumed: no rate is named" if frame["is_rate_assumed"].any() else ""
+    return f"How many lightpaths of {scale} Mbit/s the demand needs{assumed}"
+
+
+def mpi(context: Context) -> str | None:
+    """Calls and the time of one, per point; ranks and runs of a point together."""
+    frame = context.rows("mpi_costs")
+    if frame.is_empty():
+        return None
+    sums = frame.group_by("app", "problem", *AXES, "is_baseline", "primitive").agg(
+        pl.col("calls").sum(),
+        pl.col("total_s").sum(),
+        pl.struct("run", "rank").n_unique().alias("ranks_counted"),
+        pl.struct("run", "rank", "completion_s").unique().struct.field("completion_s").sum(),
+    )
+    found = {
+        (row["app"], row["problem"], tuple(row[key] for key in [*AXES, "is_baseline"]),
+         row["primitive"]): row
+        for row in sums.iter_rows(named=True)
+    }  # fmt: skip
+    labelled = _labelled(context, frame, [])[:MAX_ROWS]
+    several = len(context.series_in(frame)) > 1
+    columns = [application(context, labelled, once=True, brief=True)] if several else []
+    columns.append(Column("point", [row["point"] for row in labelled], is_number=False))
+    others = sorted(set(frame["primitive"]) - set(PRIMITIVES))
+    present = [name for name in PRIMITIVES if name in set(frame["primitive"])] + others
+
+    def cell(row: Row, name: str) -> Row | None:
+        return found.get((row["app"], row["problem"], row["place"], name))
+
+    for name in present:
+        cells = [cell(row, name) for row in labelled]
+        spanner = {"probe_failed": "probe: nothing", "probe_found": "found"}
+        # as many calls as of receive
+        if name != "probe_found":
+            calls = [
+                numbers.count(one["calls"] / one["ranks_counted"]) if one else numbers.NONE
+                for one in cells
+            ]
+            columns.append(Column("calls", calls, spanner=spanner.get(name, name)))
+        times = [
+            numbers.estimate(one["total_s"] * 1e6 / one["calls"])
+            if one and one["calls"]
+            else numbers.NONE
+            for one in cells
+        ]
+        columns.append(Column("µs", times, spanner=spanner.get(name, name)))
+    shares = []
+    for row in labelled:
+        told = [one for one in (cell(row, name) for name in present) if one]
+        whole = told[0]["completion_s"] if told else None
+        spent = sum(one["total_s"] for one in told)
+        shares.append(numbers.share(spent / whole) if whole else numbers.NONE)
+    columns.append(Column("of time", shares))
+    return table("mpi_costs", columns)
+
+
+def transfers(context: Context) -> str | None:
+    """Seconds for a message: a row per loss or jitter, a column per latency."""
+    frame = context.rows("transfer_table")
+    if frame.height < 2:
+        return None
+    latencies = sorted(set(frame["latency_ms"]))
+    keys = ["message_mb", "rate_asked_mbit_s", "buffer_bytes", "links", "congestion",
+            "loss_percent", "jitter_fraction"]  # fmt: skip
+    # A share of nothing has no row in the paper's tables; the query lists it.
+    known = frame.filter(pl.col("jitter_fraction").is_not_null())
+    rows = known.select(keys).unique(maintain_order=True).rows()
+    cells = {
+        (tuple(row[key] for key in keys), row["latency_ms"]): row["transfer_s"]
+        for row in known.iter_rows(named=True)
+    }
+    least = {
+        size: min(value for (key, _), value in cells.items() if key[0] == size)
+        for size in {row[0] for row in rows}
+    }
+    varied = [
+        (place, head, words)
+        for place, head, words in (
+            (0, "MB", numbers.plain),
+            (1, "Mbit/s", numbers.plain),
+            (2, "buffer", numbers.size),
+            (3, "links", numbers.plain),
+            (4, "congestion", str),
+            (5, "loss (%)", numbers.plain),
+            (6, "jitter", numbers.plain),
+        )
+        if place in (0, 5, 6) or len({row[place] for row in rows}) > 1
+    ]
+    columns = [Column(head, [words(row[place]) for row in rows]) for place, head, words in varied]
+    columns += [
+        Column(
+            f"{numbers.plain(latency)} ms",
+            [_heat(cells.get((row, latency)), least[row[0]]) for row in rows],
+            spanner="seconds at an added latency of",
+        )
+        for latency in latencies
+    ]
+    return table("transfer_table", columns)
+
+
+def _heat(value: float | None, least: float) -> str:
+    if value is None:
+        return numbers.NONE
+    place = min(1 + math.floor(math.log2(max(value / least, 1)) + 1e-9), CLASSES)
+    return f'<span class="heat heat-{place}">{numbers.estimate(value)}</span>'

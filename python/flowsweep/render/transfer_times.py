@@ -1,0 +1,173 @@
+"""Figure `transfer_times`: how long transfers take, by size."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import axes, numbers, points, theme, transfers
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+
+def times(context: Context) -> Figure | None:
+    """How long transfers of each size take, at the baseline and where they take longest."""
+    import altair as alt
+
+    rows = context.rows("transfer_times").filter(pl.col("duration_s_p50") > 0)
+    # between the sites, where there are such
+    rows = rows.filter(
+        (pl.col("from_site") != pl.col("to_site")).over("app", "problem")
+        | ~(pl.col("from_site") != pl.col("to_site")).any().over("app", "problem")
+    )
+    known = {(row["app"], row["problem"]) for row in transfers.busy(context).iter_rows(named=True)}
+    kept = [one for one in context.series_in(rows) if (one.app, one.problem) in known]
+    if not kept:
+        return None
+    rows = pl.concat([context.of(rows, one) for one in kept])
+    spans = _span(rows)
+    alone = len(kept) == 1
+    size = (theme.FULL_WIDTH - 70, 270) if alone else (theme.HALF_WIDTH - 20, 200)
+    panels = [_times_panel(context.of(rows, one), one, spans, size) for one in kept]
+    sources = set(rows["source"])
+    return Figure(
+        name="transfer_times",
+        heading="How long transfers take, by size",
+        caption=sentence(
+            f"{numbers.count(int(rows['transfers'].sum()))} transfers of the valid runs, between "
+            "sites where there are several.",
+            "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
+            "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
+            "baseline; open: at the point where transfers take longest.",
+            "Dotted: equal goodput."
+            + (
+                " Spans from the application's record."
+                if sources == {"application"}
+                else " Without such a record a transfer is a connection with payload."
+            ),
+        ),
+        chart=panels[0] if alone else alt.concat(*panels, columns=2, align="all"),
+        rows=context.rows("transfer_times"),
+    )
+
+
+def _span(rows: pl.DataFrame) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Bytes and seconds, whole decades around all marks."""
+
+    def decades(low: float, high: float) -> tuple[float, float]:
+        bottom, top = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
+        return 10.0**bottom, 10.0 ** max(top, bottom + 1)
+
+    least = float(rows.filter(pl.col("duration_s_p10") > 0)["duration_s_p10"].min() or 1e-3)  # type: ignore[arg-type]
+    return (
+        decades(float(rows["low_bytes"].min()), float(rows["high_bytes"].max())),  # type: ignore[arg-type]
+        decades(least, float(rows["duration_s_p90"].max())),  # type: ignore[arg-type]
+    )
+
+
+def _times_panel(
+    rows: pl.DataFrame,
+    one: Series,
+    spans: tuple[tuple[float, float], tuple[float, float]],
+    size: tuple[int, int],
+) -> Any:
+    import altair as alt
+
+    sizes, seconds = spans
+    x_ticks, y_ticks = axes.log_ticks(*sizes), axes.log_ticks(*seconds)
+    x = alt.X(
+        "x:Q",
+        title="size (bytes)",
+        scale=alt.Scale(type="log", domain=list(sizes), nice=False),
+        axis=alt.Axis(values=x_ticks, grid=True, labelExpr=axes.prefix_labels(x_ticks)),
+    )
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(
+            field,
+            title="duration",
+            scale=alt.Scale(type="log", domain=list(seconds), nice=False),
+            axis=alt.Axis(values=y_ticks, labelExpr=axes.time_labels(y_ticks)),
+        )
+
+    keys = [key for key in rows.columns if key in {k for pair in points.AXES for k in pair[:2]}]
+    by_point = rows.group_by([*keys, "queue_bytes", "is_baseline"], maintain_order=True).agg(
+        pl.col("duration_s_p50").median().alias("typical")
+    )
+    names = points.labels(by_point)
+    baseline = by_point["is_baseline"].to_list()
+    base = baseline.index(True) if True in baseline else 0
+    slowest = max(range(by_point.height), key=lambda place: (by_point["typical"][place], -place))
+    layers: list[Any] = _equal_rates(x, y("y:Q"), sizes, seconds)
+    for place in dict.fromkeys([base, slowest]):
+        point = by_point.row(place, named=True)
+        same = pl.all_horizontal(
+            pl.col(key).eq_missing(point[key]) for key in (*keys, "queue_bytes")
+        )
+        # the two points stand beside each other
+        shift = 0.95 if place == base else 1.05
+        data = values(
+            [
+                {
+                    "x": math.sqrt(row["low_bytes"] * row["high_bytes"]) * shift,
+                    "low": max(row["duration_s_p10"], seconds[0]),
+                    "y": row["duration_s_p50"],
+                    "high": row["duration_s_p90"],
+                }
+                for row in rows.filter(same).iter_rows(named=True)
+            ]
+        )
+        marks = alt.Chart(data)
+        layers.append(
+            marks.mark_rule(strokeWidth=1.5, opacity=0.6, color=one.colour).encode(
+                x=x, y=y("low:Q"), y2="high:Q"
+            )
+        )
+        fill = one.colour if place == base else theme.PAGE
+        layers.append(
+            marks.mark_point(
+                shape=one.shape, size=45, stroke=one.colour, fill=fill, strokeWidth=1.5
+            ).encode(x=x, y=y("y:Q"))
+        )
+    title = one.label if len(one.label) < 24 else one.app
+    if slowest != base:
+        title += f"; open: {names[slowest]}"
+    return alt.layer(*layers).properties(
+        width=size[0],
+        height=size[1],
+        title=alt.TitleParams(
+            title, color=one.text_colour, fontSize=12, frame="group", limit=size[0]
+        ),
+    )
+
+
+def _equal_rates(
+    x: alt.X, y: alt.Y, sizes: tuple[float, float], seconds: tuple[float, float]
+) -> list[Any]:
+    """Dotted lines of equal goodput, named where they leave the plot."""
+    import altair as alt
+
+    marks: list[Any] = []
+    for rate, name in ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s")):
+        begin = max(sizes[0], seconds[0] * rate / 8)
+        end = min(sizes[1], seconds[1] * rate / 8)
+        if begin >= end:
+            continue
+        ends = [{"x": size, "y": size * 8 / rate} for size in (begin, end)]
+        line = alt.Chart(values(ends)).mark_line(strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS)
+        at_right = end == sizes[1]
+        words = alt.Chart(values([{**ends[1], "text": name}])).mark_text(
+            align="left" if at_right else "center",
+            dx=4 if at_right else 0,
+            dy=0 if at_right else -6,
+            fontSize=11,
+            color=theme.MUTED,
+        )
+        marks += [line.encode(x=x, y=y), words.encode(x=x, y=y, text="text:N")]
+    return marks

@@ -1,0 +1,178 @@
+"""Figure `transfer_activity`: transfers under way over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import numbers, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.wan import shown_runs
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+#: Fewer transfers in a run are no activity worth a figure.
+FEWEST = 10
+MAX_PANELS = 16
+#: A measured value that is larger by more is another one.
+SAME = 1.05
+HEIGHT = 66
+
+
+def activity(context: Context) -> Figure | None:
+    """How many transfers are under way to each site, at the baseline and at the hardest point."""
+    import altair as alt
+
+    rows = busy(context)
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    first = shown_runs(context, rows)
+    panels: list[Any] = []
+    names: list[str] = []
+    left_out = 0
+    for one in shown:
+        mine = context.of(rows, one)
+        runs = list(dict.fromkeys([first[one.app, one.problem], _hardest(mine)]))
+        differing = _differing(mine.filter(pl.col("run").is_in(runs)))
+        for place in sorted(set(mine["place"])):
+            frames = [frame for run in runs if not (frame := _at(mine, run, place)).is_empty()]
+            if not frames or len(panels) + len(runs) > MAX_PANELS:
+                left_out += bool(frames)
+                continue
+            top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
+            panels += [
+                _activity_panel(frame, one, top, differing, named=len(shown) > 1)
+                for frame in frames
+            ]
+            panels += [_blank()] * (len(runs) - len(frames))
+            names += [frame["run"][0] for frame in frames]
+        # the next application begins in the left column
+        if len(shown) > 1 and len(panels) % 2:
+            panels.append(_blank())
+    columns = 2 if len(panels) > 1 else 1
+    sources = set(rows.filter(pl.col("run").is_in(names))["source"])
+    return Figure(
+        name="transfer_activity",
+        heading="When it transfers: transfers under way to each site",
+        caption=sentence(
+            f"{', '.join(dict.fromkeys(names))}: the baseline run of median completion time, and "
+            "where rate or RTT were varied the run with the lowest rate, or the longest RTT.",
+            "Line: mean of a hundredth of the run; pale: most at once.",
+            "Spans from the application's record."
+            if sources == {"application"}
+            else "A transfer is a connection with payload, from first to last packet."
+            if sources == {"connections"}
+            else "Spans from the application's record; without one, connections with payload.",
+            f"{numbers.plural(left_out, 'more site')} not drawn." if left_out else None,
+        ),
+        chart=alt.concat(*panels, columns=columns, align="each", spacing=16),
+        rows=context.rows("transfer_activity"),
+    )
+
+
+def busy(context: Context) -> pl.DataFrame:
+    """Activity at sites in runs with so many transfers, that they come and go, as a figure needs.
+
+    Connections that stay for the whole run are no transfers.
+    """
+    rows = context.rows("transfer_activity").filter(pl.col("role") == "receiving")
+    places = rows.group_by("run", "place").agg(
+        pl.col("transfers").first(),
+        pl.col("max_active").max(),
+        pl.col("source").first() == "application",
+    )
+    runs = places.group_by("run").agg(
+        pl.col("transfers").sum(), pl.col("max_active").sum(), pl.col("source").first()
+    )
+    kept = runs.filter(
+        (pl.col("transfers") >= FEWEST)
+        & (pl.col("source") | (pl.col("transfers") >= 2 * pl.col("max_active")))
+    )
+    return rows.filter(pl.col("run").is_in(kept["run"].to_list()))
+
+
+def _at(rows: pl.DataFrame, run: str, place: str) -> pl.DataFrame:
+    return rows.filter((pl.col("run") == run) & (pl.col("place") == place)).sort("start_s")
+
+
+def _hardest(rows: pl.DataFrame) -> str:
+    """The run at the lowest rate; of these the one with the longest RTT."""
+    order = rows.sort(
+        ["rate_mbit_s", "rtt_ms", "run"], descending=[False, True, False], nulls_last=True
+    )
+    return str(order["run"][0])
+
+
+def _differing(rows: pl.DataFrame) -> list[tuple[str, str]]:
+    """What tells two runs apart, with its unit: by more than a measurement may differ."""
+    found = []
+    for key, unit in (("rate_mbit_s", "Mbit/s"), ("rtt_ms", "ms")):
+        known = rows[key].drop_nulls()
+        values = (float(known.min() or 0), float(known.max() or 0))  # type: ignore[arg-type]
+        if values[1] > values[0] * SAME and rows[key].null_count() == 0:
+            found.append((key, unit))
+    return found
+
+
+def _activity_panel(
+    rows: pl.DataFrame, one: Series, top: float, differing: list[tuple[str, str]], *, named: bool
+) -> Any:
+    import altair as alt
+
+    first = rows.row(0, named=True)
+    steps = rows.select("start_s", "mean_active", "max_active").to_dicts()
+    steps.append({**steps[-1], "start_s": rows["end_s"][-1]})
+    x = alt.X(
+        "start_s:Q",
+        title="time since its start (s)",
+        scale=alt.Scale(domain=[0, float(rows["end_s"].max())], nice=False),  # type: ignore[arg-type]
+        axis=alt.Axis(tickCount=6, format=",~f"),
+    )
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(
+            field,
+            title=None,
+            scale=alt.Scale(domain=[0, max(top, 1) * 1.05], nice=False),
+            axis=alt.Axis(tickCount=min(max(int(top), 1), 4), format=",~f"),
+        )
+
+    data = values(steps)
+    area = alt.Chart(data).mark_area(
+        interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+    )
+    line = alt.Chart(data).mark_line(
+        interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+    )
+    where = [first["place"], *(f"{numbers.estimate(first[key])} {unit}" for key, unit in differing)]
+    title = f"{f'{one.app}, ' if named else ''}{' · '.join(where)}"
+    return alt.layer(
+        area.encode(x=x, y=y("mean_active:Q"), y2="max_active:Q"),
+        line.encode(x=x, y=y("mean_active:Q")),
+    ).properties(
+        width=theme.HALF_WIDTH,
+        height=HEIGHT,
+        title=alt.TitleParams(
+            f"{title}: {numbers.plural(first['transfers'], 'transfer')}",
+            fontSize=12,
+            fontWeight=600,
+            color=one.text_colour,
+            frame="group",
+            limit=theme.HALF_WIDTH - 20,
+        ),
+    )
+
+
+def _blank() -> Any:
+    import altair as alt
+
+    return (
+        alt.Chart(values([{"x": 0}]))
+        .mark_point(opacity=0)
+        .properties(width=theme.HALF_WIDTH, height=HEIGHT)
+    )

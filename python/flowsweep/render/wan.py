@@ -1,0 +1,192 @@
+"""Figure `wan_throughput`: what crosses between two sites over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep.render import numbers, theme
+from flowsweep.render.figure import Context, Figure, sentence, values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+MAX_PANELS = 12
+#: A pair of sites with a smaller share of the traffic of its run is not drawn.
+NOTABLE = 0.01
+#: Both directions are drawn at least so high, as a share of the other.
+LEAST_SIDE = 0.15
+#: The capacity is drawn where the peak comes as near to it as this.
+NEAR_CAPACITY = 0.6
+ARROW = "→"
+
+
+def throughput(context: Context) -> Figure | None:
+    """What crosses between two sites over time, one direction up and the other down."""
+    import altair as alt
+
+    rows = context.rows("wan_throughput")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    runs = shown_runs(context, rows)
+    rows = rows.filter(pl.col("run").is_in(list(runs.values())))
+    # the busiest pair of each application first, then the second of each
+    ranked = sorted(
+        (
+            (place, one.index, one, pair)
+            for one in shown
+            for place, pair in enumerate(_pairs(context.of(rows, one)))
+        ),
+        key=lambda item: item[:2],
+    )
+    if not ranked:
+        return None
+    left_out = max(len(ranked) - MAX_PANELS, 0)
+    chosen = [
+        (one, pair) for _, _, one, pair in sorted(ranked[:MAX_PANELS], key=lambda item: item[1])
+    ]
+    alone = len(chosen) == 1
+    size = (theme.FULL_WIDTH, 150) if alone else (theme.HALF_WIDTH, 96)
+    panels = [
+        _panel(context.of(rows, one), one, pair, size, named=len(shown) > 1) for one, pair in chosen
+    ]
+    chart: Any = panels[0] if alone else alt.concat(*panels, columns=2, align="each", spacing=18)
+    step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
+    far = rows["is_far_side"].any()
+    doubtful = sorted(set(rows.filter("is_doubtful")["run"]))
+    return Figure(
+        name="wan_throughput",
+        heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
+        caption=sentence(
+            "One run each, the baseline run of median completion time:",
+            f"{', '.join(sorted(set(runs.values())))}.",
+            "Above the line what the first site sends, below it what comes back; line: mean of a "
+            "column, silent steps included; pale: its busiest step.",
+            "Wire bytes, where they were sent, so before the link: a burst may exceed its rate "
+            "(dotted).",
+            "Some senders were not captured; there it is what arrived." if far else None,
+            f"Not to be relied on, a capture has grade D: {', '.join(doubtful)}."
+            if doubtful
+            else None,
+            f"{numbers.plural(left_out, 'more pair')} of sites not drawn." if left_out else None,
+        ),
+        chart=chart,
+        rows=context.rows("wan_throughput"),
+    )
+
+
+def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """The run that is drawn of each application: that of the other figures, or its first."""
+    found = {}
+    wanted = {(row[0], row[1]): row[2] for row in rows.select("app", "problem", "run").rows()[::-1]}
+    drawn = context.model("shown_runs").select("app", "problem", "run").rows()
+    known = set(rows["run"])
+    for key, run in wanted.items():
+        found[key] = next((row[2] for row in drawn if row[:2] == key and row[2] in known), run)
+    return found
+
+
+def _pairs(rows: pl.DataFrame) -> list[tuple[str, str]]:
+    """Pairs of sites with notable traffic, most of it first; each begins with who sends more."""
+    means = {
+        (row[0], row[1]): row[2]
+        for row in rows.select("from_site", "to_site", "run_mean_mbit_s").unique().rows()
+    }
+    total = sum(means.values())
+    found = {}
+    for (a, b), mean in means.items():
+        back = means.get((b, a), 0.0)
+        if (mean, a) >= (back, b):
+            found[a, b] = mean + back
+    ordered = sorted(found, key=lambda pair: (-found[pair], pair))
+    return [pair for pair in ordered if found[pair] >= NOTABLE * total]
+
+
+def _panel(
+    rows: pl.DataFrame,
+    one: Series,
+    pair: tuple[str, str],
+    size: tuple[int, int],
+    *,
+    named: bool,
+) -> Any:
+    import altair as alt
+
+    there, back = (
+        rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b)).sort("start_s")
+        for a, b in (pair, pair[::-1])
+    )
+    peaks = [float(side["run_peak_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
+    up = max(peaks[0], peaks[1] * LEAST_SIDE, 1e-3)
+    down = max(peaks[1], peaks[0] * LEAST_SIDE, 1e-3)
+    rate = there["rate_mbit_s"][0]
+    capacity = rate * (there["links"][0] or 1) if rate else None
+    rules = []
+    if capacity and peaks[0] >= NEAR_CAPACITY * capacity:
+        rules.append({"y": capacity})
+        up = max(up, capacity)
+    if capacity and peaks[1] >= NEAR_CAPACITY * capacity:
+        rules.append({"y": -capacity})
+        down = max(down, capacity)
+    x = alt.X(
+        "x:Q",
+        title="time since its start (s)",
+        scale=alt.Scale(domain=[0, float(there["end_s"].max())], nice=False),  # type: ignore[arg-type]
+        axis=alt.Axis(tickCount=6, format=",~f"),
+    )
+    scale = alt.Scale(domain=[-down * 1.05, up * 1.05], nice=False)
+    axis = alt.Axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(field, title=None, scale=scale, axis=axis)
+
+    layers: list[Any] = []
+    for side, sign in ((there, 1), (back, -1)):
+        if side.is_empty():
+            continue
+        steps = [
+            {
+                "x": row["start_s"],
+                "mean": sign * row["mean_mbit_s"],
+                "top": sign * row["max_mbit_s"],
+            }
+            for row in side.iter_rows(named=True)
+        ]
+        steps.append({**steps[-1], "x": side["end_s"][-1]})
+        data = values(steps)
+        area = alt.Chart(data).mark_area(
+            interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+        )
+        line = alt.Chart(data).mark_line(
+            interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+        )
+        layers += [
+            area.encode(x=x, y=y("mean:Q"), y2="top:Q"),
+            line.encode(x=x, y=y("mean:Q")),
+        ]
+    zero = alt.Chart(values([{"y": 0}])).mark_rule(color=theme.AXIS)
+    layers.append(zero.encode(y=y("y:Q")))
+    if rules:
+        limit = alt.Chart(values(rules)).mark_rule(strokeDash=[2, 2], color=theme.MUTED)
+        layers.append(limit.encode(y=y("y:Q")))
+    name = f"{one.label}: " if named and len(one.label) < 24 else f"{one.app}: " if named else ""
+    title = (
+        f"{name}{pair[0]} {ARROW} {pair[1]} peak {numbers.estimate(peaks[0])}, "
+        f"back {numbers.estimate(peaks[1])} Mbit/s"
+    )
+    return alt.layer(*layers).properties(
+        width=size[0],
+        height=size[1],
+        title=alt.TitleParams(
+            title,
+            fontSize=12,
+            fontWeight=600,
+            color=one.text_colour,
+            frame="group",
+            limit=size[0] + 20,
+        ),
+    )

@@ -1,0 +1,48 @@
+-- One row per valid run, rank and phase of the application: how long the rank was in it, as
+-- its record tells.
+with
+
+summed as (
+    select
+        run,
+        "rank",
+        phase,
+        count(*) as spans,
+        sum(end_s - start_s) as phase_s,
+        max(end_s - start_s) as longest_s,
+        min(start_s) as first_start_s,
+        max(end_s) as last_end_s,
+    from app_phases
+    group by run, "rank", phase
+),
+
+final as (
+    select
+        points.* exclude (run),
+        summed.run,
+        summed.rank,
+        app_ranks.host,
+        app_ranks.site,
+        summed.phase,
+        summed.spans,
+        round(summed.phase_s, 6) as phase_s,
+        round(summed.phase_s / runs.completion_s, 6) as share,
+        round(summed.longest_s, 6) as longest_s,
+        round(summed.first_start_s, 6) as first_start_s,
+        round(summed.last_end_s, 6) as last_end_s,
+        round(runs.completion_s, 6) as completion_s,
+    from summed
+    inner join points using (run)
+    inner join runs using (run)
+    left join app_ranks
+        on summed.run = app_ranks.run and summed.rank = app_ranks.rank
+)
+
+select
+    * exclude (point) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+from final
+order by
+    app, problem, is_baseline desc, point, run, "rank", first_start_s, phase

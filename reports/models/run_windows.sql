@@ -1,0 +1,35 @@
+-- One row per run: the time that a figure over time covers. That of the application's
+-- work; where run.json does not tell, of the run; else first to last packet of all hosts.
+with
+
+spans as (
+    select
+        run,
+        min(first_ns) as first_ns,
+        max(last_ns) as last_ns,
+    from captures
+    group by run
+),
+
+limits as (
+    select
+        runs.run,
+        runs.completion_s,
+        coalesce(runs.work_start_ns, runs.start_ns, spans.first_ns)
+            as start_ns,
+        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns) as end_ns,
+    from runs
+    left join spans using (run)
+),
+
+final as (
+    select
+        run,
+        start_ns,
+        end_ns,
+        -- null where nothing tells it
+        coalesce((end_ns - start_ns) / 1e9, completion_s) as length_s,
+    from limits
+)
+
+select * from final

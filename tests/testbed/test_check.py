@@ -1,0 +1,50 @@
+"""`flowsweep testbed check` tells the truth where namespaces cannot be made."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from .conftest import FLOWSWEEP
+
+QUICK = [*FLOWSWEEP, "testbed", "check", "--quick"]
+
+
+def inside(script: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a user namespace of its own that a script has changed."""
+    unshare = ["unshare", "--user", "--map-root-user", "sh", "-ec", f'{script}\nexec "$@"', "sh"]
+    return subprocess.run(
+        [*unshare, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+
+
+@pytest.mark.parametrize("kind", ["user", "net"])
+def test_a_limit_of_none_is_named_with_the_command_that_raises_it(namespaces, kind):
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if kind == "user" else []
+    switch = f"user.max_{kind}_namespaces"
+    done = inside(f"echo 0 > /proc/sys/user/max_{kind}_namespaces", *drop, *QUICK)
+    assert done.returncode == 1, done.stderr
+    assert f"not one is allowed: {switch} is 0" in done.stdout
+    # In one line, so that it can be copied.
+    assert f"remedy: as root: sysctl -w {switch}=10000\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_root_without_capabilities_is_not_told_to_become_root(namespaces):
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = inside(":", *drop, *QUICK, "--format", "json")
+    answer = json.loads(done.stdout)
+    (finding,) = answer["findings"]
+    if finding["level"] == "ok":
+        pytest.skip("this kernel lets root without capabilities make user namespaces")
+    assert done.returncode == 1
+    assert "root without its capabilities" in finding["text"]
+    assert "run as root" not in finding["remedy"]

@@ -1,0 +1,35 @@
+"""Receiving for hosts is steered away from the emulator's core on fast paths, and only there."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from flowsweep.testbed.steering import DEFAULT_MASK, Steering
+
+MASK = ["on", "pc1", "cat", "/sys/class/net/exp0/queues/rx-0/rps_cpus"]
+
+
+def steered(flowsweep, experiment, rate: str, *words: str) -> int:
+    done = flowsweep("testbed", "shell", experiment, "--set", f"rate={rate}", "--", *words)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.strip().replace(",", ""), 16)
+
+
+def test_fast_paths_are_steered(flowsweep, experiment):
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2 or not DEFAULT_MASK.exists() or os.geteuid() != 0:
+        pytest.skip("needs two cores, net.core.rps_default_mask and real-time priority")
+    expected = sum(1 << core for core in cores - {max(cores)})
+    assert steered(flowsweep, experiment, "1Gbit/s", *MASK) == expected
+    assert DEFAULT_MASK.read_text().strip().strip("0,") == ""
+
+
+def test_slow_paths_are_not(flowsweep, experiment):
+    assert steered(flowsweep, experiment, "100Mbit/s", *MASK) == 0
+
+
+def test_mask_has_a_word_for_32_cores():
+    assert Steering(0, frozenset({1, 3})).mask == "0000000a"
+    assert Steering(0, frozenset({1, 33})).mask == "00000002,00000002"
