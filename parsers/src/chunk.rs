@@ -164,7 +164,7 @@ impl Room<'_> {
             row.count(record, before);
             before = record.time;
             if let Some((key, segment)) = plain(record, link_type, bytes) {
-                row.count_plain(segment.ip_bytes);
+                row.count_plain(segment.ip_bytes, segment.payload);
                 self.owners[index] = Owner::plain(key, key.hash(self.hashing));
                 self.segments[index] = segment;
             } else {

@@ -20,8 +20,8 @@ use parquet::schema::types::ColumnPath;
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::threads::several_threads;
 use crate::tables::{Kind, Table};
+use crate::threads::several_threads;
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;
@@ -71,8 +71,7 @@ impl TableFile {
         for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
             leaves.extend(compute_leaves(field, column)?);
         }
-        let write =
-            |(column, leaf): (&mut ArrowColumnWriter, &ArrowLeafColumn)| column.write(leaf);
+        let write = |(column, leaf): (&mut ArrowColumnWriter, &ArrowLeafColumn)| column.write(leaf);
         if several_threads() {
             self.columns
                 .par_iter_mut()

@@ -17,9 +17,12 @@ def tcp(
     seq: int = 0,
     payload: int = 0,
     ack: int = 0,
+    mss: int | None = None,
 ) -> bytes:
     """An Ethernet frame with a TCP segment over IPv4."""
-    segment = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, 0x50, flags, 512, 0, 0)
+    options = b"" if mss is None else struct.pack(">BBH", 2, 4, mss)
+    offset = (5 + len(options) // 4) << 4
+    segment = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, offset, flags, 512, 0, 0) + options
     return _ethernet(src, dst, 6, segment + bytes(payload))
 
 

@@ -12,6 +12,7 @@ from build import START_NS, arp, pcap, tcp, udp
 
 import flowsweep
 from flowsweep.captures import CaptureError
+from flowsweep.cli.parse import parse_tables
 
 FLOW = ("10.0.0.1", 1000, "10.0.0.2", 80)
 BACK = ("10.0.0.2", 80, "10.0.0.1", 1000)
@@ -117,3 +118,29 @@ def test_what_is_no_capture_is_said_at_once(tmp_path: Path, content: bytes, foun
         flowsweep.read_flows(path)
     assert found in str(error.value.found)
     assert "pcap or pcapng" in str(error.value.expected)
+
+
+@pytest.mark.parametrize(
+    ("mss", "payload", "merged"),
+    [
+        (1460, 1460, 0),
+        (1460, 2920, 1),
+        (8960, 8960, 0),
+        (8960, 9100, 1),
+        (536, 1460, 0),
+        (None, 8960, 0),
+        (None, 9300, 1),
+    ],
+)
+def test_a_payload_longer_than_any_mss_was_merged(
+    tmp_path: Path, mss: int | None, payload: int, merged: int
+) -> None:
+    """The SYN may also come last: it tells what the network carries all the same."""
+    data = [(number, tcp(*FLOW, seq=101, payload=payload)) for number in range(3000)]
+    syn = tcp(*FLOW, flags=0x02, seq=100, mss=mss)
+    path = tmp_path / "long.pcap"
+    path.write_bytes(pcap([*data, (3000, syn)]))
+    captures = pl.DataFrame(flowsweep.read_captures(path))
+    assert captures["super_packets"].to_list() == [3000 * merged]
+    parse_tables([path], tmp_path)  # on all cores
+    assert pl.read_parquet(tmp_path / "captures.parquet").equals(captures)

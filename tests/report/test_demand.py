@@ -14,7 +14,7 @@ import tiny
 
 from flowsweep import run_records
 from flowsweep.analysis import uklight
-from flowsweep.cli.report import Format, query
+from flowsweep.cli.report import query
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 HOSTS = [
@@ -481,14 +481,14 @@ def test_an_empty_answer_has_its_header_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
-    query(name, tmp_path, Format.csv)
+    query([name, str(tmp_path), "--format", "csv"], standalone_mode=False)
     said = capsys.readouterr()
     assert said.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
     assert len(said.out.splitlines()) == 1
     assert said.err.startswith(f"note: {name} has no rows: ")
     assert "; needed: " in said.err
     assert why in said.err
-    query(name, tmp_path, Format.json)
+    query([name, str(tmp_path), "--format", "json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out) == []
 
 

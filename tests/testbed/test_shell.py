@@ -156,7 +156,8 @@ def test_check_tells_what_to_change_where_namespaces_are_forbidden(namespaces):
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    first, remedy = done.stdout.splitlines()[:2]
-    assert first.startswith("bad   user namespaces"), done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("bad   user namespaces"), done.stdout
+    remedy = next(line for line in lines if "remedy:" in line)
     assert "max_user_namespaces" in remedy
     assert "cannot run demo.yaml" in done.stdout

@@ -31,7 +31,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", ""),
     Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself.", ""),
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5"),
-    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, or the IP packet is longer than 9,216 bytes.", ""),
+    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", ""),
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", ""),
     Column::new("snapped_packets", Int64, "packets", "Packets of which fewer bytes were captured than were on the wire.", ""),
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", ""),
@@ -59,11 +59,19 @@ pub(crate) struct CaptureRow {
     cut: i64,
     malformed: i64,
     fragments: i64,
-    super_packets: i64,
+    /// Packets that no network carries.
+    longest: i64,
+    /// TCP packets by payload, of those longer than [`COMMON_MSS`]: whether the network carries them is known
+    /// when all SYNs were seen.
+    long: Vec<u32>,
+    greatest_mss: u16,
     tunnelled: i64,
     snapped: i64,
     time_regressions: i64,
 }
+
+/// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.
+const COMMON_MSS: u32 = 1460;
 
 impl CaptureRow {
     /// The row of interface `number`, with nothing counted.
@@ -103,7 +111,14 @@ impl CaptureRow {
         self.cut += later.cut;
         self.malformed += later.malformed;
         self.fragments += later.fragments;
-        self.super_packets += later.super_packets;
+        self.longest += later.longest;
+        if self.long.len() < later.long.len() {
+            self.long.resize(later.long.len(), 0);
+        }
+        for (count, more) in self.long.iter_mut().zip(&later.long) {
+            *count += more;
+        }
+        self.greatest_mss = self.greatest_mss.max(later.greatest_mss);
         self.tunnelled += later.tunnelled;
         self.snapped += later.snapped;
         self.time_regressions += later.time_regressions;
@@ -121,10 +136,37 @@ impl CaptureRow {
         self.time_regressions += i64::from(record.time < before);
     }
 
-    /// Counts a packet of a flow that is not in a tunnel, no fragment, and `ip_bytes` long.
+    /// Counts a TCP packet that is not in a tunnel, no fragment, no SYN.
     #[inline]
-    pub(crate) fn count_plain(&mut self, ip_bytes: u32) {
-        self.super_packets += i64::from(ip_bytes > LONGEST_JUMBO);
+    pub(crate) fn count_plain(&mut self, ip_bytes: u32, payload: u32) {
+        if payload > COMMON_MSS {
+            self.count_long(ip_bytes, payload);
+        }
+    }
+
+    #[cold]
+    fn count_long(&mut self, ip_bytes: u32, payload: u32) {
+        if ip_bytes > LONGEST_JUMBO {
+            self.longest += 1;
+            return;
+        }
+        let payload = payload as usize;
+        if self.long.len() <= payload {
+            self.long.resize(payload + 1, 0);
+        }
+        self.long[payload] += 1;
+    }
+
+    /// Packets that offloading made.
+    fn super_packets(&self) -> i64 {
+        let most = usize::from(self.greatest_mss).max(COMMON_MSS as usize);
+        let longer = self.long.iter().skip(most + 1);
+        let known = if self.greatest_mss > 0 {
+            longer.map(|&count| i64::from(count)).sum()
+        } else {
+            0
+        };
+        self.longest + known
     }
 
     /// Counts what became of `packet`.
@@ -132,8 +174,14 @@ impl CaptureRow {
         self.fragments += i64::from(packet.fragment);
         match packet.outcome {
             Outcome::Flow => {
-                self.super_packets +=
-                    i64::from(packet.offloaded || packet.ip_bytes > LONGEST_JUMBO);
+                if packet.tcp {
+                    self.greatest_mss = self.greatest_mss.max(packet.options.mss.unwrap_or(0));
+                }
+                if packet.offloaded || packet.ip_bytes > LONGEST_JUMBO {
+                    self.longest += 1;
+                } else if packet.tcp && packet.payload > COMMON_MSS {
+                    self.count_long(packet.ip_bytes, packet.payload);
+                }
                 self.tunnelled += i64::from(packet.tunnels > 0);
             }
             Outcome::NotIp => self.not_ip += 1,
@@ -171,7 +219,7 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
             int(|row| row.cut),
             int(|row| row.malformed),
             int(|row| row.fragments),
-            int(|row| row.super_packets),
+            int(CaptureRow::super_packets),
             int(|row| row.tunnelled),
             int(|row| row.snapped),
             int(|row| row.time_regressions),

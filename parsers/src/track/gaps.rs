@@ -214,7 +214,10 @@ impl Counts {
 
 /// Bucket and count of a slot of the hash table.
 fn unpack(slot: u64) -> (u16, u64) {
-    (((slot >> 48) as u16).wrapping_sub(1), slot & ((1 << 48) - 1))
+    (
+        ((slot >> 48) as u16).wrapping_sub(1),
+        slot & ((1 << 48) - 1),
+    )
 }
 
 #[cfg(test)]

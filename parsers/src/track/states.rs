@@ -103,8 +103,7 @@ impl Order {
             }
         }
         for pass in 1..passes {
-            let digit =
-                |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
+            let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
             let mut starts = [0_u32; 1 << DIGIT];
             for &packet in &self.positions {
                 starts[digit(packet)] += 1;

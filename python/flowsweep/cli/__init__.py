@@ -8,23 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from importlib import import_module
-from typing import Annotated
+from typing import Any, cast
 
-import typer
+import click
 
 from flowsweep.errors import FlowsweepError
-
-app = typer.Typer(
-    name="flowsweep",
-    help="What network does my distributed application need? Measured from packet captures.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 # Command to the module that holds it, in the order of the data: run, parse, ask, report.
 COMMANDS = {
@@ -40,48 +29,67 @@ COMMANDS = {
 }
 
 
-def _add_commands(names: Iterable[str]) -> None:
-    for name in names:
-        module = import_module(f"flowsweep.cli.{COMMANDS[name]}")
-        if name == "testbed":
-            app.add_typer(module.app, name=name)
-        else:
-            app.command()(getattr(module, name))
+class _Commands(click.Group):
+    """Imports a command when it is asked for: many a capture is parsed sooner than all could be."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"flowsweep.cli.{COMMANDS[cmd_name]}")
+        return cast("click.Command", getattr(module, cmd_name))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader went away (`flowsweep query ... | head`): not an error, but the
+            # interpreter would complain when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
 
 
-def _version(wanted: bool) -> None:
+def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    del param
     if wanted:
         from importlib.metadata import version
 
         print(f"flowsweep {version('flowsweep')}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    del version
+@click.group(
+    cls=_Commands,
+    name="flowsweep",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version.",
+)
+def app() -> None:
+    """What network does my distributed application need? Measured from packet captures."""
 
 
 def main() -> None:
     """Runs the command line; turns errors into a message and an exit code."""
-    # A workflow starts this once per run: the other commands would take longer to set up than
-    # many a capture takes to parse.
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    _add_commands([wanted] if wanted in COMMANDS else COMMANDS)
     try:
-        app()
+        sys.exit(app(prog_name="flowsweep", standalone_mode=False))
     except FlowsweepError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader went away (`flowsweep query ... | head`): not an error, but the
-        # interpreter would complain when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
         print("stopped", file=sys.stderr)
         sys.exit(130)

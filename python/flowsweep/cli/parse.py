@@ -8,13 +8,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from flowsweep.cli.options import PATH
 from flowsweep.errors import FlowsweepError
 from flowsweep.units import format_size, parse_time
 
@@ -33,37 +33,59 @@ PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
 #: Below this no progress is shown.
 QUIET_S = 1.0
 
-Bin = Annotated[str, typer.Option("--bin", help="Length of a throughput bin.")]
-Packets = Annotated[bool, typer.Option("--packets", help="Write one row per packet as well.")]
-Threads = Annotated[
-    int,
-    typer.Option("--threads", min=0, help="Threads; 0 for one per core. The tables are the same."),
-]
-UdpTimeout = Annotated[
-    str, typer.Option("--udp-timeout", help="Silence after which a flow that is not TCP ends.")
-]
 
-
-def parse(  # noqa: PLR0917 - typer makes options of them
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Captures; several are one, in the order of their packets; - reads a stream."
+def _settings(command: Any) -> Any:
+    """The options of both commands."""
+    for option in (
+        click.option(
+            "--udp-timeout",
+            default="60s",
+            show_default=True,
+            metavar="TIME",
+            help="Silence after which a flow that is not TCP ends.",
         ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for <table>.parquet.")],
-    bin: Bin = "10ms",  # noqa: A002 - the option's name
-    packets: Packets = False,
-    threads: Threads = 0,
-    udp_timeout: UdpTimeout = "60s",
+        click.option(
+            "--threads",
+            type=click.IntRange(min=0),
+            default=0,
+            help="Threads; 0, the default, for one per core. The tables are the same.",
+        ),
+        click.option("--packets", is_flag=True, help="Write one row per packet as well."),
+        click.option(
+            "--bin",
+            "bin_length",
+            default="10ms",
+            show_default=True,
+            metavar="TIME",
+            help="Length of a throughput bin.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@click.option("--output", "-o", type=PATH, required=True, help="Folder for <table>.parquet.")
+@_settings
+def parse(
+    *,
+    files: tuple[Path, ...],
+    output: Path,
+    bin_length: str,
+    packets: bool,
+    threads: int,
+    udp_timeout: str,
 ) -> None:
     """Turn captures into Parquet tables.
+
+    Several FILES are one capture, in the order of their packets; - reads a stream.
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """
     from flowsweep.captures import DamagedCaptureError
 
-    options = _Options(parse_time(bin), parse_time(udp_timeout), packets, threads)
+    options = _Options(parse_time(bin_length), parse_time(udp_timeout), packets, threads)
     named = [(path, str(path)) for path in files]
     paths = {table: output / f"{table}.parquet" for table in options.tables}
     progress = _progress(_bytes_of(files))
@@ -78,17 +100,22 @@ def parse(  # noqa: PLR0917 - typer makes options of them
         raise DamagedCaptureError(summary["damage"][0])
 
 
-def ingest(  # noqa: PLR0917 - typer makes options of them
-    run_dir: Annotated[Path, typer.Argument(help="Folder of one run, with <host>.pcap* files.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the experiment's tables.")
-    ],
-    bin: Bin = "10ms",  # noqa: A002 - the option's name
-    packets: Packets = False,
-    threads: Threads = 0,
-    udp_timeout: UdpTimeout = "60s",
+@click.command()
+@click.argument("run_dir", type=PATH)
+@click.option("--output", "-o", type=PATH, required=True, help="Folder of the experiment's tables.")
+@_settings
+def ingest(
+    *,
+    run_dir: Path,
+    output: Path,
+    bin_length: str,
+    packets: bool,
+    threads: int,
+    udp_timeout: str,
 ) -> None:
     """Turn every host's capture of one run into tables, partitioned by run and host.
+
+    RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed.
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
@@ -96,7 +123,7 @@ def ingest(  # noqa: PLR0917 - typer makes options of them
 
     from flowsweep.captures import DamagedCaptureError
 
-    options = _Options(parse_time(bin), parse_time(udp_timeout), packets, threads)
+    options = _Options(parse_time(bin_length), parse_time(udp_timeout), packets, threads)
     if not run_dir.is_dir():
         raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
     run = run_dir.resolve().name
@@ -169,6 +196,7 @@ def _ingest_hosts(
     hosts: Mapping[str, Sequence[Path]], work: Path, run: str, options: _Options
 ) -> list[Summary]:
     import shutil
+    from concurrent.futures import ThreadPoolExecutor
 
     shutil.rmtree(work, ignore_errors=True)
     workers = options.threads or len(os.sched_getaffinity(0))

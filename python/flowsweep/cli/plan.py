@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+
+from flowsweep.cli.options import EXPERIMENT, PATH
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Experiment
 
 
-def plan(
-    experiment: Annotated[Path, typer.Argument(help="An experiment file.")],
-    output_format: Annotated[
-        str, typer.Option("--format", help="table, json, or schema: the JSON schema of the file.")
-    ] = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder of the runs. Default: results/<name>/runs."),
-    ] = None,
-) -> None:
+@click.command()
+@EXPERIMENT
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json", "schema"]),
+    default="table",
+    help="schema: the JSON schema of the file.",
+)
+@click.option("--output", "-o", type=PATH, help="Folder of the runs. Default: results/<name>/runs.")
+def plan(experiment: Path, output_format: str, output: Path | None) -> None:
     """List the runs of an experiment in the order in which they would be made, and how long.
 
     Example: flowsweep plan workflows/experiments/demo.yaml

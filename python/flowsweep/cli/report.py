@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-Directory = Annotated[
-    Path, typer.Argument(help="results/<experiment>, with tables/ inside.", show_default=False)
-]
+from flowsweep.cli.options import PATH
 
 
-class Format(StrEnum):
-    """How rows are printed."""
+@click.command()
+@click.argument("directory", type=PATH)
+def report(directory: Path) -> None:
+    """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
-    table = "table"
-    csv = "csv"
-    json = "json"
-
-
-def report(directory: Directory) -> None:
-    """Write DIR/report.html: what network the application needs, with the evidence.
-
-    One file that works without a network. Prints its path.
+    DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
+    without a network. Prints its path.
 
     Example: flowsweep report results/demo
     """
@@ -37,17 +28,17 @@ def report(directory: Directory) -> None:
     print(path)
 
 
-def query(
-    name: Annotated[str, typer.Argument(help="A figure of the report, such as thresholds.")],
-    directory: Directory,
-    output_format: Annotated[
-        Format, typer.Option("--format", help="How the rows are printed.")
-    ] = Format.table,
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the SQL that leads to the rows instead.")
-    ] = False,
-) -> None:
-    """Print the rows behind a figure.
+@click.command()
+@click.argument("name")
+@click.argument("directory", type=PATH)
+@click.option(
+    "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table"
+)
+@click.option("--sql", is_flag=True, help="Print the SQL that leads to the rows instead.")
+def query(name: str, directory: Path, output_format: str, sql: bool) -> None:
+    """Print the rows behind a figure: NAME is one of the report's, such as thresholds.
+
+    DIRECTORY is results/<experiment>, with tables/ inside.
 
     Example: flowsweep query thresholds results/demo --format csv
 
@@ -66,9 +57,9 @@ def query(
     if rows.is_empty():
         why = warehouse.lack(name) or "nothing in the tables answers it"
         print(f"note: {name} has no rows: {why}", file=sys.stderr)
-    if output_format is Format.csv:
+    if output_format == "csv":
         sys.stdout.write(rows.write_csv())
-    elif output_format is Format.json:
+    elif output_format == "json":
         sys.stdout.write(rows.write_json() + "\n")
     else:
         from flowsweep.render import terminal

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+
+from flowsweep.cli.options import EXPERIMENT, PATH, SETTINGS
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
 
 
+@click.command()
+@EXPERIMENT
+@click.option("--output", "-o", type=PATH, help="The run directory to write.")
+@SETTINGS
+@click.option("--run", "run_id", help="A run of the plan (flowsweep plan lists them).")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the plan of the whole experiment; run nothing."
+)
 def run(
-    experiment: Annotated[Path, typer.Argument(help="An experiment file.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run directory to write.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="AXIS=VALUE", help="A point other than the baseline."),
-    ] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run", help="A run of the plan (flowsweep plan lists them).")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan of the whole experiment; run nothing.")
-    ] = False,
+    experiment: Path,
+    output: Path | None,
+    settings: tuple[str, ...],
+    run_id: str | None,
+    dry_run: bool,
 ) -> None:
     """Make one run on emulated hosts: every packet captured, completion time measured.
 
@@ -52,7 +54,7 @@ def run(
         raise FlowsweepError(
             "--run and --set exclude each other", remedy="--run names one point already"
         )
-    asked = parse_settings(settings or [])
+    asked = parse_settings(settings)
     from flowsweep.testbed import runner
 
     # Namespaces and a second Python start while this one reads the experiment.
@@ -72,7 +74,7 @@ def run(
     _say(_line(planned, output, record))
 
 
-def parse_settings(settings: list[str]) -> dict[str, str]:
+def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     """["rtt=16ms"] as {"rtt": "16ms"}."""
     from flowsweep.errors import FlowsweepError
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from flowsweep.cli.options import PATH
 
 
-def runs(
-    directory: Annotated[Path, typer.Argument(help="The folder `runs` of an experiment.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Parquet file to write.")],
-    experiment: Annotated[
-        Path | None, typer.Option(help="Experiment file, for the baseline and the name.")
-    ] = None,
-) -> None:
-    """Collect run.json of every run into the table `runs`.
+@click.command()
+@click.argument("directory", type=PATH)
+@click.option("--output", "-o", type=PATH, required=True, help="Parquet file to write.")
+@click.option("--experiment", type=PATH, help="Experiment file, for the baseline and the name.")
+def runs(directory: Path, output: Path, experiment: Path | None) -> None:
+    """Collect run.json of every run in DIRECTORY into the table `runs`.
 
     Example: flowsweep runs results/demo/runs --output results/demo/tables/runs.parquet
     """

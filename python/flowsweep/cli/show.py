@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from flowsweep.errors import FlowsweepError
+from flowsweep.cli.options import PATH
 from flowsweep.render import capture
 
 if TYPE_CHECKING:
@@ -30,23 +30,23 @@ LIMITS = {
 }
 
 
-def show(
-    files: Annotated[list[Path], typer.Argument(help="Captures; several are shown one by one.")],
-    output_format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
-) -> None:
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text")
+def show(files: tuple[Path, ...], output_format: str) -> None:
     """Summarise a capture: quality, throughput, the largest flows.
+
+    Several FILES are shown one by one.
 
     Example: flowsweep show trace.pcap.zst
     """
-    if output_format not in ("text", "json"):
-        raise FlowsweepError("--format", found=output_format, expected="text or json")
     summaries = [summarise(path) for path in files]
     if output_format == "json":
         print(json.dumps([asdict(summary) for summary in summaries], indent=2))
     else:
         capture.print_summaries(summaries)
     if any(summary.packets == 0 or summary.damaged for summary in summaries):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 @dataclass

@@ -16,6 +16,8 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import emulation, kernel
 from flowsweep.testbed.launch import program_path
+from flowsweep.testbed.steering import Steering
+from flowsweep.testbed.tools import KILLED, ended
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed, BedHost
@@ -54,7 +56,7 @@ class Agent:
     def check_alive(self) -> None:
         """Raises when the process has ended."""
         if self._process.poll() is not None:
-            raise self._failure("ended too early", f"exit code {self._process.returncode}")
+            raise self._failure("ended too early", ended(self._process.returncode))
 
     def ask_to_stop(self) -> None:
         """Sends SIGTERM; `wait_stopped` waits for the end."""
@@ -69,15 +71,16 @@ class Agent:
             self._process.kill()
             raise self._failure("did not stop", f"running {STOP_LIMIT_S:g} s later") from None
         if code not in (0, 1):  # 1: data was lost, and the manifest says how much
-            raise self._failure("failed", f"exit code {code}")
+            raise self._failure("failed", ended(code))
 
     def _failure(self, what: str, found: str) -> FlowsweepError:
         lines = self._log.read_text(errors="replace").strip().splitlines()
+        killed = self._process.returncode == -signal.SIGKILL
         return FlowsweepError(
             f"testbed: {self.name} {what}",
-            found=" / ".join(lines[-3:]) or found or "no output",
-            expected="ready",
-            remedy="flowsweep testbed check",
+            found=found if killed else " / ".join(lines[-3:]) or found or "no output",
+            expected="ready" if what == "did not start" else "running until it is stopped",
+            remedy=KILLED if killed else "flowsweep testbed check",
         )
 
 
@@ -99,6 +102,9 @@ class Emulator(Agent):
         if bed.fates and not undisturbed:
             argv += ["--fates", Path(bed.folder) / "wan.fates"]
         super().__init__("flowsweep-wan", argv, beds.NETNS / beds.WAN)
+        steering = Steering.of(bed)
+        if steering is not None:
+            steering.place(self._process.pid)
 
     def stats(self) -> dict[str, Any]:
         """Its counters now."""

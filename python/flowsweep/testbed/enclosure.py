@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel
+from flowsweep.testbed.tools import KILLED, ended
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
@@ -167,12 +168,16 @@ def run(bed: Bed, mode: str, lock: int) -> tuple[int, dict[str, Any]]:
 def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
     lines = text.splitlines()
     if not lines:
-        last = said.strip().splitlines()[-1:] or [f"exit code {code}"]
+        last = said.strip().splitlines()[-1:] or [ended(code)]
+        # What unshare says (util-linux 2.38) when SIGKILL ended the process below it.
+        killed = code == -signal.SIGKILL or last[0].startswith("unshare: sigprocmask unblock")
         raise FlowsweepError(
             "testbed: it ended without a result",
-            found=last[0],
-            expected="namespaces in which a network can be built",
-            remedy="flowsweep testbed check",
+            found="killed by SIGKILL" if killed else last[0],
+            expected="a testbed that lasts as long as its program"
+            if killed
+            else "namespaces in which a network can be built",
+            remedy=KILLED if killed else "flowsweep testbed check",
         )
     result: dict[str, Any] = json.loads(lines[-1])
     if result["event"] == "error":

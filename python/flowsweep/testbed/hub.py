@@ -29,6 +29,7 @@ from flowsweep.testbed import (
 )
 from flowsweep.testbed.agents import Capture, Emulator
 from flowsweep.testbed.bed import Bed
+from flowsweep.testbed.steering import Steering
 
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]
@@ -83,6 +84,7 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
     end = time.time_ns()
     got = watcher.record()
     done = time.monotonic()
+    steering = Steering.of(bed)
     quiet = backend.wait_quiet(links, 1.5e-9 * bed.longest_rtt_ns + 0.02, _quiet_limit_s(bed))
     for capture in captures:
         capture.ask_to_stop()
@@ -112,6 +114,7 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
         "emulator": {
             "backend": name,
             "backend_reason": why,
+            "steering": steering.record() if steering is not None else None,
             **validity.since(links_before, stats),
         },
         "machine": got,

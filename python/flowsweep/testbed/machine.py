@@ -3,60 +3,37 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure, launch
+from flowsweep.testbed import enclosure, launch, permission
 from flowsweep.testbed.bed import STATE, Bed, BedHost, BedLimits, BedLink
+from flowsweep.testbed.finding import Finding
 
 RTT_NS = 2_000_000
 RATE_BIT_S = 100e6
 FEW_CORES = 4
-UNPRIVILEGED_SWITCHES = {
-    # sysctl -> the value with which a user may make namespaces
-    "kernel/unprivileged_userns_clone": "1",
-    "kernel/apparmor_restrict_unprivileged_userns": "0",
-}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the answer: "bad" says that experiments cannot run, or not validly."""
-
-    level: Literal["ok", "note", "bad"]
-    name: str
-    text: str
-    remedy: str | None = None
 
 
 def check(say: Callable[[str], None]) -> list[Finding]:
     """Tries everything that a run needs; always the same lines in the same order."""
-    made = namespaces()
+    made = permission.namespaces()
     if made.level == "bad":
-        untested = "not tested: it needs namespaces"
-        return [
-            made,
-            *_installed(Finding("note", "capture", untested), "flowsweep-capture"),
-            *_installed(Finding("note", "link emulator", untested), "flowsweep-wan"),
-            Finding("note", "real-time priority", untested),
-            _cores(),
-            *_installed(Finding("note", "MPI", untested), "mpirun"),
-        ]
+        return [made, *_untested("not tested: it needs namespaces")]
     try:
         program = ["hostname"] if launch.program_path("mpirun") else []
     except FlowsweepError:
         program = []
-    bed = _bed(program)
     try:
         with enclosure.exclusive("a testbed check", say) as lock:
-            _, facts = enclosure.run(bed, "check", lock)
+            _, facts = enclosure.run(_bed(program), "check", lock)
     except FlowsweepError as error:
-        broken = Finding("bad", "network", f"{error.what}: {error.found}", error.remedy)
-        return [made, broken, _cores()]
+        # What would send the reader here again is no remedy.
+        remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
+        cannot = "they can be made, but no network in them"
+        broken = Finding("bad", made.name, f"{cannot}: {error.what}: {error.found}", remedy)
+        return [broken, *_untested("not tested: it needs a network")]
     return [
         made,
         _capture(facts),
@@ -64,6 +41,17 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         _priority(facts),
         _cores(),
         _mpi(facts),
+    ]
+
+
+def _untested(why: str) -> list[Finding]:
+    """The lines after the first, where only files can be looked for."""
+    return [
+        _installed("capture", "flowsweep-capture", why),
+        _installed("link emulator", "flowsweep-wan", why),
+        Finding("note", "real-time priority", why),
+        _cores(),
+        _installed("MPI", "mpirun", why),
     ]
 
 
@@ -82,38 +70,12 @@ def _bed(program: list[str]) -> Bed:
     )
 
 
-def namespaces() -> Finding:
-    """Whether network namespaces can be made, as root or as a user."""
-    name = "user namespaces" if not enclosure.is_privileged() else "namespaces"
-    try:
-        command = [*enclosure.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
-    except FlowsweepError as error:
-        return Finding("bad", name, error.found or error.what, error.remedy)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        how = "as root" if enclosure.is_privileged() else "unshare works without root"
-        return Finding("ok", name, how)
-    said = done.stderr.strip().splitlines()
-    return Finding("bad", name, said[-1] if said else "unshare failed", _namespace_remedy())
-
-
-def _namespace_remedy() -> str:
-    for switch, wanted in UNPRIVILEGED_SWITCHES.items():
-        path = Path("/proc/sys") / switch
-        if path.exists() and path.read_text().strip() != wanted:
-            return f"sysctl -w {switch.replace('/', '.')}={wanted} as root"
-    limit = Path("/proc/sys/user/max_user_namespaces")
-    if limit.exists() and limit.read_text().strip() == "0":
-        return "sysctl -w user.max_user_namespaces=10000 as root"
-    return "run as root, or start the container with --privileged"
-
-
-def _installed(otherwise: Finding, program: str) -> list[Finding]:
+def _installed(name: str, program: str, why: str) -> Finding:
     try:
         launch.program_path(program)
     except FlowsweepError as error:
-        return [Finding("bad", otherwise.name, error.what, error.remedy)]
-    return [otherwise]
+        return Finding("bad", name, error.what, error.remedy)
+    return Finding("note", name, why)
 
 
 def _capture(facts: dict[str, Any]) -> Finding:
@@ -145,7 +107,8 @@ def _emulator(facts: dict[str, Any]) -> Finding:
         f"{RTT_NS / 1e6:g} ms asked, {rtt_ns / 1e6:.2f} ms measured"
     )
     if late_ns > limit_ns:
-        remedy = "stop other programs, or permit real-time priority (next line)"
+        granted = facts["emulator"]["scheduling"] == "fifo"
+        remedy = "stop other programs" + ("" if granted else ", or permit real-time priority")
         return Finding("bad", name, f"{text} (limit {limit_ns / 1e3:.0f} µs)", remedy)
     return Finding("ok", name, text)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import launch
+from flowsweep.testbed.tools import ended
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
@@ -80,7 +81,7 @@ def run_commands(
     if code == 0:
         return None
     told = _reason(said)
-    what = f"exit code {code}" if code is not None else f"not finished after {limit_s:g} s"
+    what = ended(code) if code is not None else f"not finished after {limit_s:g} s"
     return f"{what}: {told}" if told else what
 
 
@@ -150,6 +151,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
 
 def _reason(text: str) -> str:
     """What the program said last; every rank may have said the same."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))

@@ -1,10 +1,14 @@
-"""ip, bridge and tc: many commands in one process."""
+"""ip, bridge and tc, many commands in one process; how a process ended, in words."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 
 from flowsweep.errors import FlowsweepError
+
+# The remedy where a part of the testbed was killed with SIGKILL: nobody but the kernel does.
+KILLED = "run it again; dmesg tells whether the kernel did so because memory was used up"
 
 
 def batch(tool: str, lines: list[str]) -> None:
@@ -26,6 +30,16 @@ def output(words: list[str]) -> str:
     if done.returncode != 0:
         raise _failure(words[0], done.stderr, done.returncode)
     return done.stdout
+
+
+def ended(code: int) -> str:
+    """An exit code as `subprocess` gives it: negative for a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
 
 
 def _failure(tool: str, said: str, code: int) -> FlowsweepError:

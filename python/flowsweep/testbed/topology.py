@@ -18,6 +18,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
 from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
+from flowsweep.testbed.steering import Steering
 from flowsweep.testbed.tools import batch
 
 SYSCTL = Path("/proc/sys")
@@ -34,6 +35,11 @@ def build(bed: Bed) -> None:
         kernel.create_host_name(beds.HOST_NAMES / host.name, host.name)
     _no_ipv6()
     _management(bed)
+    steering = Steering.of(bed)
+    if steering is not None:
+        for host in bed.hosts:
+            with kernel.network_namespace(host.namespace):
+                steering.prepare()
     _experiment(bed)
     for host in bed.hosts:
         with kernel.network_namespace(host.namespace):

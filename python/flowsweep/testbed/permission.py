@@ -1,0 +1,76 @@
+"""This process to whether it may make namespaces, and if not, what to change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import enclosure
+from flowsweep.testbed.finding import Finding
+
+SYSCTL = Path("/proc/sys")
+SWITCHES = {
+    # sysctl -> the value with which a user may make namespaces (Debian; Ubuntu)
+    "kernel/unprivileged_userns_clone": "1",
+    "kernel/apparmor_restrict_unprivileged_userns": "0",
+}
+# How many namespaces of each kind a user may make: user.max_<kind>_namespaces, see namespaces(7).
+KINDS = ("user", "net", "mnt", "pid", "uts", "ipc")
+ENOUGH = 10_000
+
+
+def namespaces() -> Finding:
+    """Whether network namespaces can be made, as root or as a user."""
+    name = "user namespaces" if not enclosure.is_privileged() else "namespaces"
+    try:
+        command = [*enclosure.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
+    except FlowsweepError as error:
+        return Finding("bad", name, error.found or error.what, error.remedy)
+    # In the words that `_fault` knows.
+    plain = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
+    if done.returncode == 0:
+        how = "as root" if enclosure.is_privileged() else "unshare works without root"
+        return Finding("ok", name, how)
+    said = done.stderr.strip().splitlines()
+    return Finding("bad", name, *_fault(said[-1] if said else "unshare failed"))
+
+
+def _fault(said: str) -> tuple[str, str]:
+    """What the last line of `unshare` or `ip` means, and the remedy."""
+    if "No space left on device" in said:
+        return _used_up()
+    if not enclosure.is_privileged():
+        for switch, wanted in SWITCHES.items():
+            if _value(switch) not in (None, wanted):
+                return said, f"as root: sysctl -w {switch.replace('/', '.')}={wanted}"
+        if os.geteuid() == 0:
+            return (
+                f"{said} (root without its capabilities, as in most containers)",
+                "start the container with --privileged, or give it CAP_SYS_ADMIN and CAP_NET_ADMIN",
+            )
+    return said, "run as root; in a container, start it with --privileged"
+
+
+def _used_up() -> tuple[str, str]:
+    """The kernel's "No space left on device" is about a number of namespaces."""
+    none = [kind for kind in KINDS if _value(f"user/max_{kind}_namespaces") == "0"]
+    if not none:
+        names = "user.max_user_namespaces and user.max_net_namespaces"
+        return (
+            "no further namespace is allowed",
+            f"raise {names} as root, also outside of the container if this is one",
+        )
+    names = " and ".join(f"user.max_{kind}_namespaces" for kind in none)
+    raised = " ".join(f"user.max_{kind}_namespaces={ENOUGH}" for kind in none)
+    verb = "is" if len(none) == 1 else "are"
+    return f"not one is allowed: {names} {verb} 0", f"as root: sysctl -w {raised}"
+
+
+def _value(name: str) -> str | None:
+    try:
+        return (SYSCTL / name).read_text().strip()
+    except OSError:
+        return None
