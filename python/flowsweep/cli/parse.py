@@ -16,6 +16,7 @@ import click
 
 from flowsweep.cli.options import PATH
 from flowsweep.errors import FlowsweepError
+from flowsweep.render.capture import counted
 from flowsweep.units import format_size, parse_time
 
 if TYPE_CHECKING:
@@ -323,5 +324,6 @@ def _say(summary: Summary, output: Path) -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     files = f"{len(summary['files'])} files, " if len(summary["files"]) > 1 else ""
-    counts = f"{summary['packets']:,} packets, {summary['connections']:,} connections"
+    packets = counted(summary["packets"], "packet")
+    counts = f"{packets}, {counted(summary['connections'], 'connection')}"
     print(f"{files}{counts} -> {output}", file=sys.stderr)
