@@ -63,7 +63,8 @@ pub const ACK: u8 = 16;
 pub struct Side {
     octets: Octets,
     highest_payload: Option<i64>,
-    /// Payload came behind a FIN or RST, or a SYN behind other octets: what is late then is a matter of taste.
+    /// Payload came behind a FIN or RST, a SYN behind other octets, or a FIN into a hole: what is late then is
+    /// a matter of taste.
     pub odd: bool,
     /// Counts by the name of their column in `flows`.
     pub packets: i64,
@@ -93,6 +94,8 @@ impl Side {
         let highest = *self.highest_payload.get_or_insert(from);
         let ended = self.fin_packets + self.rst_packets > 0;
         self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.octets.0.is_empty();
+        let behind = self.octets.0.iter().map(|range| range.1).max();
+        self.odd |= segment.has(FIN) && behind.is_some_and(|behind| segment.end() < behind);
         if segment.has(RST) {
             self.rst_packets += 1;
             return;
@@ -105,7 +108,6 @@ impl Side {
         let to = from + segment.payload;
         if segment.payload > 0 {
             // Late is what lies below the highest octet, and below the highest payload octet: a FIN may overtake.
-            let behind = self.octets.0.iter().map(|range| range.1).max();
             let below = to.min(highest).min(behind.unwrap_or(from));
             let late = (below - from) - self.octets.count(from, below);
             self.out_of_order_packets += i64::from(below > from && late > 0);

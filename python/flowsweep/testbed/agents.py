@@ -22,7 +22,7 @@ from flowsweep.testbed.tools import KILLED, ended
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed, BedHost
 
-START_LIMIT_S = 10.0
+START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
 EMULATOR_PRIORITY = 50
 
