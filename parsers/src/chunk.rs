@@ -8,9 +8,10 @@ use crate::memory::use_large_pages;
 use crate::records::{Interface, Record};
 use crate::segment::{Owner, Segment, plain};
 use crate::tables::CaptureRow;
+use crate::threads::several_threads;
 
 /// Packets in a chunk at first: few enough that they stay in the cache.
-pub(crate) const SMALLEST: usize = 1 << 13;
+pub(crate) const SMALLEST: usize = 1 << 12;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
@@ -118,9 +119,8 @@ impl Room<'_> {
         window: (&[u8], u64),
         before: i64,
         rows: &mut [CaptureRow],
-        split: bool,
     ) {
-        if !split || records.len() < WORTH_SPLITTING {
+        if !several_threads() || records.len() < WORTH_SPLITTING {
             return self.decode_in_order(records, interfaces, window, before, rows);
         }
         let half = records.len() / 2;
@@ -128,16 +128,9 @@ impl Room<'_> {
         let mut other: Vec<CaptureRow> = rows.iter().map(CaptureRow::empty).collect();
         let between = records[half - 1].time;
         rayon::join(
-            || left.decode(&records[..half], interfaces, window, before, rows, true),
+            || left.decode(&records[..half], interfaces, window, before, rows),
             || {
-                right.decode(
-                    &records[half..],
-                    interfaces,
-                    window,
-                    between,
-                    &mut other,
-                    true,
-                );
+                right.decode(&records[half..], interfaces, window, between, &mut other);
             },
         );
         for (row, more) in rows.iter_mut().zip(&other) {

@@ -4,7 +4,8 @@ use arrow_array::RecordBatch;
 
 use crate::chunk::Chunk;
 use crate::error::Error;
-use crate::run::{Options, Sink};
+use crate::options::Options;
+use crate::run::Sink;
 use crate::tables::{self, Messages, Packets, Table};
 use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
 
@@ -57,14 +58,12 @@ impl Counting {
         order: &Order,
         settled: Option<RecordBatches>,
         sink: &mut dyn Sink,
-        split: bool,
     ) -> Result<(), Error> {
         for batch in settled.transpose()?.unwrap_or_default() {
             sink.batch(Table::Throughput, batch)?;
         }
         let told = self.packets.is_some().then_some(&mut self.told);
-        self.states
-            .count(chunk, order, told, &mut self.ended, split);
+        self.states.count(chunk, order, told, &mut self.ended);
         if let Some(rows) = &mut self.packets {
             rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
                 sink.batch(Table::Packets, batch)

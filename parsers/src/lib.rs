@@ -14,7 +14,10 @@ mod counting;
 mod decode;
 mod error;
 pub mod folder;
+mod input;
 mod memory;
+mod open_file;
+mod options;
 mod reading;
 mod records;
 mod run;
@@ -28,8 +31,9 @@ mod track;
 
 pub use compression::Compression;
 pub use error::{Damage, Error};
-pub use run::{FileSummary, Manifest, Options, Progress, Sink, Summary, check, run};
-pub use source::Input;
+pub use input::Input;
+pub use options::{Manifest, Options};
+pub use run::{FileSummary, Progress, Sink, Summary, check, run};
 pub use tables::{Column, Kind, Table};
 
 /// Version of this crate, written into every table.

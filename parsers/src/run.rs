@@ -1,81 +1,20 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 
-use crate::chunk::{LARGEST, SMALLEST};
+use crate::chunk::{Chunk, LARGEST, SMALLEST};
 use crate::counting::Counting;
 use crate::error::{Damage, Error};
-use crate::reading::{Found, Reading, Waiting, first_time};
-use crate::source::Input;
+use crate::input::Input;
+use crate::open_file::first_time;
+use crate::options::Options;
+use crate::reading::{Found, Reading, Waiting};
 use crate::tables::{self, Table};
+use crate::threads::several_threads;
 use crate::track::{Connections, Order};
-
-/// What to count and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Length of a throughput bin in nanoseconds.
-    pub bin_ns: i64,
-    /// Silence in nanoseconds after which a flow that is not TCP ends.
-    pub udp_timeout_ns: i64,
-    /// The tables that are wanted.
-    pub tables: Vec<Table>,
-    /// What the manifests say about files, by the file's name.
-    pub manifests: HashMap<String, Manifest>,
-    /// Threads that share the work; the tables do not depend on it.
-    pub threads: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            bin_ns: 10_000_000,
-            udp_timeout_ns: 60_000_000_000,
-            tables: vec![
-                Table::Captures,
-                Table::Flows,
-                Table::Intervals,
-                Table::Throughput,
-                Table::Messages,
-            ],
-            manifests: HashMap::new(),
-            threads: 1,
-        }
-    }
-}
-
-impl Options {
-    /// Fails where an option has no meaning.
-    pub fn check(&self) -> Result<(), Error> {
-        if self.bin_ns <= 0 {
-            return Err(Error::Option {
-                option: "bin",
-                found: format!("{} ns", self.bin_ns),
-                expected: "a time above 0, such as 10ms",
-            });
-        }
-        if self.udp_timeout_ns <= 0 {
-            return Err(Error::Option {
-                option: "udp-timeout",
-                found: format!("{} ns", self.udp_timeout_ns),
-                expected: "a time above 0, such as 60s",
-            });
-        }
-        Ok(())
-    }
-}
-
-/// What the capture agent's manifest says about a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Manifest {
-    /// Packets the kernel dropped.
-    pub dropped_kernel: Option<u64>,
-    /// Packets the interface dropped.
-    pub dropped_interface: Option<u64>,
-}
 
 /// Receives the tables.
 pub trait Sink: Send {
@@ -207,8 +146,7 @@ impl<'a> Pass<'a> {
 
     /// Reads and counts: with several threads one chunk is read while the one before it is counted.
     fn read(&mut self, inputs: Vec<Waiting>, sink: &mut dyn Sink) -> Result<Found, Error> {
-        let split = self.options.threads > 1;
-        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress, split);
+        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
         let mut size = SMALLEST;
         let mut chunks = [(); 2].map(|()| self.connections.chunk(self.counting.packets.is_some()));
         let mut orders = [(); 2].map(|()| Order::default());
@@ -221,28 +159,28 @@ impl<'a> Pass<'a> {
             let settled = self.counting.settle(&mut self.connections.throughput);
             let counting = &mut self.counting;
             let connections = &mut self.connections;
-            let mut read = || {
-                next_chunk.clear();
+            let mut read = |chunk: &mut Chunk, order: &mut Order| {
+                chunk.clear();
                 if more {
-                    more = reading.fill(next_chunk, size)?;
+                    more = reading.fill(chunk, size)?;
                 }
-                next_order.make(next_chunk, connections);
+                order.make(chunk, connections);
                 Ok::<(), Error>(())
             };
-            if split {
-                let (counted, read) =
-                    rayon::join(|| counting.count(chunk, order, settled, sink, true), read);
+            if several_threads() {
+                let count = || counting.count(chunk, order, settled, sink);
+                let (counted, read) = rayon::join(count, || read(next_chunk, next_order));
                 counted?;
                 read?;
+                std::mem::swap(chunk, next_chunk);
+                std::mem::swap(order, next_order);
             } else {
-                counting.count(chunk, order, settled, sink, false)?;
-                read()?;
+                counting.count(chunk, order, settled, sink)?;
+                read(chunk, order)?;
             }
             self.progress
                 .packets
                 .store(self.counting.number, Ordering::Relaxed);
-            std::mem::swap(chunk, next_chunk);
-            std::mem::swap(order, next_order);
         }
         let found = reading.finish();
         self.finish(&found, sink)?;

@@ -4,60 +4,18 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::compression::Compression;
 use crate::error::{Error, Fault};
+use crate::input::Input;
 use crate::threads::several_threads;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
 /// The same where two threads read: enough that a second one has woken up before the first is done.
 const SHARED_WINDOW: usize = 4 << 20;
-
-/// Where the bytes of one capture come from.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// A file. `name` is what tables and messages call it.
-    File {
-        /// Where it is.
-        path: PathBuf,
-        /// What it is called.
-        name: String,
-    },
-    /// The standard input.
-    Stdin,
-    /// Bytes in memory: for tests and fuzzing.
-    Bytes {
-        /// The capture.
-        bytes: Arc<[u8]>,
-        /// What it is called.
-        name: String,
-    },
-}
-
-impl Input {
-    /// A file called by the path as given; `-` is the standard input.
-    pub fn from_path(path: &Path) -> Self {
-        if path.as_os_str() == "-" {
-            return Self::Stdin;
-        }
-        Self::File {
-            path: path.to_path_buf(),
-            name: path.display().to_string(),
-        }
-    }
-
-    /// What tables and messages call this input.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::File { name, .. } | Self::Bytes { name, .. } => name,
-            Self::Stdin => "-",
-        }
-    }
-}
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {

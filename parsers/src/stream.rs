@@ -7,8 +7,9 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::error::Error;
-use crate::run::{Options, Progress, Sink, run};
-use crate::source::Input;
+use crate::input::Input;
+use crate::options::Options;
+use crate::run::{Progress, Sink, run};
 use crate::tables::Table;
 
 /// Batches that wait for the reader, at most.

@@ -137,6 +137,8 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
     for column in table.columns() {
         let path = ColumnPath::from(column.name);
         builder = match column.kind {
+            // Few different numbers, without order.
+            Kind::Int64 if column.name.starts_with("bucket_") => builder,
             // Numbers that mostly grow, or stay small: differences are smaller than a dictionary, and faster
             // to write.
             Kind::Int64 | Kind::Int32 | Kind::Time => builder

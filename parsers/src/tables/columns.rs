@@ -8,9 +8,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, TimestampNanosecondArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use rayon::prelude::*;
 
 use super::text;
 use crate::error::Error;
+use crate::threads::several_threads;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,77 +98,109 @@ pub(crate) fn schema(columns: &[Column]) -> Schema {
     Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())
 }
 
-/// A batch of `schema` from its columns in order.
-pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch, Error> {
+/// A column that is made when its batch is.
+pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
+
+/// A batch of `schema` from its columns in order, which several threads make side by side.
+pub(crate) fn batch(schema: SchemaRef, columns: Vec<Making<'_>>) -> Result<RecordBatch, Error> {
+    let columns = if several_threads() {
+        columns.into_par_iter().map(|make| make()).collect()
+    } else {
+        columns.into_iter().map(|make| make()).collect()
+    };
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
 /// Integers that are all known.
-pub(crate) fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(values))
+pub(crate) fn int64<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Making<'a> {
+    Box::new(move || Arc::new(Int64Array::from_iter_values(values)))
 }
 
 /// Integers of which some may be unknown.
-pub(crate) fn int64_or_null(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<Int64Array>())
+pub(crate) fn int64_or_null<'a>(
+    values: impl IntoIterator<Item = Option<i64>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || Arc::new(values.into_iter().collect::<Int64Array>()))
 }
 
 /// Small integers of which some may be unknown.
-pub(crate) fn int32_or_null(values: impl IntoIterator<Item = Option<i32>>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<Int32Array>())
+pub(crate) fn int32_or_null<'a>(
+    values: impl IntoIterator<Item = Option<i32>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || Arc::new(values.into_iter().collect::<Int32Array>()))
 }
 
 /// Small integers.
-pub(crate) fn int32(values: impl IntoIterator<Item = i32>) -> ArrayRef {
-    Arc::new(Int32Array::from_iter_values(values))
+pub(crate) fn int32<'a>(values: impl IntoIterator<Item = i32> + Send + 'a) -> Making<'a> {
+    Box::new(move || Arc::new(Int32Array::from_iter_values(values)))
 }
 
 /// Times of which some may be unknown.
-pub(crate) fn time_or_null(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
-    let array: TimestampNanosecondArray = values.into_iter().collect();
-    Arc::new(array.with_timezone("UTC"))
+pub(crate) fn time_or_null<'a>(
+    values: impl IntoIterator<Item = Option<i64>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || {
+        let array: TimestampNanosecondArray = values.into_iter().collect();
+        Arc::new(array.with_timezone("UTC"))
+    })
 }
 
 /// Times.
-pub(crate) fn time(values: impl IntoIterator<Item = i64>) -> ArrayRef {
-    Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
+pub(crate) fn time<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Making<'a> {
+    Box::new(move || {
+        Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
+    })
 }
 
 /// Text.
-pub(crate) fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
-    let mut builder = StringBuilder::new();
-    for value in values {
-        builder.append_value(value);
-    }
-    Arc::new(builder.finish())
+pub(crate) fn text<'a, S: AsRef<str>>(
+    values: impl IntoIterator<Item = S> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || {
+        let mut builder = StringBuilder::new();
+        for value in values {
+            builder.append_value(value);
+        }
+        Arc::new(builder.finish())
+    })
 }
 
 /// IP addresses as text; true is IPv6.
-pub(crate) fn addresses(values: impl IntoIterator<Item = (u128, bool)>) -> ArrayRef {
-    let mut builder = StringBuilder::new();
-    for (value, v6) in values {
-        // Written where it stays: a string of its own for each row would cost more than the digits.
-        let _ = text::write_address(&mut builder, value, v6);
-        builder.append_value("");
-    }
-    Arc::new(builder.finish())
+pub(crate) fn addresses<'a>(
+    values: impl IntoIterator<Item = (u128, bool)> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || {
+        let mut builder = StringBuilder::new();
+        for (value, v6) in values {
+            // Written where it stays: a string of its own for each row would cost more than the digits.
+            let _ = text::write_address(&mut builder, value, v6);
+            builder.append_value("");
+        }
+        Arc::new(builder.finish())
+    })
 }
 
 /// Text of which some may be unknown.
-pub(crate) fn text_or_null<S: AsRef<str>>(values: impl IntoIterator<Item = Option<S>>) -> ArrayRef {
-    let mut builder = StringBuilder::new();
-    for value in values {
-        builder.append_option(value);
-    }
-    Arc::new(builder.finish())
+pub(crate) fn text_or_null<'a, S: AsRef<str>>(
+    values: impl IntoIterator<Item = Option<S>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || {
+        let mut builder = StringBuilder::new();
+        for value in values {
+            builder.append_option(value);
+        }
+        Arc::new(builder.finish())
+    })
 }
 
 /// True or false.
-pub(crate) fn boolean(values: impl IntoIterator<Item = bool>) -> ArrayRef {
-    Arc::new(values.into_iter().map(Some).collect::<BooleanArray>())
+pub(crate) fn boolean<'a>(values: impl IntoIterator<Item = bool> + Send + 'a) -> Making<'a> {
+    Box::new(move || Arc::new(values.into_iter().map(Some).collect::<BooleanArray>()))
 }
 
 /// True, false or unknown.
-pub(crate) fn boolean_or_null(values: impl IntoIterator<Item = Option<bool>>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<BooleanArray>())
+pub(crate) fn boolean_or_null<'a>(
+    values: impl IntoIterator<Item = Option<bool>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || Arc::new(values.into_iter().collect::<BooleanArray>()))
 }

@@ -6,7 +6,7 @@ use super::columns::{
     self, Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::{BATCH_ROWS, Table, text};
+use super::{Table, text};
 use crate::decode::{Key, NO_VLAN, has_ports};
 use crate::error::Error;
 use crate::track::{
@@ -128,16 +128,19 @@ impl<'a> Row<'a> {
     }
 }
 
+/// Rows in a batch: few enough that their states stay in the cache while every column is read from them.
+const FLOW_ROWS: usize = 1 << 10;
+
 /// Hands all rows to `emit` in batches, by connection, forward first.
 pub(crate) fn flows(
     connections: &Connections,
     states: &States,
     mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut rows = Vec::with_capacity(BATCH_ROWS.min(connections.len() * 2));
+    let mut rows = Vec::with_capacity(FLOW_ROWS.min(connections.len() * 2));
     for side in sides(connections, states) {
         rows.push(Row::new(side));
-        if rows.len() == BATCH_ROWS {
+        if rows.len() == FLOW_ROWS {
             emit(batch(&rows)?)?;
             rows.clear();
         }
@@ -150,7 +153,7 @@ pub(crate) fn flows(
 
 fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&Direction) -> u64| {
-        columns::int64(rows.iter().map(|row| value(row.side.own) as i64))
+        columns::int64(rows.iter().map(move |row| value(row.side.own) as i64))
     };
     let tcp = |value: fn(&Row<'_>) -> i64| {
         columns::int64_or_null(rows.iter().map(move |row| row.tcp.then(|| value(row))))

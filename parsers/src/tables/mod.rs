@@ -22,7 +22,7 @@ pub(crate) use packets::Packets;
 pub(crate) use throughput::throughput;
 
 /// Rows in one Arrow batch. Fixed, so that the same input gives the same bytes.
-pub(crate) const BATCH_ROWS: usize = 65_536;
+pub(crate) const BATCH_ROWS: usize = 8_192;
 
 /// One of the tables that a capture is turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

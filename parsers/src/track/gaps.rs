@@ -4,10 +4,11 @@
 //! that none is wider than 1/64 (1.5625 %) of its lower edge. Buckets of any two flows, files or runs can be
 //! added up.
 
+use super::counts::{Dense, Sparse};
 use crate::memory::prefetch;
 
 /// Buckets per power of two, and the values below which every bucket holds one value.
-const STEPS: u64 = 64;
+pub(super) const STEPS: u64 = 64;
 const STEP_BITS: u32 = 6;
 
 /// Number of the bucket that holds `gap`.
@@ -43,8 +44,10 @@ pub(crate) enum Gaps {
     None,
     /// Few: a list of their buckets, in one cache line.
     Few(Box<Few>),
-    /// Many: a table of counts.
-    Many(Box<Counts>),
+    /// More: a small hash table of counts.
+    Sparse(Box<Sparse>),
+    /// Many: counts side by side.
+    Dense(Box<Dense>),
 }
 
 #[derive(Debug)]
@@ -54,27 +57,14 @@ pub(crate) struct Few {
     buckets: [u16; LISTED],
 }
 
-/// A small hash table while a flow fills few of the 3,776 buckets, then one count for each of them.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// While [`BUCKETS`] are more: (bucket + 1) in the upper 16 bits, the count below; 0 is empty, and the
-    /// length is a power of two. Then: the counts by bucket.
-    slots: Vec<u64>,
-    used: u16,
-}
-
-/// Buckets up to `i64::MAX`.
-const BUCKETS: usize = 58 * STEPS as usize;
-/// Slots of the largest hash table.
-const MOST_SLOTS: usize = 1024;
-
 impl Gaps {
     /// Counts one gap; one below 0 as 0.
     #[inline]
     pub(crate) fn count(&mut self, gap_ns: i64) {
         let bucket = bucket(gap_ns.max(0) as u64);
         match self {
-            Self::Many(counts) => counts.add(bucket, 1),
+            Self::Dense(counts) => counts.add_one(bucket),
+            Self::Sparse(counts) if counts.has_room() => counts.add(bucket, 1),
             Self::Few(few) if usize::from(few.length) < LISTED => {
                 few.buckets[usize::from(few.length)] = bucket;
                 few.length += 1;
@@ -93,16 +83,25 @@ impl Gaps {
 
     #[cold]
     fn grow(&mut self, bucket: u16) {
-        let mut buckets = [0; LISTED];
-        if let Self::Few(few) = self {
-            let mut counts = Counts::default();
-            for bucket in few.buckets.into_iter().chain([bucket]) {
-                counts.add(bucket, 1);
+        match self {
+            Self::None | Self::Dense(_) => {
+                let mut buckets = [0; LISTED];
+                buckets[0] = bucket;
+                *self = Self::Few(Box::new(Few { length: 1, buckets }));
             }
-            *self = Self::Many(Box::new(counts));
-        } else {
-            buckets[0] = bucket;
-            *self = Self::Few(Box::new(Few { length: 1, buckets }));
+            Self::Few(few) => {
+                let mut counts = Sparse::default();
+                for bucket in few.buckets.into_iter().chain([bucket]) {
+                    counts.add(bucket, 1);
+                }
+                *self = Self::Sparse(Box::new(counts));
+            }
+            Self::Sparse(few) => {
+                let mut counts = Dense::default();
+                few.each(|bucket, count| counts.add(bucket, count as u64));
+                counts.add(bucket, 1);
+                *self = Self::Dense(Box::new(counts));
+            }
         }
     }
 
@@ -118,110 +117,15 @@ impl Gaps {
                     each(same[0], same.len() as i64);
                 }
             }
-            Self::Many(counts) => counts.each(each),
+            Self::Sparse(counts) => counts.each(each),
+            Self::Dense(counts) => counts.each(each),
         }
     }
-}
-
-impl Counts {
-    #[inline]
-    fn add(&mut self, bucket: u16, count: u64) {
-        if self.slots.len() == BUCKETS {
-            self.slots[usize::from(bucket)] += count;
-            return;
-        }
-        let tag = u64::from(bucket) + 1;
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut at = Self::start(bucket);
-        if !self.slots.is_empty() {
-            loop {
-                let slot = &mut self.slots[at & mask];
-                if *slot >> 48 == tag {
-                    *slot += count;
-                    return;
-                }
-                if *slot == 0 {
-                    break;
-                }
-                at += 1;
-            }
-        }
-        self.insert(tag, count);
-    }
-
-    #[cold]
-    fn insert(&mut self, tag: u64, count: u64) {
-        if usize::from(self.used) * 4 >= self.slots.len() * 3 {
-            if self.slots.len() == MOST_SLOTS {
-                return self.spread(tag, count);
-            }
-            let larger = vec![0; (self.slots.len() * 2).max(32)];
-            let old = std::mem::replace(&mut self.slots, larger);
-            for slot in old.into_iter().filter(|&slot| slot != 0) {
-                self.put(slot);
-            }
-        }
-        self.put(tag << 48 | count);
-        self.used += 1;
-    }
-
-    /// One count for each bucket from now on.
-    fn spread(&mut self, tag: u64, count: u64) {
-        let old = std::mem::replace(&mut self.slots, vec![0; BUCKETS]);
-        for slot in old.into_iter().chain([tag << 48 | count]) {
-            let (bucket, count) = unpack(slot);
-            if count > 0 {
-                self.slots[usize::from(bucket)] += count;
-            }
-        }
-    }
-
-    fn put(&mut self, slot: u64) {
-        let mask = self.slots.len() - 1;
-        let mut at = Self::start(unpack(slot).0);
-        while self.slots[at & mask] != 0 {
-            at += 1;
-        }
-        self.slots[at & mask] = slot;
-    }
-
-    #[inline]
-    fn start(bucket: u16) -> usize {
-        // Neighbouring buckets are full together: spread them.
-        usize::from(bucket.wrapping_mul(40_503) >> 4)
-    }
-
-    fn each(&self, mut each: impl FnMut(u16, i64)) {
-        if self.slots.len() == BUCKETS {
-            for (bucket, &count) in (0..).zip(&self.slots).filter(|&(_, &count)| count > 0) {
-                each(bucket, count as i64);
-            }
-            return;
-        }
-        let mut slots: Vec<u64> = self
-            .slots
-            .iter()
-            .copied()
-            .filter(|&slot| slot != 0)
-            .collect();
-        slots.sort_unstable();
-        for slot in slots {
-            let (bucket, count) = unpack(slot);
-            each(bucket, count as i64);
-        }
-    }
-}
-
-/// Bucket and count of a slot of the hash table.
-fn unpack(slot: u64) -> (u16, u64) {
-    (
-        ((slot >> 48) as u16).wrapping_sub(1),
-        slot & ((1 << 48) - 1),
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::counts::ROWS;
     use super::*;
 
     #[test]
@@ -258,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_buckets_as_room_for_them() {
-        assert_eq!(usize::from(bucket(i64::MAX as u64)), BUCKETS - 1);
+    fn there_is_room_for_every_bucket() {
+        assert!(usize::from(bucket(i64::MAX as u64)) < ROWS * STEPS as usize);
     }
 
     #[test]

@@ -91,10 +91,9 @@ pub(super) struct Sending {
 }
 
 impl Message {
-    /// Takes in a segment; the message that ended before it.
+    /// Takes in a segment; a message that ended before it goes to `ended`.
     #[inline]
-    pub(super) fn send(&mut self, sending: &Sending) -> Option<Ended> {
-        let mut ended = None;
+    pub(super) fn send(&mut self, sending: &Sending, ended: &mut Ended<'_>) {
         let gap = sending.time.saturating_sub(self.last_time).max(0);
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
@@ -106,7 +105,7 @@ impl Message {
                     self.spacing_ns - change.min(self.spacing_ns)
                 };
             } else {
-                ended = self.end(why);
+                self.end(why, ended);
             }
         }
         if self.packets == 0 {
@@ -126,7 +125,6 @@ impl Message {
                 (false, false) => 0,
             };
         }
-        ended
     }
 
     #[inline]
@@ -196,45 +194,31 @@ impl Message {
     }
 
     /// Ends the message that is being sent, if there is one.
-    pub(super) fn end(&mut self, why: u8) -> Option<Ended> {
+    #[inline(never)] // most segments end none
+    pub(super) fn end(&mut self, why: u8, ended: &mut Ended<'_>) {
         if self.packets == 0 {
-            return None;
+            return;
         }
-        let ended = Ended {
-            first_time: self.first_time,
-            last_time: self.last_time,
-            bytes: self.bytes,
-            packets: self.packets,
-            gap_before_ns: self.gap_before,
-            evidence: why | self.ending & evidence::SHORT,
-        };
+        if let Some(rows) = &mut ended.rows {
+            rows.push(MessageRow {
+                connection: ended.connection,
+                backward: ended.backward,
+                first_time: self.first_time,
+                last_time: self.last_time,
+                bytes: self.bytes,
+                packets: self.packets,
+                gap_before_ns: self.gap_before,
+                evidence: why | self.ending & evidence::SHORT,
+            });
+        }
         (self.packets, self.bytes, self.ending) = (0, 0, 0);
-        Some(ended)
     }
 }
 
-/// A message that ended, before it is known whose it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
-    pub first_time: i64,
-    pub last_time: i64,
-    pub bytes: u64,
-    pub packets: u32,
-    pub gap_before_ns: Option<i64>,
-    pub evidence: u8,
-}
-
-impl Ended {
-    pub(super) fn row(self, connection: u32, backward: bool) -> MessageRow {
-        MessageRow {
-            connection,
-            backward,
-            first_time: self.first_time,
-            last_time: self.last_time,
-            bytes: self.bytes,
-            packets: self.packets,
-            gap_before_ns: self.gap_before_ns,
-            evidence: self.evidence,
-        }
-    }
+/// Takes the messages of one direction that ended.
+pub(crate) struct Ended<'a> {
+    pub connection: u32,
+    pub backward: bool,
+    /// None where messages are not wanted.
+    pub rows: Option<&'a mut Vec<MessageRow>>,
 }

@@ -5,6 +5,7 @@
 
 mod arena;
 mod connections;
+mod counts;
 mod direction;
 mod gaps;
 mod index;
@@ -20,7 +21,7 @@ pub(crate) use connections::{Connection, Connections, NONE};
 pub(crate) use direction::Direction;
 pub(crate) use gaps::bucket_bounds;
 pub(crate) use limits::Shares;
-pub(crate) use messages::{MessageRow, evidence};
+pub(crate) use messages::{Ended, MessageRow, evidence};
 pub(crate) use sender::Rtt;
 pub(crate) use states::{Order, States, Told};
 pub(crate) use tcp::{RareCounts, SynOptions};
@@ -72,8 +73,14 @@ pub(crate) fn unfinished_messages(
         };
         for backward in [false, true] {
             let side = state.sides[usize::from(forward != backward)].as_mut();
-            let ended = side.and_then(|it| it.tcp.unfinished(connection.reset()));
-            rows.extend(ended.map(|message| message.row(number, backward)));
+            if let Some(side) = side {
+                let mut ended = Ended {
+                    connection: number,
+                    backward,
+                    rows: Some(&mut rows),
+                };
+                side.tcp.unfinished(connection.reset(), &mut ended);
+            }
         }
     }
     rows

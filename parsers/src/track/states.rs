@@ -3,12 +3,13 @@
 
 use super::connections::{Connections, NONE};
 use super::direction::Direction;
-use super::messages::MessageRow;
+use super::messages::{Ended, MessageRow};
 use super::tcp::Acknowledged;
 use crate::chunk::Chunk;
 use crate::decode::Sack;
 use crate::memory::prefetch;
 use crate::segment::Segment;
+use crate::threads::several_threads;
 
 /// Fewer packets than this are not worth another thread.
 const WORTH_SPLITTING: usize = 2048;
@@ -145,7 +146,6 @@ struct Work<'a> {
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
-    split: bool,
 }
 
 impl States {
@@ -173,7 +173,6 @@ impl States {
         order: &Order,
         told: Option<&mut Vec<Told>>,
         messages: &mut Vec<MessageRow>,
-        split: bool,
     ) {
         if self.list.len() < order.connections {
             self.list.resize_with(order.connections, State::default);
@@ -184,7 +183,6 @@ impl States {
             positions: &order.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
-            split,
         };
         let told = match told {
             None => &mut [][..],
@@ -212,7 +210,7 @@ impl Work<'_> {
             return;
         };
         let packets = (end.to - begin.from) as usize;
-        if !self.split || groups.len() == 1 || packets < WORTH_SPLITTING {
+        if !several_threads() || groups.len() == 1 || packets < WORTH_SPLITTING {
             return self.count_in_order(states, first, groups, told, messages);
         }
         let half = begin.from + packets as u32 / 2;
@@ -311,13 +309,12 @@ impl Work<'_> {
                 let sacks = &self.sacks[position as usize];
                 peer.tcp.acknowledged(segment, sacks, window)
             });
-            let ended = own.tcp.sent(segment, said);
-            if self.find_messages {
-                let backward = segment.is_from_high() != group.forward_from_high;
-                for message in ended.into_iter().flatten() {
-                    messages.push(message.row(group.connection, backward));
-                }
-            }
+            let mut ended = Ended {
+                connection: group.connection,
+                backward: segment.is_from_high() != group.forward_from_high,
+                rows: self.find_messages.then_some(&mut *messages),
+            };
+            own.tcp.sent(segment, said, &mut ended);
             if let Some(told) = told {
                 told.window_bytes = window;
             }

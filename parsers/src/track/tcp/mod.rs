@@ -185,14 +185,16 @@ impl Tcp {
             .map_or_else(Shares::default, |it| it.limits.shares(self.fin_packets > 0))
     }
 
-    /// The message that is still being sent when the connection or the capture ends.
-    pub(crate) fn unfinished(&mut self, reset: bool) -> Option<Ended> {
+    /// Ends the message that is still being sent when the connection or the capture ends.
+    pub(crate) fn unfinished(&mut self, reset: bool, ended: &mut Ended<'_>) {
         let why = if reset {
             evidence::CLOSE
         } else {
             evidence::OPEN
         };
-        self.sender.as_mut()?.message.end(why)
+        if let Some(sender) = &mut self.sender {
+            sender.message.end(why, ended);
+        }
     }
 
     #[cold]

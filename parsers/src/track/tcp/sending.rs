@@ -28,9 +28,9 @@ struct Data {
 
 impl Tcp {
     /// Takes in `segment` of this side. `told` is what the other side's state says about it. The messages that
-    /// ended before it and with it.
+    /// ended before it and with it go to `ended`.
     #[inline]
-    pub(crate) fn sent(&mut self, segment: &Segment, told: Acknowledged) -> [Option<Ended>; 2] {
+    pub(crate) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);
         if !self.has(STARTED) {
@@ -42,7 +42,7 @@ impl Tcp {
         if segment.has(flag::RST) {
             self.rst_packets += 1;
             // Its number need not follow the others, and its payload is a text, if any.
-            return [None; 2];
+            return;
         }
         let fin = segment.has(flag::FIN);
         self.syn_packets += u32::from(syn);
@@ -53,7 +53,7 @@ impl Tcp {
         let to = from + payload + i64::from(syn) + i64::from(fin);
         let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
         if to == from {
-            return [None; 2];
+            return;
         }
         let (highest, highest_payload) = (self.end, self.payload_end);
         let added = self.covered.add(from, to);
@@ -77,7 +77,7 @@ impl Tcp {
         if payload > 0 {
             self.payload_end = self.payload_end.max(to - i64::from(fin));
         } else if syn {
-            return [None; 2];
+            return;
         }
         let idle = self.una >= highest;
         let sender = self.sender.get_or_insert_default();
@@ -95,7 +95,6 @@ impl Tcp {
                 });
             }
         }
-        let mut ended = [None; 2];
         if payload > 0 {
             let data = Data {
                 probe,
@@ -103,19 +102,20 @@ impl Tcp {
                 late: from < highest_payload,
                 idle,
             };
-            ended[0] = self.data(segment, &told, &data);
+            self.data(segment, &told, &data, ended);
         }
         if fin && let Some(sender) = &mut self.sender {
-            ended[1] = sender.message.end(evidence::CLOSE);
+            sender.message.end(evidence::CLOSE, ended);
         }
-        ended
     }
 
-    /// Takes in the payload of `segment`, whose octets are counted; the message that ended before it.
+    /// Takes in the payload of `segment`, whose octets are counted.
     #[inline]
-    fn data(&mut self, segment: &Segment, told: &Acknowledged, data: &Data) -> Option<Ended> {
+    fn data(&mut self, segment: &Segment, told: &Acknowledged, data: &Data, ended: &mut Ended<'_>) {
         let payload = i64::from(segment.payload);
-        let sender = self.sender.as_mut()?;
+        let Some(sender) = &mut self.sender else {
+            return;
+        };
         // Before the first acknowledgement: from the first octet seen.
         let una = if self.una == UNKNOWN {
             self.first
@@ -127,9 +127,8 @@ impl Tcp {
         let new = payload - data.repeated.min(payload);
         let room = self.edge.saturating_sub(self.end);
         let known = self.edge != UNKNOWN;
-        let mut ended = None;
         if new > 0 {
-            ended = sender.message.send(&Sending {
+            let sending = Sending {
                 time: segment.time,
                 bytes: new as u64,
                 payload: segment.payload,
@@ -142,7 +141,8 @@ impl Tcp {
                 free: sender.limits.free(segment.time, &sender.rtt),
                 cut: known && room == 0,
                 smoothed_rtt_ns: sender.rtt.smoothed_ns,
-            });
+            };
+            sender.message.send(&sending, ended);
         }
         let mss = sender.message.mss().unwrap_or(1460);
         let sent = Sent {
@@ -156,7 +156,6 @@ impl Tcp {
             end: self.end,
         };
         sender.limits.sent(&sent, &sender.rtt);
-        ended
     }
 
     /// Counts keep-alives and window probes, RFC 9293 3.8.4 and 3.8.6.1; whether this is one. Linux sends both

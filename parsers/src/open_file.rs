@@ -1,0 +1,190 @@
+//! One capture file while it is read: its records, decoded into chunks, and what is known of it so far.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::chunk::Chunk;
+use crate::error::{Damage, Error, Fault};
+use crate::input::Input;
+use crate::records::{HEAD, Reader, Record, Status};
+use crate::source::Source;
+use crate::tables::CaptureRow;
+use crate::threads::several_threads;
+
+/// Records that are looked for together: few stay in the nearest cache, many are worth dividing.
+fn batch() -> usize {
+    if several_threads() { 4096 } else { 1024 }
+}
+
+/// An open file.
+pub(crate) struct OpenFile {
+    /// Place in the order of the inputs.
+    pub number: usize,
+    pub name: String,
+    source: Source,
+    pub consumed: Arc<AtomicU64>,
+    pub reader: Reader,
+    /// Place in the window behind the records found.
+    at: usize,
+    /// Where in the window the records' offsets begin to count.
+    base: usize,
+    /// What was found behind the records.
+    status: Status,
+    records: Vec<Record>,
+    /// How many of them were handed on.
+    taken: usize,
+    pub rows: Vec<CaptureRow>,
+    pub kept: u64,
+    last_time: i64,
+}
+
+impl OpenFile {
+    pub(crate) fn new(input: &Input, number: usize) -> Result<Self, Error> {
+        let consumed = Arc::default();
+        let name = input.name().to_owned();
+        let mut source = Source::open(input, Arc::clone(&consumed))?;
+        let (reader, at) = detect(&name, &mut source)?;
+        Ok(Self {
+            number,
+            name,
+            source,
+            consumed,
+            reader,
+            at,
+            base: at,
+            status: Status::Full,
+            records: Vec::with_capacity(batch()),
+            taken: 0,
+            rows: Vec::new(),
+            kept: 0,
+            last_time: i64::MIN,
+        })
+    }
+
+    /// Time of the next packet; there is one after [`Self::refill`] said so.
+    pub(crate) fn next_time(&self) -> i64 {
+        self.records
+            .get(self.taken)
+            .map_or(i64::MAX, |record| record.time)
+    }
+
+    /// Finds records where none are left; whether there are any.
+    pub(crate) fn refill(&mut self) -> bool {
+        while self.taken == self.records.len() {
+            match self.status {
+                Status::Full => {}
+                Status::Need(need) => {
+                    self.source.advance(self.at, need);
+                    self.at = 0;
+                }
+                _ => return false,
+            }
+            self.records.clear();
+            self.taken = 0;
+            self.base = self.at;
+            let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
+            let (used, status) =
+                self.reader
+                    .fill(bytes, self.source.is_last(), &mut self.records, batch());
+            self.at += used;
+            self.status = status;
+            let known = self.rows.len();
+            for (number, interface) in self.reader.interfaces().iter().enumerate().skip(known) {
+                self.rows.push(CaptureRow::new(
+                    &self.name,
+                    number as u32,
+                    interface.clone(),
+                ));
+            }
+        }
+        true
+    }
+
+    /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
+    pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64) {
+        let room = size - chunk.count();
+        let left = &self.records[self.taken..];
+        let mut count = left.len().min(room);
+        if until < i64::MAX {
+            // The first is taken in any case: nobody has an earlier one.
+            let behind = left[..count]
+                .iter()
+                .skip(1)
+                .position(|record| record.time > until);
+            count = behind.map_or(count, |position| position + 1);
+        }
+        let records = &left[..count];
+        let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
+        let start = self.source.start() + self.base as u64;
+        chunk.room(count).decode(
+            records,
+            self.reader.interfaces(),
+            (bytes, start),
+            self.last_time,
+            &mut self.rows,
+        );
+        if let Some(last) = records.last() {
+            self.last_time = last.time;
+        }
+        self.taken += count;
+        self.kept += count as u64;
+    }
+
+    /// Why reading ended before the end of the file, if it did.
+    pub(crate) fn damage(&mut self) -> Option<Damage> {
+        let status = std::mem::replace(&mut self.status, Status::End);
+        let fault = match status {
+            Status::Cut(fault) => Some(self.source.fault().unwrap_or(fault)),
+            Status::Damaged(fault) => Some(fault),
+            Status::End | Status::Full | Status::Need(_) => self.source.fault(),
+        }?;
+        let offset = self.source.start() + self.at as u64;
+        Some(Damage {
+            file: self.name.clone(),
+            packet: self.kept + 1,
+            offset,
+            found: fault.found,
+            expected: fault.expected,
+            kept: self.kept,
+            unread: self
+                .source
+                .length()
+                .map(|length| length.saturating_sub(offset)),
+        })
+    }
+}
+
+fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
+    source.advance(0, HEAD);
+    Reader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
+        (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
+            Error::NotACapture {
+                file,
+                found,
+                expected,
+                remedy: "copy the file again; its compressed form is damaged or cut".to_owned(),
+            }
+        }
+        (error, _) => error,
+    })
+}
+
+/// Time of the first packet; none for a capture without one.
+pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
+    let mut source = Source::open(input, Arc::default())?;
+    let (mut reader, mut at) = detect(input.name(), &mut source)?;
+    let mut records = Vec::new();
+    loop {
+        let bytes = source.bytes().get(at..).unwrap_or_default();
+        let (used, status) = reader.fill(bytes, source.is_last(), &mut records, 1);
+        if let Some(record) = records.first() {
+            return Ok(Some(record.time));
+        }
+        at += used;
+        let Status::Need(need) = status else {
+            return Ok(None);
+        };
+        source.advance(at, need);
+        at = 0;
+    }
+}
