@@ -93,7 +93,9 @@ FIGURES = (
     wan.throughput, wan_ranks.peaks, wan_ranks.per_core, transfers.activity, transfer_times.times,
     phases.times,
 )  # fmt: skip
-TABLES = (demand_tables.lightpaths, demand_tables.mpi, demand_tables.transfers)
+TABLES = (
+    demand_tables.lightpaths, demand_tables.mpi, demand_tables.transfers, demand_tables.fairness,
+)  # fmt: skip
 
 
 def context(directory: Path) -> Context:

@@ -47,9 +47,9 @@ def test_a_column_has_one_number_of_decimals() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [(1, 64, [1, 2, 5, 10, 20, 50]), (5, 100, [5, 10, 20, 50, 100]),
-     (1, 1e5, [1, 10, 100, 1e3, 1e4, 1e5])],
+     (1, 1e5, [1, 10, 100, 1e3, 1e4, 1e5]), (53.2, 82.3, [60, 70, 80]), (99, 101, [99, 100, 101])],
 )  # fmt: skip
-def test_log_ticks_are_steps_of_1_2_5_or_decades(
+def test_log_ticks_are_steps_of_1_2_5_or_decades_or_even(
     low: float, high: float, ticks: list[float]
 ) -> None:
     assert axes.log_ticks(low, high) == pytest.approx(ticks)

@@ -91,6 +91,17 @@ def test_captures_without_a_sweep_say_nothing_about_needs() -> None:
     )
 
 
+def test_what_was_swept_comes_before_what_was_not() -> None:
+    others = [REQUIREMENT | {"app": app} for app in "abcdef"]
+    labels = {(row["app"], ""): row["app"] for row in [*others, REQUIREMENT]}
+    found = verdict([threshold("rtt")], [*others, REQUIREMENT], labels)
+    assert [plain(sentence) for sentence in found.sentences] == [
+        "lu needs an RTT of at most 4.20 ms to stay within 10 % of its baseline time.",
+        "These captures show what a; b; c; d and 2 more sent, not what they need: "
+        "neither RTT nor rate was varied.",
+    ]
+
+
 def test_no_valid_baseline_is_said() -> None:
     assert "no run is valid at the baseline" in sentences(baseline_s=None)[0]
 

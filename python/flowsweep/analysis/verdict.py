@@ -14,6 +14,8 @@ from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import numbers
 
 MAX_APPS = 4
+# What a row of `requirement` and its thresholds have in common.
+POINT = ("app", "problem", "buffer_bytes")
 AXES = {"rate": ("rate", "Mbit/s"), "rtt": ("RTT", "ms")}
 
 
@@ -55,20 +57,33 @@ def verdict(
     sentences: list[str] = []
     few, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
-    for row in rows[:MAX_APPS]:
-        key = (row["app"], row["problem"])
-        mine = [
-            threshold
-            for threshold in thresholds
-            if (threshold["app"], threshold["problem"]) == key
-            and threshold["buffer_bytes"] == row["buffer_bytes"]
-        ]
-        sentences += _application(labels[key], row, mine)
+    varied, fixed = [], []
+    for row in rows:
+        mine = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
+        label = labels[row["app"], row["problem"]]
+        if mine or row["baseline_s"] is None:
+            varied.append((label, row, mine))
+        elif label not in fixed:
+            fixed.append(label)
+    for label, row, mine in varied[:MAX_APPS]:
+        sentences += _application(label, row, mine)
         if mine and min(one["runs_beside"] for one in mine) < MIN_RUNS:
-            few.append(labels[key])
-    if len(rows) > MAX_APPS:
-        sentences.append(f"{len(rows) - MAX_APPS} more are in the table below.")
+            few.append(label)
+    if len(varied) > MAX_APPS:
+        sentences.append(f"{len(varied) - MAX_APPS} more are in the table below.")
+    if fixed:
+        sentences.append(_not_varied(fixed))
     return Verdict(sentences, _unknown(thresholds, rows, few))
+
+
+def _not_varied(labels: list[str]) -> str:
+    named = [f"**{label}**" for label in labels[:MAX_APPS]]
+    if len(labels) > MAX_APPS:
+        named.append(f"{len(labels) - MAX_APPS} more")
+    need = "it needs" if len(labels) == 1 else "they need"
+    together = named[0] if len(named) == 1 else f"{'; '.join(named[:-1])} and {named[-1]}"
+    said = f"sent, not what {need}: neither RTT nor rate was varied"
+    return f"These captures show what {together} {said}."
 
 
 def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) -> list[str]:
@@ -77,9 +92,6 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     axes = [axis for axis in AXES if (axis, True) in by]
     if row["baseline_s"] is None:
         return [f"Nothing can be said about {name}: no run is valid at the baseline."]
-    if not axes:
-        said = "sent, not what it needs: neither RTT nor rate was varied"
-        return [f"These captures show what {name} {said}."]
     buffer = row["buffer_bytes"]
     found = []
     first = {axis: by[axis, True] for axis in axes}

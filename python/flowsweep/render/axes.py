@@ -12,7 +12,7 @@ MAX_TICKS = 8
 
 
 def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
-    """1-2-5 steps from `low` to `high`, thinned to decades where that is more than `most`."""
+    """1-2-5 steps from `low` to `high`; decades where that is more than `most`, else even steps."""
     if not 0 < low < high:
         return [low] if low > 0 else []
     steps: tuple[int, ...]
@@ -24,9 +24,21 @@ def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
             for step in steps
             if low * 0.999 <= step * 10.0**exponent <= high * 1.001
         ]
+        if len(ticks) < 2:
+            return _even_ticks(low, high)
         if len(ticks) <= most:
             return ticks
     return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """At least two ticks at even steps: what lies inside a step of 1, 2, 5 would have no number."""
+    decade = 10.0 ** math.floor(math.log10(high - low))
+    for step in (decade, decade / 2, decade / 5):
+        first, last = math.ceil(low / step * 0.999999), math.floor(high / step * 1.000001)
+        if last > first:
+            return [float(f"{number * step:.10g}") for number in range(first, last + 1)]
+    return [low, high]
 
 
 def number_labels(ticks: list[float]) -> str:

@@ -1,0 +1,72 @@
+"""What a TCP flow gets beside a transfer, against TCP alone and beside TCP at the same point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from grid import rows
+
+from flowsweep.render import demand_tables, page
+from flowsweep.render.figure import Context
+from flowsweep.warehouse import Warehouse
+
+
+def transfer(
+    name: str, transport: str, mbit_s: float, beside: float | None = None, **changes: Any
+) -> dict[str, Any]:
+    """A run of `bulk` with one stream."""
+    stream = {"mbit_s": mbit_s} | ({} if beside is None else {"beside_mbit_s": beside})
+    told = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
+    # What the report calls it: a workload is known by its name.
+    app = transport if beside is None else f"{transport}_beside"
+    record = json.dumps({"application": told})
+    return tiny.run(name, app=app, **{"baseline": True} | changes, json=record)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    far = {"loss": 0.001, "baseline": False}
+    return tiny.runs(tmp_path_factory.mktemp("fair"), [
+        transfer("a1", "lambda", 60.0, 30.0), transfer("a2", "lambda", 50.0, 50.0),
+        transfer("a3", "lambda", 40.0, 40.0), transfer("b", "lambda", 90.0, 10.0, **far),
+        transfer("t1", "tcp", 75.0), transfer("t2", "tcp", 80.0), transfer("t3", "tcp", 85.0),
+        transfer("u", "tcp", 20.0, 60.0), transfer("c", "tcp", 6.0, **far),
+        transfer("x", "lambda", 99.0, 1.0, status="invalid"),
+    ])  # fmt: skip
+
+
+def test_each_point_is_compared_with_tcp_at_the_same_point(directory: Path) -> None:
+    names = ("streams", "transfer_mbit_s", "beside_mbit_s", "beside_mbit_s_min",
+             "beside_mbit_s_max", "tcp_alone_mbit_s", "tcp_beside_tcp_mbit_s")  # fmt: skip
+    found = {
+        (row["app"], row["loss"] or 0.0): tuple(row[name] for name in names)
+        for row in rows(directory, "fairness")
+    }
+    assert found == {
+        ("lambda_beside", 0.0): (3, 50.0, 40.0, 30.0, 50.0, 80.0, 60.0),
+        ("lambda_beside", 0.001): (1, 90.0, 10.0, 10.0, 10.0, 6.0, None),
+        ("tcp_beside", 0.0): (1, 20.0, 60.0, 60.0, 60.0, 80.0, 60.0),
+    }
+
+
+def test_shares_and_the_index_are_those_of_the_definition(directory: Path) -> None:
+    (row,) = rows(directory, "fairness", app="lambda_beside", loss=0.001)
+    assert row["beside_share"] == 0.1
+    # Jain: (x + y)^2 / (2 (x^2 + y^2))
+    assert row["jain_index"] == pytest.approx(100**2 / (2 * (90**2 + 10**2)), abs=1e-6)
+
+
+def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
+    warehouse = Warehouse(directory)
+    context = Context(warehouse, page._series(warehouse, ""))
+    heading = demand_tables.fairness_heading(context)
+    assert heading == (
+        "Is it fair? A TCP flow gets, of what both get, beside lambda 10 % to 44 %; beside tcp 75 %"
+    )
+    html, _ = page.build(directory)
+    assert heading in html
+    assert '<div class="part" id="part-fairness">' in html

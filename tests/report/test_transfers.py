@@ -1,0 +1,107 @@
+"""Queries on transfers and messages, as the application tells of them or as connections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+from grid import HOSTS, PC1, PC3, SPANS, rows, told, with_transfers
+
+from flowsweep.analysis import uklight
+from flowsweep.warehouse import Warehouse
+
+
+def test_transfers_under_way_agree_with_counting(tmp_path: Path) -> None:
+    with_transfers(tmp_path)
+    for role, place, chosen in (
+        ("receiving", "east", [s for s in SPANS if s[1] == 2]),
+        ("receiving", "north", [s for s in SPANS if s[1] == 3]),
+        ("sending", "pc1", SPANS),
+    ):
+        found = rows(tmp_path, "transfer_activity", role=role, place=place)
+        assert len(found) == 100
+        assert {(row["transfers"], row["source"]) for row in found} == {
+            (len(chosen), "application")
+        }
+        for number, row in enumerate(found):
+            begin, end = number / 10, (number + 1) / 10
+            assert (row["start_s"], row["end_s"]) == pytest.approx((begin, end))
+            overlap = sum(max(min(s[4], end) - max(s[3], begin), 0) for s in chosen)
+            assert row["mean_active"] == pytest.approx(overlap / 0.1, abs=1e-4)
+            # the number can only grow where one begins, or be there from before
+            moments = [begin + 1e-9, *(s[3] for s in chosen if begin <= s[3] < end - 1e-9)]
+            most = max(sum(s[3] <= t < s[4] for s in chosen) for t in moments)
+            assert row["max_active"] == most
+    assert rows(tmp_path, "transfer_activity", role="sending", place="pc3") == []
+
+
+def test_transfer_times_by_class_of_size(tmp_path: Path) -> None:
+    with_transfers(tmp_path)
+    found = rows(tmp_path, "transfer_times", from_site="west", to_site="east")
+    assert [(row["low_bytes"], row["high_bytes"], row["transfers"]) for row in found] == [
+        (1_000_000, 2_000_000, 2), (2_000_000, 5_000_000, 2)
+    ]  # fmt: skip
+    small, large = found
+    assert (small["duration_s_min"], small["duration_s_max"], small["bytes"]) == (
+        0.5, 2.0, 2_500_000
+    )  # fmt: skip
+    # 1.5 MB in 0.5 s and 1 MB in 2 s
+    assert (small["goodput_mbit_s_p10"], small["goodput_mbit_s_p90"]) == (4.0, 24.0)
+    # 2 MB in 2 s; what took no time has no goodput
+    assert (large["goodput_mbit_s_p10"], large["goodput_mbit_s_p90"]) == (8.0, 8.0)
+    assert large["duration_s_min"] == 0.0
+    (row,) = rows(tmp_path, "transfer_times", to_site="north", low_bytes=500)
+    assert (row["high_bytes"], row["goodput_mbit_s_p50"]) == (1000, round(700 * 8e-6 / 3, 4))
+
+
+def test_without_a_record_connections_with_payload_are_transfers(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, hosts=HOSTS)])
+    there = {"first_time": tiny.T0 + 100 * tiny.MS, "last_time": tiny.T0 + 350 * tiny.MS}
+    silent = {"connection": 1, "src_port": 7, "payload_bytes": 0}
+    back = {"direction": "backward", "src_port": 2000, "dst_port": 1000, "payload_bytes": 40}
+    for host in ("pc1", "pc3"):
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(PC1, PC3, payload_bytes=25_000, **there),
+            tiny.flow(PC3, PC1, **there | back),
+            tiny.flow(PC1, PC3, **silent),
+        ])  # fmt: skip
+    (row,) = rows(tmp_path, "transfer_times")
+    assert (row["source"], row["transfers"], row["bytes"]) == ("connections", 1, 25_000)
+    assert (row["duration_s_p50"], row["goodput_mbit_s_p50"]) == (0.25, 0.8)
+    found = rows(tmp_path, "transfer_activity", role="sending")
+    # the run lasts 1 s: hundredths 10 to 34 are busy
+    assert [n for n, row in enumerate(found) if row["mean_active"]] == list(range(10, 35))
+    assert {(row["place"], row["transfers"]) for row in found} == {("pc1", 1)}
+
+
+def test_the_transfer_table_of_the_paper(tmp_path: Path) -> None:
+    """Three repetitions of every cell of the paper's tables, its time the middle one."""
+    runs = []
+    published = uklight.published()
+    for number, (cell, seconds) in enumerate(sorted(published.items())):
+        for repetition, factor in enumerate((0.5, 1.0, 3.0)):
+            size = {"message_bytes": cell.message_mb << 20, "mean_s": seconds * factor}
+            runs.append(tiny.run(
+                f"{number:02}-{repetition}", repetition=repetition, app="pingpong",
+                rtt_asked_ns=round((10.1 + cell.latency_ms) * 1e6),
+                loss=cell.loss_percent / 100, buffer_bytes=110_592,
+                jitter_ns=round(cell.jitter_fraction * cell.latency_ms * 1e6),
+                json=told(answer={"sizes": [size]}),
+            ))  # fmt: skip
+    tiny.runs(tmp_path, runs)
+    found = Warehouse(tmp_path).rows("transfer_table")
+    keys = ["message_mb", "loss_percent", "jitter_fraction", "latency_ms", "transfer_s"]
+    assert found.columns[:5] == keys
+    assert {uklight.Cell(*row[:4]): row[4] for row in found.select(keys).rows()} == published
+    assert set(found["runs"]) == {3}
+    low = found["transfer_s_min"] / found["transfer_s"]
+    assert low.to_list() == pytest.approx([0.5] * found.height, abs=1e-4)
+
+
+def test_jitter_without_latency_is_a_share_of_nothing(tmp_path: Path) -> None:
+    size = {"message_bytes": 1 << 20, "mean_s": 1.0}
+    tiny.runs(tmp_path, [tiny.run("r", jitter_ns=tiny.MS, json=told(answer={"sizes": [size]}))])
+    (row,) = rows(tmp_path, "transfer_table")
+    assert (row["latency_ms"], row["jitter_fraction"], row["jitter_ms"]) == (0.0, None, 1.0)
