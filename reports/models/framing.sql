@@ -1,6 +1,7 @@
 -- One row per run whose application counts its messages: bytes that ranks sent to ranks
 -- on other hosts, and the new payload octets of the flows that carried them. What is
 -- more in the flows is MPI's own: start-up, headers, acknowledgements of its protocol.
+-- Not where ranks also sent without TCP: what was sent twice there cannot be told.
 with
 
 ranks as (
@@ -48,10 +49,10 @@ carried as (
     from flows
     where
         is_counted
-        and protocol = 'tcp'
         and sender is not null
         and receiver is not null
     group by run
+    having count_if(protocol <> 'tcp' and payload_bytes > 0) = 0
 ),
 
 final as (

@@ -44,6 +44,10 @@ def test_a_column_has_one_number_of_decimals() -> None:
     assert numbers.column([0.5, 10.25, 100.125]) == ["0.5", "10.2", "100.1"]
 
 
+def test_a_far_larger_number_of_a_column_keeps_its_own_decimals() -> None:
+    assert numbers.column([0.0222, 0.0223, 62.4133]) == ["0.0222", "0.0223", "62.4"]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [(1, 64, [1, 2, 5, 10, 20, 50]), (5, 100, [5, 10, 20, 50, 100]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flowsweep.analysis import slowdown, thresholds
+from flowsweep.analysis import estimates, slowdown, thresholds
 
 
 def crossing(hardness: list[float], medians: list[float], level: float) -> float:
@@ -98,3 +98,15 @@ def test_intervals_of_a_median_cover_the_truth() -> None:
         low, high = slowdown.interval(slowdown.bootstrap(line, seed=trial, replicates=400)[:, 1])
         hits += low <= 1.3 <= high
     assert 0.90 <= hits / 300 <= 1.0
+
+
+def test_a_program_that_is_faster_on_the_harder_network_has_no_threshold() -> None:
+    # the baseline is the larger RTT, as where an application was moved closer
+    times = [[2.8], [2.1]]
+    points = estimates.Points(
+        axis="rtt", x=[56.0, 78.0], line=slowdown.Line(times, [2.1], 1),
+        is_off=[False, False], variation=0.0,
+    )  # fmt: skip
+    found = estimates._threshold(points, np.ones((1, 2)), 1.1)
+    assert found.state == "not monotone"
+    assert found.estimate is None

@@ -183,12 +183,14 @@ def _threshold(points: Points, replicates: slowdown.Floats, level: float) -> Thr
         mildest=_finite(points.x[0]),
         hardest=points.x[-1],
         largest_slowdown=float(medians.max()),
-        first_slowdown=float(medians[1]),
+        first_slowdown=float(medians[0 if crossing < 0 else 1]),
         runs_beside=min(len(times) for times in line.times),
         runs_used=sum(len(times) for times in line.times),
     )
     if not np.isfinite(crossing):
-        return _with(common, state="never" if crossing > 0 else "at once")
+        falls = medians.min() < level and _moved(line, medians, fitted[0])
+        mild = "not monotone" if falls else "at once"
+        return _with(common, state="never" if crossing > 0 else mild)
     harder = int(np.argmax(fitted[0] >= level))
     beside = (harder - 1, harder)
     common = _with(

@@ -164,9 +164,8 @@ def _exception(name: str, row: dict[str, Any]) -> str:
         )
     if row["state"] == "not monotone":
         return (
-            f"{name} crosses 1.1 more than once between "
-            f"{numbers.estimate(row['mildest'])} and {numbers.estimate(row['hardest'])} {unit}: "
-            f"no single {noun} can be named."
+            f"{name} gets faster again between {numbers.estimate(row['mildest'])} and "
+            f"{numbers.estimate(row['hardest'])} {unit}: no single {noun} can be named."
         )
     remedy = ""
     if row["easier"] is not None and row["harder"] is not None:

@@ -89,6 +89,23 @@ def sentence(*parts: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
+def panel_title(name: str, said: str, one: Series, width: int) -> alt.TitleParams:
+    """`name: said` over a panel `width` pixels wide; on two lines where one is too short."""
+    import altair as alt
+
+    line = ": ".join(text for text in (name, said) if text)
+    # A letter of this size is 7 pixels wide.
+    short = len(line) * 7 <= width or not name
+    return alt.TitleParams(
+        line if short else [name, said],
+        fontSize=12,
+        fontWeight=600,
+        color=one.text_colour,
+        frame="group",
+        limit=width + 20,
+    )
+
+
 def empty(message: str, width: int, height: int) -> Any:
     """A frame with a sentence inside, where there is nothing to draw."""
     import altair as alt

@@ -39,10 +39,18 @@ def fixed(value: float | None, places: int) -> str:
 
 
 def column(values: list[float | None], digits: int = 3) -> list[str]:
-    """All values with the decimals that the middle one needs for `digits` figures."""
+    """All values with the decimals that the middle one needs for `digits` figures.
+
+    One that is so much larger that they would be more than it was measured with gets its own.
+    """
     known = sorted(abs(value) for value in values if value)
     places = decimals(known[len(known) // 2], digits) if known else 0
-    return [fixed(value, places) for value in values]
+    return [
+        estimate(value, digits)
+        if value and places > decimals(value, digits + 2)
+        else fixed(value, places)
+        for value in values
+    ]
 
 
 def interval(low: float | None, high: float | None, like: float) -> str:

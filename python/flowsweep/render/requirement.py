@@ -158,5 +158,5 @@ def describe(row: dict[str, Any], unit: str) -> str:
     if state == "at once":
         return "already at the mildest point"
     if state == "not monotone":
-        return "crosses more than once"
+        return "faster again"
     return "cannot tell"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.render import axes, numbers, theme
-from flowsweep.render.figure import Context, Figure, empty, sentence, values
+from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 
 if TYPE_CHECKING:
     import altair as alt
@@ -107,19 +107,14 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     line = alt.Chart(data).mark_line(
         interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
-    title = (
-        f"{one.label}, {direction}: peak {numbers.estimate(peak)}, "
-        f"mean {numbers.estimate(mean)} Mbit/s"
-    )
+    sent = f"peak {numbers.estimate(peak)}, mean {numbers.estimate(mean)} Mbit/s"
     return alt.layer(
         area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
         line.encode(x=x, y=y("mean_mbit_s:Q")),
     ).properties(
         width=size[0],
         height=size[1],
-        title=alt.TitleParams(
-            title, fontSize=12, fontWeight=600, color=one.text_colour, frame="group"
-        ),
+        title=panel_title(f"{one.label}, {direction}", sent, one, size[0]),
     )
 
 
@@ -200,12 +195,22 @@ def _cdf_panel(
         labels.append([steps[0]["share"], text, one.text_colour])
     # Words right of the band, at least 14 px apart.
     labels.sort(key=lambda label: -label[0])
-    previous = 1e9
-    for share, text, colour in labels:
-        # below the line where there is room, so that the curve does not run through it
-        place = min(share - 5 if share > 12 else share + 6, previous - 8)
-        previous = place
+    places = _apart([label[0] for label in labels])
+    for place, (_, text, colour) in zip(places, labels, strict=True):
         data = values([{"x": ZERO * 2.4, "share": place, "text": text}])
         words = alt.Chart(data).mark_text(align="left", color=colour)
         layers.append(words.encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers).properties(width=theme.HALF_WIDTH, height=210)
+
+
+def _apart(shares: list[float]) -> list[float]:
+    """Places for the words of lines that begin at `shares`, descending: apart, inside the plot."""
+    step = min(8.0, 94 / max(len(shares), 1))
+    places: list[float] = []
+    for share in shares:
+        # below the line where there is room, so that the curve does not run through it
+        beside = share - 5 if share > 12 else share + 6
+        places.append(min(beside, places[-1] - step) if places else beside)
+    for back, place in enumerate(reversed(places)):
+        places[len(places) - 1 - back] = max(place, 3 + step * back)
+    return places

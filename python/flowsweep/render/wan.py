@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.render import numbers, theme
-from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:
     import altair as alt
@@ -173,20 +173,12 @@ def _panel(
     if rules:
         limit = alt.Chart(values(rules)).mark_rule(strokeDash=[2, 2], color=theme.MUTED)
         layers.append(limit.encode(y=y("y:Q")))
-    name = f"{one.label}: " if named and len(one.label) < 24 else f"{one.app}: " if named else ""
-    title = (
-        f"{name}{pair[0]} {ARROW} {pair[1]} peak {numbers.estimate(peaks[0])}, "
+    sent = (
+        f"{pair[0]} {ARROW} {pair[1]} peak {numbers.estimate(peaks[0])}, "
         f"back {numbers.estimate(peaks[1])} Mbit/s"
     )
     return alt.layer(*layers).properties(
         width=size[0],
         height=size[1],
-        title=alt.TitleParams(
-            title,
-            fontSize=12,
-            fontWeight=600,
-            color=one.text_colour,
-            frame="group",
-            limit=size[0] + 20,
-        ),
+        title=panel_title(one.label if named else "", sent, one, size[0]),
     )
