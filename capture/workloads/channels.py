@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import common
+from record import Record, add_report
 
 HEADER = struct.Struct("<IIQ")  # kind, number, bytes that follow
 HEADER_BYTES = HEADER.size
@@ -91,22 +92,14 @@ class Channel:
         return data
 
 
-class Ranks:
+class Ranks(Record):
     """All ranks of the program as one of them sees them; counts what it sends and receives."""
 
     def __init__(self, app: str, problem: dict[str, Any], compute: str) -> None:
-        self.app, self.problem, self.compute = app, problem, compute
+        super().__init__(app, problem, compute)
         self.rank = own_rank()
         self.size = common.ranks_started()
-        self.host = os.uname().nodename
-        self.received_messages = self.received_bytes = 0
-        self.phases: list[dict[str, Any]] = []
-        self.transfers: list[dict[str, Any]] = []
-        self.notes: dict[str, Any] = {}
-        self._sent: dict[int, list[int]] = {}
         self._lock = threading.Lock()
-        self._start = time.monotonic_ns()
-        self.started_ns = time.time_ns()  # since the epoch
         # Rank 0: a channel to every rank; another rank: one to rank 0.
         self.control: dict[int, Channel] = {}
         self._find_each_other()
@@ -176,76 +169,34 @@ class Ranks:
                 channel.expect(READY)
             for channel in self.control.values():
                 channel.send(GO)
-        self._start = time.monotonic_ns()
-        self.started_ns = time.time_ns()
+        self.start_clock()
 
-    def now(self) -> float:
-        """Seconds since `start` on this rank."""
-        return (time.monotonic_ns() - self._start) / 1e9
-
-    def phase(self, name: str, start_s: float, end_s: float, **more: object) -> None:
-        """Records a span of this rank."""
-        span = {"name": name, "rank": self.rank, "start_s": start_s, "end_s": end_s}
-        self.phases.append({**span, **more})
-
-    def transfer(
-        self, name: str, source: int, to: int, size: int, span_s: tuple[float, float]
-    ) -> None:
-        """Records that `size` bytes moved between two ranks in a span, as this rank saw it."""
-        start_s, end_s = span_s
-        span = {"name": name, "from": source, "to": to, "bytes": size}
-        self.transfers.append({**span, "start_s": start_s, "end_s": end_s})
-
-    def count_sent(self, peer: int, size: int, messages: int = 1) -> None:
+    def count_sent(self, to: int, size: int, messages: int = 1) -> None:
         """Messages to a rank; from any thread."""
         with self._lock:
-            count = self._sent.setdefault(peer, [0, 0])
-            count[0] += messages
-            count[1] += size
+            super().count_sent(to, size, messages)
 
     def count_received(self, size: int, messages: int = 1) -> None:
         """Messages from a rank; from any thread."""
         with self._lock:
-            self.received_messages += messages
-            self.received_bytes += size
+            super().count_received(size, messages)
 
     def finish(self, output: Path, result: dict[str, Any]) -> None:
         """Collects the counts of all ranks; rank 0 writes `output`."""
         if self.rank:
             # It can count the message, but not the bytes, that carry its counts.
-            self.control[0].send(REPORT, json.dumps(self._report()).encode())
+            self.control[0].send(REPORT, json.dumps(self.report()).encode())
             # Rank 0 closes first: nobody is missed while the last reports are on their way.
             self.control[0].socket.recv(1)
             return
-        reports = [self._report()]
+        reports = [self.report()]
         for channel in dict(sorted(self.control.items())).values():
             data = channel.expect(REPORT).data
             report = json.loads(bytes(data))
-            to_first = report["to"].setdefault("0", {"messages": 0, "bytes": 0})
-            for counts, prefix in ((report, "sent_"), (to_first, "")):
-                counts[f"{prefix}messages"] += 1
-                counts[f"{prefix}bytes"] += len(data)
+            add_report(report, len(data))
             reports.append(report)
         reports[0]["received_messages"] = self.received_messages
         reports[0]["received_bytes"] = self.received_bytes
-        common.write_record(output, self, result, reports)
+        self.write(output, result, reports)
         for channel in self.control.values():
             channel.close()
-
-    def _report(self) -> dict[str, Any]:
-        to = {
-            str(rank): {"messages": count, "bytes": size}
-            for rank, (count, size) in sorted(self._sent.items())
-        }
-        return {
-            "rank": self.rank,
-            "host": self.host,
-            "sent_messages": sum(counts["messages"] for counts in to.values()),
-            "sent_bytes": sum(counts["bytes"] for counts in to.values()),
-            "received_messages": self.received_messages,
-            "received_bytes": self.received_bytes,
-            "to": to,
-            "phases": self.phases,
-            "transfers": self.transfers,
-            **self.notes,
-        }

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import common
+    import mpi
 
 UP, DOWN, READY, GO = 30_000, 30_001, 30_002, 30_003
 TAGS = frozenset({UP, DOWN})
 RING = 0
 
 
-def start(ranks: common.Ranks) -> int:
+def start(ranks: mpi.Ranks) -> int:
     """All ranks have set up: their clocks start together; the time, in ns since the epoch."""
     if ranks.rank == 0:
         for rank in range(1, ranks.size):
@@ -40,7 +40,7 @@ class Rounds:
     other. In the ring a token with the sum visits one rank after the other, twice.
     """
 
-    def __init__(self, ranks: common.Ranks, arity: int, width: int) -> None:
+    def __init__(self, ranks: mpi.Ranks, arity: int, width: int) -> None:
         self._ranks = ranks
         self._format = struct.Struct(f"<{width}q")
         rank, size = ranks.rank, ranks.size

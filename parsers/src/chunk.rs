@@ -86,7 +86,7 @@ impl Chunk {
             // They are read all over, connection by connection.
             use_large_pages(&self.segments);
             self.segments.resize(length, Segment::default());
-            self.sacks = vec![[(0, 0); 4]; length];
+            self.sacks.resize(length, [(0, 0); 4]);
             if self.with_places {
                 self.places.resize(length, Place::default());
             }

@@ -36,6 +36,18 @@ impl Input {
         }
     }
 
+    /// Whether it can be read only once: the standard input, a named pipe, `<(zcat FILE)` of a shell.
+    pub(crate) fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdin => true,
+            // What cannot be looked at is not opened either, which tells why.
+            Self::File { path, .. } => {
+                std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
+            }
+            Self::Bytes { .. } => false,
+        }
+    }
+
     /// What tables and messages call this input.
     pub fn name(&self) -> &str {
         match self {

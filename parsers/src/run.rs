@@ -86,7 +86,7 @@ fn run_here(
     sink: &mut dyn Sink,
     progress: &Progress,
 ) -> Result<Summary, Error> {
-    let stream = inputs.iter().any(|input| matches!(input, Input::Stdin));
+    let stream = inputs.iter().any(Input::is_stream);
     let mut pass = Pass::new(options, progress, &[]);
     pass.counting.settles = !stream;
     let found = pass.read(in_time_order(inputs)?, sink)?;
@@ -220,9 +220,9 @@ fn next_size(size: usize, packets: usize, connections: usize) -> usize {
     }
 }
 
-/// Looks whether every file can be opened and is a capture; the standard input is not touched.
+/// Looks whether every file can be opened and is a capture; what can be read only once is not touched.
 pub fn check(inputs: &[Input]) -> Result<(), Error> {
-    for input in inputs.iter().filter(|input| !matches!(input, Input::Stdin)) {
+    for input in inputs.iter().filter(|input| !input.is_stream()) {
         first_time(input)?;
     }
     Ok(())
@@ -230,7 +230,7 @@ pub fn check(inputs: &[Input]) -> Result<(), Error> {
 
 /// Several files are one capture: they may be given in any order. A single one is not looked at twice.
 fn in_time_order(inputs: &[Input]) -> Result<Vec<Waiting>, Error> {
-    let alone = inputs.len() < 2 || inputs.iter().any(|input| matches!(input, Input::Stdin));
+    let alone = inputs.len() < 2 || inputs.iter().any(Input::is_stream);
     let mut waiting = Vec::with_capacity(inputs.len());
     for input in inputs {
         waiting.push(Waiting {

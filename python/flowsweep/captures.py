@@ -72,10 +72,9 @@ class Table:
         return self._stream().__arrow_c_schema__()
 
     def _stream(self) -> _parsers.Stream:
-        named = [(path, str(path)) for path in self.files]
         with readable_errors():
             return _parsers.stream(
-                named, self.name, bin_ns=self.bin_ns, udp_timeout_ns=self.udp_timeout_ns
+                named(self.files), self.name, bin_ns=self.bin_ns, udp_timeout_ns=self.udp_timeout_ns
             )
 
 
@@ -156,8 +155,13 @@ def _read(name: str, source: Source, bin_ns: int, udp_timeout_ns: int) -> Table 
     table = Table(name, tuple(paths), bin_ns, udp_timeout_ns)
     # What is no capture is told here, not when the stream is read.
     with readable_errors():
-        _parsers.check([(path, str(path)) for path in paths])
+        _parsers.check(named(paths))
     return table
+
+
+def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Every path with what tables and messages call it: a name that is no UTF-8 with escapes."""
+    return [(path, str(path).encode(errors="backslashreplace").decode()) for path in paths]
 
 
 def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:

@@ -1,7 +1,8 @@
 """Parquet tables of one experiment to the rows behind each figure, with DuckDB.
 
 Everything that is asked is a file in reports/: `models/*.sql` become tables, in the
-order in which they name each other; `figures/<name>.sql` is one question each. What
+order in which they name each other; `figures/<name>.sql` is one question each;
+`macros.sql` has the formulas that several of them use. What
 SQL cannot say (bootstrap intervals, thresholds) is computed here from a model and put
 back as a table, so that a question may name it like a model.
 """
@@ -35,12 +36,12 @@ def reports_folder() -> Path:
     else:
         candidates = [parent / "reports" for parent in Path(__file__).resolve().parents]
     for folder in candidates:
-        if (folder / "models").is_dir() and (folder / "figures").is_dir():
+        if all((folder / name).exists() for name in ("models", "figures", "macros.sql")):
             return folder
     raise FlowsweepError(
         "the folder `reports` with the SQL of the figures was not found",
         found=f"FLOWSWEEP_REPORTS={override}" if override else None,
-        expected="a folder with models/ and figures/",
+        expected="a folder with models/, figures/ and macros.sql",
         remedy="set FLOWSWEEP_REPORTS to the folder `reports` of the checkout",
     )
 
@@ -79,8 +80,10 @@ class Warehouse:
             path.stem: path.read_text(encoding="utf-8")
             for path in sorted((self.folder / "models").glob("*.sql"))
         }
+        macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
+        self.preamble = f"set timezone = 'UTC';\n\n{macros}"
         self.connection = duckdb.connect()
-        self.connection.execute("set timezone = 'UTC'")
+        self.connection.execute(self.preamble)
         self._made: set[str] = set()
         self._estimates: dict[str, pl.DataFrame] = {}
 
@@ -137,7 +140,7 @@ class Warehouse:
         wanted = self._closure(query)
         parts = [
             f"-- {name} of {self.directory}: the whole way from the Parquet files to the rows.",
-            "set timezone = 'UTC';",
+            self.preamble.strip(),
         ]
         for other in self._order:
             if other in wanted:

@@ -102,12 +102,9 @@ gathered as (
 measured as (
     select
         *,
-        coalesce(rates[(steps - ceil(steps * 0.5) + 1)::bigint], 0)
-            as p50_mbit_s,
-        coalesce(rates[(steps - ceil(steps * 0.95) + 1)::bigint], 0)
-            as p95_mbit_s,
-        coalesce(rates[(steps - ceil(steps * 0.99) + 1)::bigint], 0)
-            as p99_mbit_s,
+        rate_at(rates, steps, 0.5) as p50_mbit_s,
+        rate_at(rates, steps, 0.95) as p95_mbit_s,
+        rate_at(rates, steps, 0.99) as p99_mbit_s,
         rates[1] as peak_mbit_s,
         unnest(numbers) as lightpaths,
     from gathered

@@ -18,16 +18,19 @@ def tcp(
     payload: int = 0,
     ack: int = 0,
     mss: int | None = None,
+    sack: tuple[int, int] | None = None,
 ) -> bytes:
-    """An Ethernet frame with a TCP segment over IPv4."""
+    """An Ethernet frame with a TCP segment."""
     options = b"" if mss is None else struct.pack(">BBH", 2, 4, mss)
+    if sack is not None:
+        options += struct.pack(">BBBBII", 1, 1, 5, 10, *sack)
     offset = (5 + len(options) // 4) << 4
     segment = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, offset, flags, 512, 0, 0) + options
     return _ethernet(src, dst, 6, segment + bytes(payload))
 
 
 def udp(src: str, sport: int, dst: str, dport: int, payload: int = 0) -> bytes:
-    """An Ethernet frame with a UDP datagram over IPv4."""
+    """An Ethernet frame with a UDP datagram."""
     datagram = struct.pack(">HHHH", sport, dport, 8 + payload, 0)
     return _ethernet(src, dst, 17, datagram + bytes(payload))
 
@@ -38,10 +41,13 @@ def arp() -> bytes:
 
 
 def _ethernet(src: str, dst: str, protocol: int, content: bytes) -> bytes:
+    """IPv4 or IPv6, as the addresses are."""
+    ends = ip_address(src).packed + ip_address(dst).packed
+    if len(ends) == 32:
+        header = struct.pack(">IHBB", 6 << 28, len(content), protocol, 64)
+        return bytes(12) + b"\x86\xdd" + header + ends + content
     header = struct.pack(">BBHIBBH", 0x45, 0, 20 + len(content), 0, 64, protocol, 0)
-    return (
-        bytes(12) + b"\x08\x00" + header + ip_address(src).packed + ip_address(dst).packed + content
-    )
+    return bytes(12) + b"\x08\x00" + header + ends + content
 
 
 def pcap(packets: list[tuple[int, bytes]], *, snaplen: int = 262_144) -> bytes:

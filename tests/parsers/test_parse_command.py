@@ -208,3 +208,14 @@ def test_show_says_that_an_empty_capture_is_well_formed(tmp_path: Path) -> None:
     done = flowsweep("show", path)
     assert done.returncode == 1
     assert "0 packets; the file is well formed" in done.stdout
+
+
+def test_a_named_pipe_is_read_as_the_file(tmp_path: Path) -> None:
+    path, pipe = tmp_path / "a.pcap", tmp_path / "pipe"
+    path.write_bytes(pcap([(0, udp("10.0.0.1", 1, "10.0.0.2", 2))]))
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", 'exec cat "$0" > "$1"', path, pipe]) as writer:
+        done = flowsweep("parse", pipe, "--output", tmp_path / "tables")
+        writer.kill()
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(tmp_path / "tables/flows.parquet")["packets"].to_list() == [1]

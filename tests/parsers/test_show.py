@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from build import pcap, tcp
+from build import arp, pcap, tcp, udp
 
 from flowsweep.cli import show
 from flowsweep.render import capture
@@ -64,3 +64,64 @@ def test_limits_are_told_only_beside_the_sender(
     summary.top = show._top(flows(there, back))
     capture.print_summaries([summary])
     assert capsys.readouterr().out.splitlines()[-1] == f"held by   {line}"
+
+
+def shown(path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines that are shown of a capture in 80 columns."""
+    path.write_bytes(content)
+    capture.print_summaries([show.summarise(path)])
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_long_addresses_stay_whole_in_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    west, east = (f"2001:db8:1234:5678:9abc:def0:1234:567{digit}" for digit in "89")
+    frame = tcp(west, 54321, east, 65432, payload=1000)
+    lines = shown(tmp_path / "a.pcap", pcap([(0, frame), (10**9, frame)]), capsys)
+    assert max(map(len, lines)) <= 80
+    flow = lines.index(f"        from  [{west}]:54321")
+    assert lines[flow + 1] == f"        to    [{east}]:65432"
+    assert lines[flow - 1].split() == ["0", "tcp", "2", "kB", "1", "s", "16", "kbit/s", "1"]
+
+
+def test_a_capture_without_ip_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(tmp_path / "a.pcap", pcap([(0, arp()), (2_000_000, arp())]), capsys)
+    assert lines[1] == "2 ms  2 packets  120 B on the wire  0 connections"
+    assert lines[-1].endswith(
+        "2 packets of something else than IP, such as ARP: in no flow (100.0 %)"
+    )
+
+
+def test_time_that_goes_back_counts_from_the_earliest_packet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = udp("10.0.0.1", 1, "10.0.0.2", 2)
+    day = 24 * 3600 * 10**9
+    lines = shown(tmp_path / "a.pcap", pcap([(7 * day, frame), (0, frame)]), capsys)
+    assert lines[1].startswith("7 days  2 packets  ")
+    assert "  note  1 packet earlier than the one before (50.0 %)" in lines
+
+
+@pytest.mark.usefixtures("narrow")
+def test_damage_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = pcap([(0, udp("10.0.0.1", 1, "10.0.0.2", 2))])
+    lines = shown(tmp_path / "a.pcap", whole + bytes(7), capsys)
+    start = next(number for number, line in enumerate(lines) if line.startswith("  bad "))
+    assert " ".join(" ".join(lines[start : start + 2]).split()) == (
+        f"bad cut or damaged at packet 2, byte {len(whole)}; what came before was kept"
+        " (found 7 bytes, then the end of the file; expected a record header of 16 bytes)"
+    )
+
+
+def test_brackets_in_a_name_are_not_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(tmp_path / "a[red]b.pcap", pcap([]), capsys)[0].startswith("a[red]b.pcap  ")

@@ -97,8 +97,10 @@ def test_what_was_swept_comes_before_what_was_not() -> None:
     found = verdict([threshold("rtt")], [*others, REQUIREMENT], labels)
     assert [plain(sentence) for sentence in found.sentences] == [
         "lu needs an RTT of at most 4.20 ms to stay within 10 % of its baseline time.",
-        "These captures show what a; b; c; d and 2 more sent, "
-        + "not what they need: neither RTT nor rate was varied.",
+        (
+            "These captures show what a; b; c; d and 2 more sent, not what they need: "
+            "neither RTT nor rate was varied."
+        ),
     ]
 
 

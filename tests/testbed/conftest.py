@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ warmup: 0
 timeout: 200s
 limits: {other_programs: 100%, cpu_pressure: 100%}
 """
+# Half a minute of work on a quiet machine: it does not end before it is killed. What is spoiled is
+# not tried again: that would take as long.
+SLOW_EXPERIMENT = (
+    EXPERIMENT.replace("board: 10, node_ns: 5000", "board: 11, node_ns: 500000") + "retries: 0\n"
+)
 
 
 @pytest.fixture
@@ -95,3 +101,41 @@ def network_namespaces(pids: dict[int, str]) -> set[str]:
         except OSError:
             continue
     return found - {own}
+
+
+def wait_running(process: subprocess.Popen[str]) -> dict[int, str]:
+    """Waits until mpirun, its daemons and the ranks are there; all processes of the run."""
+    end = time.monotonic() + LIMIT_S
+    tree, before = descendants(process.pid), None
+    # What only starts others is gone a moment later.
+    while not (_all_run(tree) and tree == before):
+        assert process.poll() is None
+        assert time.monotonic() < end, f"the program did not start: {tree}"
+        time.sleep(0.3)
+        before, tree = tree, descendants(process.pid)
+    return tree
+
+
+def _all_run(tree: dict[int, str]) -> bool:
+    return sum(name.startswith("prte") for name in tree.values()) >= 4 and len(tree) >= 17
+
+
+def wait_gone(tree: dict[int, str]) -> dict[int, str]:
+    """What is still running after some time."""
+    end = time.monotonic() + 60
+    left = dict(tree)
+    while left and time.monotonic() < end:
+        left = {pid: name for pid, name in left.items() if is_running(pid)}
+        time.sleep(0.02)
+    return left
+
+
+def named(tree: dict[int, str], name: str) -> int:
+    """The first process of this name."""
+    return next(pid for pid, found in tree.items() if found == name)
+
+
+def hub_of(tree: dict[int, str]) -> int:
+    """The only process whose parent is `unshare`."""
+    above = named(tree, "unshare")
+    return min(pid for pid in descendants(above) if pid != above)

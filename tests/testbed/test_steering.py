@@ -9,6 +9,8 @@ import pytest
 from flowsweep.testbed.steering import DEFAULT_MASK, Steering
 
 MASK = ["on", "pc1", "cat", "/sys/class/net/exp0/queues/rx-0/rps_cpus"]
+STATUS = "$(grep -l ^flowsweep-wan /proc/[0-9]*/comm | sed s/comm/status/)"
+EMULATOR_MASK = ["sh", "-c", f"grep -h ^Cpus_allowed: {STATUS} | cut -f2 | sort -u"]
 
 
 def steered(flowsweep, experiment, rate: str, *words: str) -> int:
@@ -23,6 +25,7 @@ def test_fast_paths_are_steered(flowsweep, experiment):
         pytest.skip("needs two cores, net.core.rps_default_mask and real-time priority")
     expected = sum(1 << core for core in cores - {max(cores)})
     assert steered(flowsweep, experiment, "1Gbit/s", *MASK) == expected
+    assert steered(flowsweep, experiment, "1Gbit/s", *EMULATOR_MASK) == 1 << max(cores)
     assert DEFAULT_MASK.read_text().strip().strip("0,") == ""
 
 

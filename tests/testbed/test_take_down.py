@@ -6,20 +6,27 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from .conftest import FLOWSWEEP, LIMIT_S, descendants, is_running, network_namespaces
+from .conftest import (
+    FLOWSWEEP,
+    LIMIT_S,
+    SLOW_EXPERIMENT,
+    descendants,
+    hub_of,
+    named,
+    network_namespaces,
+    wait_gone,
+    wait_running,
+)
 
 
 @pytest.fixture
 def running(experiment, tmp_path):
     """A run in the middle of its program, and all its processes."""
-    # Half a minute of work on a quiet machine: it does not end before it is killed.
-    slow = experiment.read_text().replace("board: 10, node_ns: 5000", "board: 11, node_ns: 500000")
-    experiment.write_text(slow)
+    experiment.write_text(SLOW_EXPERIMENT)
     output = tmp_path / "runs" / "one"
     process = subprocess.Popen(
         [*FLOWSWEEP, "run", str(experiment), "-o", str(output)],
@@ -28,37 +35,10 @@ def running(experiment, tmp_path):
         # A terminal's Ctrl-C reaches a whole group: this one only.
         start_new_session=True,
     )
-    end = time.monotonic() + LIMIT_S
-    tree, before = descendants(process.pid), None
-    # What only starts others is gone a moment later.
-    while not (all_run(tree) and tree == before):
-        assert process.poll() is None
-        assert time.monotonic() < end, f"the program did not start: {tree}"
-        time.sleep(0.3)
-        before, tree = tree, descendants(process.pid)
-    yield process, tree, output, experiment
+    yield process, wait_running(process), output, experiment
     if process.poll() is None:
         process.kill()
         process.wait()
-
-
-def all_run(tree: dict[int, str]) -> bool:
-    """Whether mpirun, its daemons, and the ranks are there."""
-    return sum(name.startswith("prte") for name in tree.values()) >= 4 and len(tree) >= 17
-
-
-def wait_gone(tree: dict[int, str]) -> dict[int, str]:
-    """What is still running after some time."""
-    end = time.monotonic() + 60
-    left = dict(tree)
-    while left and time.monotonic() < end:
-        left = {pid: name for pid, name in left.items() if is_running(pid)}
-        time.sleep(0.02)
-    return left
-
-
-def named(tree: dict[int, str], name: str) -> int:
-    return next(pid for pid, found in tree.items() if found == name)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +63,7 @@ def test_nothing_is_left_when_the_command_is_stopped(running, number, code):
 @pytest.mark.parametrize("victim", ["unshare", "hub", "flowsweep-wan", "flowsweep-captu"])
 def test_run_fails_with_a_message_when_a_part_is_killed(running, victim):
     process, tree, output, _ = running
-    if victim == "hub":
-        # The only process whose parent is `unshare`.
-        children = descendants(named(tree, "unshare"))
-        pid = min(pid for pid in children if pid != named(tree, "unshare"))
-    else:
-        pid = named(tree, victim)
+    pid = hub_of(tree) if victim == "hub" else named(tree, victim)
     os.kill(pid, signal.SIGKILL)
     _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 2
@@ -126,8 +101,15 @@ def test_a_second_run_waits_for_the_first(running, experiment):
     assert second.wait(LIMIT_S) == 0
 
 
-@pytest.mark.parametrize("victim", ["mpirun", "daemon", "rank"])
-def test_a_killed_part_of_the_program_is_a_failed_run_that_leaves_nothing(running, victim):
+@pytest.mark.parametrize(
+    ("victim", "status", "reason"),
+    [
+        ("mpirun", "invalid", "mpirun was killed by SIGKILL"),
+        ("daemon", "invalid", "mpirun lost its daemon on pc"),
+        ("rank", "failed", "killed by SIGKILL"),
+    ],
+)
+def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim, status, reason):
     process, tree, output, _ = running
     launchers = [pid for pid, name in tree.items() if name.startswith(("prte", "mpirun"))]
     rank = max(descendants(launchers[-1]).keys() - {launchers[-1]})
@@ -136,6 +118,7 @@ def test_a_killed_part_of_the_program_is_a_failed_run_that_leaves_nothing(runnin
     _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, said
     record = json.loads((output / "run.json").read_text())
-    assert record["status"] == "failed"
+    assert record["status"] == status
+    assert reason in record["reason"]
     assert record["completion_s"] is None
     assert wait_gone(tree) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import EXPERIMENT, LIMIT_S, ROOT
+from .conftest import (
+    EXPERIMENT,
+    LIMIT_S,
+    ROOT,
+    SLOW_EXPERIMENT,
+    descendants,
+    hub_of,
+    named,
+    network_namespaces,
+    wait_gone,
+    wait_running,
+)
 
 NOBODY = 65534
 CALL = "from flowsweep.cli import main; main()"
@@ -38,7 +50,7 @@ def python_for_nobody() -> str | None:
 
 @pytest.fixture
 def nobody(namespaces, tmp_path_factory):
-    """Runs `flowsweep` as `nobody` in a folder that is theirs."""
+    """Starts `flowsweep` as `nobody` in a folder that is theirs."""
     if os.geteuid() != 0:
         pytest.skip("not root: every other test runs without root already")
     python = python_for_nobody()
@@ -62,23 +74,39 @@ def nobody(namespaces, tmp_path_factory):
         ),
     }
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [*as_nobody(), python, "-c", CALL, *map(str, arguments)],
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=LIMIT_S,
+            start_new_session=True,
             cwd=folder,
             env=environment,
         )
 
-    yield run, folder
+    yield start, folder
     shutil.rmtree(folder)
 
 
-def test_an_unprivileged_user_can_make_a_run(nobody):
-    run, folder = nobody
+@pytest.fixture
+def nobody_runs(nobody):
+    """The same to the end of the command."""
+    start, folder = nobody
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        with start(*arguments) as process:
+            try:
+                out, error = process.communicate(timeout=LIMIT_S)
+            finally:
+                process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, error)
+
+    return run, folder
+
+
+def test_an_unprivileged_user_can_make_a_run(nobody_runs):
+    run, folder = nobody_runs
     (folder / "small.yaml").write_text(EXPERIMENT)
     done = run("run", "small.yaml", "--output", "one")
     assert done.returncode == 0, done.stderr
@@ -90,10 +118,38 @@ def test_an_unprivileged_user_can_make_a_run(nobody):
     assert (folder / "one" / "pc1.pcap.zst").stat().st_uid == NOBODY
 
 
-def test_an_unprivileged_user_can_ping_between_hosts(nobody):
-    run, folder = nobody
+def test_an_unprivileged_user_can_ping_between_hosts(nobody_runs):
+    run, folder = nobody_runs
     (folder / "small.yaml").write_text(EXPERIMENT)
     ping = ["on", "pc1", "ping", "-q", "-c2", "-i0.2", "10.77.2.1"]
     done = run("testbed", "shell", "small.yaml", "--", *ping)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0% packet loss" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["flowsweep", "unshare", "hub", "flowsweep-wan", "flowsweep-captu", "prterun", "prted", "rank"],
+)
+def test_nothing_is_left_when_a_process_of_an_unprivileged_user_is_killed(nobody, victim):
+    start, folder = nobody
+    (folder / "slow.yaml").write_text(SLOW_EXPERIMENT)
+    with start("run", "slow.yaml", "--output", "runs/one") as process:
+        tree = wait_running(process)
+        networks = network_namespaces(tree)
+        assert len(networks) == 5  # hub, wan and three hosts
+        daemon = max(pid for pid, name in tree.items() if name == "prted")
+        pid = {
+            "flowsweep": lambda: process.pid,
+            "hub": lambda: hub_of(tree),
+            "rank": lambda: max(descendants(daemon).keys() - {daemon}),
+        }.get(victim, lambda: named(tree, victim))()
+        os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=LIMIT_S)
+    assert wait_gone(tree) == {}
+    left = {int(path.name): "" for path in Path("/proc").iterdir() if path.name.isdigit()}
+    assert not networks & network_namespaces(left)
+    # A killed command cannot tidy up; a killed part of the program is a row with its reason.
+    names = [path.name for path in (folder / "runs").iterdir()]
+    told = ["one"] if victim in ("prterun", "prted", "rank") else []
+    assert names == ([".one.partial"] if victim == "flowsweep" else told)

@@ -59,14 +59,13 @@ def test_the_report_shows_the_completion_times_of_the_application(swept, command
 
 
 def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root):
-    """First transmissions at the sender = messages + Open MPI's headers (nqueens/README.md)."""
+    """First transmissions at the sender = messages + Open MPI's headers (workloads/README.md)."""
     flows = f"read_parquet('{swept}/tables/flows/**/*.parquet', hive_partitioning = true)"
     specification = importlib.util.spec_from_file_location(
-        "common", root / "capture/workloads/common.py"
+        "framing", root / "capture/workloads/framing.py"
     )
-    common = importlib.util.module_from_spec(specification)
-    sys.modules["common"] = common
-    specification.loader.exec_module(common)
+    framing = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(framing)
     compared = 0
     for run, record in records(swept).items():
         address = {host["name"]: host["address"] for host in record["hosts"]}
@@ -81,7 +80,7 @@ def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root
                     f"where run = '{run}' and host = '{here}' "
                     f"and src_ip = '{address[here]}' and dst_ip = '{address[there]}'"
                 ).fetchall()
-                assert found in common.wire_payload_bytes(sent["messages"], sent["bytes"])
+                assert found in framing.wire_payload_bytes(sent["messages"], sent["bytes"])
                 compared += 1
     assert compared == 4 * 6  # runs; three slaves on other hosts, both ways
 

@@ -35,20 +35,16 @@ limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}}
 """
 
 
-def alone(
-    app: str, problem: dict[str, Any], folder: Path, *, ranks: int = 3, compute: str = "paced"
-) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
-    """The program by mpirun on the loopback, over TCP as in the testbed; its app.json if any."""
+def mpirun(folder: Path, ranks: int, *program: object) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments on so many ranks on the loopback, over TCP as in the testbed."""
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
     root = {f"{name}{end}": "1" for name in names for end in ("", "_CONFIRM")}
-    output = folder / "app.json"
     command = [
         *(Path(sys.executable).parent / "mpirun", "--host", f"localhost:{ranks}", "-np", ranks),
         *("--bind-to", "none", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"),
-        *("--mca", "mpi_yield_when_idle", "1", sys.executable, WORKLOADS / app / f"{app}.py"),
-        *("--problem", json.dumps(problem), "--compute", compute, "--output", output),
+        *("--mca", "mpi_yield_when_idle", "1", sys.executable, *program),
     ]
-    done = subprocess.run(
+    return subprocess.run(
         [str(word) for word in command],
         capture_output=True,
         text=True,
@@ -56,6 +52,15 @@ def alone(
         timeout=LIMIT_S,
         env={**os.environ, "TMPDIR": str(folder), **root},
     )
+
+
+def alone(
+    app: str, problem: dict[str, Any], folder: Path, *, ranks: int = 3, compute: str = "paced"
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
+    """The application without a testbed, and its app.json if any."""
+    output = folder / "app.json"
+    program = (WORKLOADS / app / f"{app}.py", "--problem", json.dumps(problem))
+    done = mpirun(folder, ranks, *program, "--compute", compute, "--output", output)
     return done, json.loads(output.read_text()) if output.exists() else None
 
 

@@ -1,5 +1,6 @@
 //! Turns an interface into recorded packets, from the first after "ready" to the last that came before the signal.
 
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,6 +16,8 @@ const IDLE: Duration = BLOCK_TIMEOUT.saturating_mul(3);
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// Between a packet on the wire and in the ring lies the kernel's softirq; packets sent before a signal get this time.
 const GRACE: Duration = BLOCK_TIMEOUT;
+/// From the closing of the inlet until its last packet is in the ring and counted.
+const SETTLE: Duration = Duration::from_millis(4);
 /// A packet that is not here by then does not come any more: from its stamp to the end of its block's time.
 const LATE: Duration = BLOCK_TIMEOUT.saturating_mul(5);
 /// How often everything is made readable on disk.
@@ -90,16 +93,15 @@ impl Agent {
     ) -> Result<Self, Failure> {
         let mut counters = Counters::default();
         // Where the descriptor is not a packet socket there is no inlet to close, and the counts may be off by a few.
-        let closed = linux::close_inlet(capture.fd()).is_ok();
-        discard_all(&mut capture)?;
-        update(&mut counters, &mut capture)?;
+        let countable = linux::close_inlet(capture.fd()).is_ok() && !loopback;
+        discard_all(&mut capture, &mut counters, countable)?;
         counters.totals = Totals::default();
         capture.filter(filter)?;
         Ok(Self {
             capture,
             counters,
             start: SystemTime::now(),
-            countable: closed && !loopback,
+            countable,
             rest: Duration::from_secs_f64(ring_bytes as f64 / 2.0 / FASTEST as f64)
                 .min(BLOCK_TIMEOUT),
         })
@@ -183,6 +185,7 @@ impl Agent {
         }
         let closed = linux::close_inlet(self.capture.fd()).is_ok();
         let end = SystemTime::now();
+        let _ = writeln!(std::io::stdout(), "closed");
         let _ = update(&mut self.counters, &mut self.capture);
         let mut last = Instant::now();
         while begin.elapsed() < DRAIN_LIMIT {
@@ -219,18 +222,33 @@ impl Agent {
     }
 }
 
-/// Empties a ring whose inlet is closed.
-fn discard_all(capture: &mut Capture) -> Result<(), Failure> {
+/// Empties a ring whose inlet is closed. `countable`: the count stands still then, and tells when the ring is empty.
+fn discard_all(
+    capture: &mut Capture,
+    counters: &mut Counters,
+    countable: bool,
+) -> Result<(), Failure> {
+    // A packet that the inlet let in at the last moment may not have been counted yet.
+    linux::wait([], SETTLE).map_err(|error| Failure {
+        code: -1,
+        message: format!("waiting: {error}"),
+    })?;
+    update(counters, capture)?;
+    let waiting = counters.totals.received - counters.totals.dropped_kernel;
     let begin = Instant::now();
-    let mut last = begin;
-    while last.elapsed() < IDLE && begin.elapsed() < DRAIN_LIMIT {
-        if capture.dispatch(BATCH, |_packet| {})? > 0 {
+    let (mut last, mut discarded) = (begin, 0);
+    while begin.elapsed() < DRAIN_LIMIT {
+        let count = capture.dispatch(BATCH, |_packet| {})?;
+        discarded += count;
+        if count > 0 {
             last = Instant::now();
+        } else if countable && discarded >= waiting || last.elapsed() >= IDLE {
+            break;
         } else {
             let _ = linux::wait([capture.fd()], Duration::from_millis(5));
         }
     }
-    Ok(())
+    update(counters, capture)
 }
 
 fn update(counters: &mut Counters, capture: &mut Capture) -> Result<(), Failure> {

@@ -10,9 +10,10 @@ use crate::{names, period, size};
 
 /// Captures the packets of one interface until SIGINT, SIGTERM or SIGHUP.
 ///
-/// Prints "ready" when it captures. Every packet that the kernel received between then and the signal is in the files,
-/// or counted as dropped. Files are written as FILE.part, can be read up to the last half second at any time, and get
-/// their name when they are whole. The manifest is there from the start and says "running" until the end.
+/// Prints "ready" when it captures, and "closed" when, after a signal, it lets no further packet in. Every packet that
+/// the kernel received in between is in the files, or counted as dropped. Files are written as FILE.part, can be read up
+/// to the last half second at any time, and get their name when they are whole. The manifest is there from the start and
+/// says "running" until the end.
 // Doc comments are the text of --help here.
 #[allow(clippy::doc_markdown)]
 #[derive(Debug, Parser)]

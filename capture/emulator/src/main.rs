@@ -104,10 +104,13 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     // Whoever started us may have closed our output since; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
     let outcome = engine.run(scheduling, &signals, &mut control);
+    let stats = engine.json() + "\n";
+    let finished = engine.finish();
+    // Last: who finds the statistics finds everything else whole.
     if let Some(path) = &arguments.stats {
-        output::write(path, &(engine.json() + "\n"))?;
+        output::write(path, &stats)?;
     }
-    outcome.and(engine.finish())
+    outcome.and(finished)
 }
 
 /// Makes this thread as punctual as the system permits; names the scheduling that was granted.

@@ -7,7 +7,8 @@ use crate::clock::{Clock, Now};
 use crate::config;
 use crate::error::{Error, warn};
 use crate::stats::PortCounters;
-use crate::sys::packet::{self, BATCH, PacketSocket, ReceiveBatch, Received};
+use crate::sys::packet::{self, BATCH, PacketSocket};
+use crate::sys::receive::{ReceiveBatch, Received};
 
 /// Asked for per direction: 64 MiB hold 20 ms of 10 Gbit/s even when every frame costs twice its size.
 const BUFFER_BYTES: i32 = 64 << 20;

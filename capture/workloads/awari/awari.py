@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import combining
 import common
+import mpi
 import rounds
 
 APP = "awari"
@@ -32,7 +33,6 @@ SWITCHES = (
     "large_messages",
 )
 SMALL_BYTES, LARGE_BYTES = 4096, 8192
-DESCRIPTORS = 16  # sends that a ring holds
 OFTEN, SELDOM = 64, 512  # boards and jobs between two polls while computing
 MESSAGES_PER_LOOK = 16
 FLUSH_SHARE = 2  # one in so many destinations, those with most waiting
@@ -98,8 +98,9 @@ class Databases(combining.Share):
 class Sender:
     """Asynchronous sends from a ring of descriptors; a full one stalls until its oldest is done."""
 
-    def __init__(self, ranks: common.Ranks, *, per_destination: bool) -> None:
+    def __init__(self, ranks: mpi.Ranks, descriptors: int, *, per_destination: bool) -> None:
         self._ranks = ranks
+        self._descriptors = descriptors
         self._per_destination = per_destination
         self._rings: dict[int, deque[Any]] = {}
         self.sent = self.stalls = 0
@@ -108,11 +109,11 @@ class Sender:
     def send(self, data: bytearray, to: int, tag: int) -> None:
         """Sends one message of jobs."""
         ring = self._rings.setdefault(to if self._per_destination else 0, deque())
-        if len(ring) >= DESCRIPTORS and not ring[0].Test():
+        if len(ring) >= self._descriptors and not ring[0].Test():
             self.stalls += 1
             begin = self._ranks.now()
             while not ring[0].Test():
-                time.sleep(common.PUSHING_POLL_S)
+                time.sleep(mpi.PUSHING_POLL_S)
             self.stalled_s += self._ranks.now() - begin
         while ring and ring[0].Test():
             ring.popleft()
@@ -125,15 +126,16 @@ class Worker:
 
     def __init__(
         self,
-        ranks: common.Ranks,
+        ranks: mpi.Ranks,
         on: dict[str, bool],
         job_ns: float,
         barrier_boards: int,
+        descriptors: int,
     ) -> None:
         self.ranks = ranks
         self.on = on
         self.databases = Databases(ranks.rank, ranks.size)
-        self.sender = Sender(ranks, per_destination=on["ring_per_destination"])
+        self.sender = Sender(ranks, descriptors, per_destination=on["ring_per_destination"])
         self.rounds = rounds.Rounds(ranks, 2 if on["tree_synchronisation"] else rounds.RING, 4)
         self.pace = common.Pace(None if ranks.compute == "busy" else job_ns)
         self.batch = LARGE_BYTES if on["large_messages"] else SMALL_BYTES
@@ -141,7 +143,8 @@ class Worker:
         self.barrier_boards = barrier_boards
         self.peers = combining.peers(ranks.rank, ranks.size)
         self.early: list[bytearray] = []
-        self.received = self.phases = self.barriers = 0
+        self.received = self.phases = self.barriers = self.rounds_done = self.slices = 0
+        self.offered_s = self.rounds_s = 0.0
         self.busy_until: float | None = None
 
     def phase(self, name: str, stones: int, most_boards: int) -> int:
@@ -156,13 +159,13 @@ class Worker:
         self.early = []
         for boards in range(self.barrier_boards, most_boards, self.barrier_boards):
             # So that a slower rank is not buried in work by faster ones.
-            self._until_round(boards, end=False)
+            self._round(boards, end=False)
             self.barriers += 1
         self.busy_until = None
         termination = rounds.Termination()
-        total = self._until_round(most_boards, end=True)
+        total = self._round(most_boards, end=True)
         while not termination.is_over(*total[:2]):
-            total = self._until_round(most_boards, end=True)
+            total = self._round(most_boards, end=True)
         idle = self.busy_until or begin
         self.ranks.phase(name, begin, idle, part=stones)
         self.ranks.phase("sync", idle, self.ranks.now(), part=stones)
@@ -177,33 +180,38 @@ class Worker:
             total = self._take(tag, data)
         return total
 
+    def _round(self, boards: int, *, end: bool) -> tuple[int, ...]:
+        """One round, and how long this rank waited for the others in it."""
+        total = self._until_round(boards, end=end)
+        self.rounds_done += 1
+        self.rounds_s += self.ranks.now() - self.offered_s
+        return total
+
     def _until_round(self, boards: int, *, end: bool) -> tuple[int, ...]:
         """Works on, up to `boards` of its own, until the round of all ranks is complete.
 
         `end`: take part in it only with nothing left to send, as finding the end needs.
         """
-        quiet = False
         while True:
-            heard, total = self._receive()
+            total = self._receive()
             if total is not None:
                 return total
             begin = time.monotonic_ns()
             done = self.databases.work(self.slice, boards)
             if done:
+                self.slices += 1
                 self.pace.work(begin, done)
                 self._send_full()
-                quiet = False
                 continue
             if end and self.busy_until is None:
                 self.busy_until = self.ranks.now()
-            if self.on["autonomous_flush"] and quiet and not heard:
+            if self.on["autonomous_flush"]:
                 self._flush_unasked()
-            quiet = not heard
             if self.rounds.awaited:
                 total = self._offer(end=end)
                 if total is not None:
                     return total
-            self.ranks.wait(LOOK_S if self._held() else common.IDLE_POLL_S)
+            self.ranks.wait(LOOK_S if self._held() else mpi.IDLE_POLL_S)
 
     def _offer(self, *, end: bool) -> tuple[int, ...] | None:
         """Takes part in the round that has arrived here, if this rank may; its total, if any."""
@@ -213,19 +221,20 @@ class Worker:
                 self._flush(peer)
         if end and self._held():
             return None
+        self.offered_s = self.ranks.now()
         return self.rounds.offer((self.sender.sent, self.received, self.databases.found(), 0))
 
-    def _receive(self) -> tuple[bool, tuple[int, ...] | None]:
-        """Takes what came in; whether there was any, and the total if a round ended."""
-        for count in range(MESSAGES_PER_LOOK):
+    def _receive(self) -> tuple[int, ...] | None:
+        """Takes what came in; the total, if a round ended."""
+        for _ in range(MESSAGES_PER_LOOK):
             message = self.ranks.poll()
             if message is None:
-                return count > 0, None
+                return None
             _, tag, data = message
             total = self._take(tag, data)
             if total is not None:
-                return True, total
-        return True, None
+                return total
+        return None
 
     def _take(self, tag: int, data: bytearray) -> tuple[int, ...] | None:
         if tag in rounds.TAGS:
@@ -255,7 +264,7 @@ class Worker:
                 self.sender.send(data, peer, JOBS[self.phases % 2])
 
     def _flush_unasked(self) -> None:
-        """After two looks without a message: sends the largest of what is held back."""
+        """With nothing to do: sends the largest of what is held back."""
         held = [peer for peer in self.peers if self.databases.waiting(peer)]
         held.sort(key=self.databases.waiting, reverse=True)
         for peer in held[: -(-len(self.peers) // FLUSH_SHARE)]:
@@ -264,15 +273,16 @@ class Worker:
 
 def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     """Checks the problem and runs this rank's part."""
-    common.only(problem, "stones", "job_ns", "barrier_boards", *SWITCHES)
+    common.only(problem, "stones", "job_ns", "barrier_boards", "descriptors", *SWITCHES)
     stones = common.whole_number(problem, "stones", 8, 1, 15)
     job_ns = common.number(problem, "job_ns", 2000, 1, 1e9)
     barrier_boards = common.whole_number(problem, "barrier_boards", 5000, 1, 10**9)
+    descriptors = common.whole_number(problem, "descriptors", 16, 1, 10_000)
     on = {name: common.switch(problem, name, default=True) for name in SWITCHES}
     if common.ranks_started() < 2:
         raise common.BadProblemError("ranks", common.ranks_started(), "at least 2")
-    ranks = common.Ranks(APP, problem, compute, never_blocks=True)
-    worker = Worker(ranks, on, job_ns, barrier_boards)
+    ranks = mpi.Ranks(APP, problem, compute, never_blocks=True)
+    worker = Worker(ranks, on, job_ns, barrier_boards, descriptors)
     databases = worker.databases
     start = rounds.start(ranks)
     for stones_now in range(stones + 1):
@@ -290,6 +300,9 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
         "stalls": worker.sender.stalls,
         "stalled_s": worker.sender.stalled_s,
         "barriers": worker.barriers,
+        "rounds": worker.rounds_done,
+        "rounds_s": worker.rounds_s,
+        "slices": worker.slices,
         "computing_s": worker.pace.computing_ns / 1e9,
     }
     result: dict[str, Any] = {}

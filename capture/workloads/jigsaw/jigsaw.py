@@ -17,6 +17,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import common
+import framing
+import mpi
 import puzzle
 import rounds
 
@@ -50,7 +52,7 @@ class Search:
             function.restype, function.argtypes = result, arguments
             setattr(self, f"_{name}", function)
         places = side * side
-        self.most = max(1, common.EAGER_PAYLOAD_BYTES // (2 * places))
+        self.most = max(1, framing.EAGER_PAYLOAD_BYTES // (2 * places))
         self._room = (ctypes.c_uint16 * (self.most * places))()
         self._counts = (number * 2)()
         edges = (ctypes.c_int16 * (4 * places))(*(edge for piece in pieces for edge in piece))
@@ -76,7 +78,7 @@ class Search:
         return ctypes.string_at(self._room, 2 * self._deepest(self._search, self._room))
 
 
-def master(ranks: common.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[str, int]]:
+def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[str, int]]:
     """Hands out first pieces in bundles that become smaller, answers reports, gathers solutions."""
     slaves = ranks.size - 1
     smallest = max(1, tasks // (slaves * PARTS))
@@ -111,7 +113,7 @@ def master(ranks: common.Ranks, tasks: int) -> tuple[float, list[bytearray], dic
 class Slave:
     """One searcher and its conversation with the master."""
 
-    def __init__(self, ranks: common.Ranks, search: Search, pace: common.Pace, budget: int) -> None:
+    def __init__(self, ranks: mpi.Ranks, search: Search, pace: common.Pace, budget: int) -> None:
         self.ranks = ranks
         self.search = search
         self.pace = pace
@@ -197,7 +199,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
         expected = f"a master and 1 to {tasks} slaves: there are {tasks} first pieces"
         raise common.BadProblemError("ranks", f"{slaves} slaves", expected)
     pieces, planted = puzzle.cut(side, colours, seed)
-    ranks = common.Ranks(APP, problem, compute)
+    ranks = mpi.Ranks(APP, problem, compute)
     if ranks.rank != 0:
         busy = compute == "busy"
         budget = max(1, round(slice_ns / (BUSY_NODE_NS if busy else node_ns)))

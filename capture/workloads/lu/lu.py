@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import common
 import matrix
+import mpi
 import rounds
 
 APP = "lu"
@@ -32,7 +33,7 @@ SPREAD, ROLL, DONE, PART = 1, 2, 3, 4
 class Solver:
     """One rank: the blocks that it owns, and its part of every step."""
 
-    def __init__(self, ranks: common.Ranks, rows: int, width: int, seed: int) -> None:
+    def __init__(self, ranks: mpi.Ranks, rows: int, width: int, seed: int) -> None:
         self.ranks = ranks
         self.rows = rows
         self.seed = seed
@@ -155,7 +156,7 @@ class Solver:
         return part
 
 
-def ended(ranks: common.Ranks) -> float:
+def ended(ranks: mpi.Ranks) -> float:
     """Seconds until the last rank had finished, on rank 0."""
     if ranks.rank != 0:
         ranks.send(b"", 0, DONE)
@@ -176,7 +177,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     if not 2 <= started <= blocks:
         expected = f"2 or more, and a block for each: blocks of {width} columns are {blocks}"
         raise common.BadProblemError("ranks", started, expected)
-    ranks = common.Ranks(APP, problem, compute)
+    ranks = mpi.Ranks(APP, problem, compute)
     solver = Solver(ranks, rows, width, seed)
     pace = common.Pace(pace_ns if compute == "paced" else None)
     start = rounds.start(ranks)

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import combining
 import common
+import mpi
 import rounds
 
 APP = "modelcheck"
@@ -71,7 +72,7 @@ class Worker:
     """One rank: its search, its messages, its part in finding the end."""
 
     def __init__(
-        self, ranks: common.Ranks, search: Search, batch: int, flush_limit: float, state_ns: float
+        self, ranks: mpi.Ranks, search: Search, batch: int, flush_limit: float, state_ns: float
     ) -> None:
         self.ranks = ranks
         self.search = search
@@ -108,7 +109,7 @@ class Worker:
                     return
             self.peak_posted = max(self.peak_posted, self.ranks.posted())
             left = self.next_flush - self.ranks.now() if self._wants_flush() else 1.0
-            self.ranks.wait(max(0.0, min(common.IDLE_POLL_S, left)))
+            self.ranks.wait(max(0.0, min(mpi.IDLE_POLL_S, left)))
 
     def agree(self, *values: int) -> tuple[int, ...]:
         """The sums of up to 4 numbers over all ranks, between two phases."""
@@ -181,7 +182,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     state_ns = common.number(problem, "state_ns", 10_000, 1, 1e9)
     if common.ranks_started() < 2:
         raise common.BadProblemError("ranks", common.ranks_started(), "at least 2")
-    ranks = common.Ranks(APP, problem, compute, never_blocks=True)
+    ranks = mpi.Ranks(APP, problem, compute, never_blocks=True)
     search = Search((floors, persons, clever), ranks.rank, ranks.size)
     worker = Worker(ranks, search, batch, flush_limit, state_ns)
     start = rounds.start(ranks)

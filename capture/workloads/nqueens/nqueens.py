@@ -20,6 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import common
+import mpi
 
 APP = "nqueens"
 # Number of solutions for boards 1.. (OEIS A000170).
@@ -131,7 +132,7 @@ class Computed:
         return os.pread(self._data.fileno(), size, offset), nodes
 
 
-def master(ranks: common.Ranks, board: int, tasks: list[bytes]) -> dict[str, Any]:
+def master(ranks: mpi.Ranks, board: int, tasks: list[bytes]) -> dict[str, Any]:
     """Hands out the sub-boards and gathers the solutions; the answer and its time."""
     slaves = range(1, ranks.size)
     for slave in slaves:
@@ -194,9 +195,7 @@ def check(board: int, parts: list[bytearray], claimed: int) -> tuple[dict[str, i
     return answer, correct
 
 
-def slave(
-    ranks: common.Ranks, board: int, solver: Kernel | Computed, node_ns: float | None
-) -> None:
+def slave(ranks: mpi.Ranks, board: int, solver: Kernel | Computed, node_ns: float | None) -> None:
     """Asks, solves, keeps; returns everything at the end."""
     ranks.send(b"", 0, READY)
     ranks.receive(0, GO)
@@ -261,7 +260,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
             f"at most {len(tasks)} slaves: board {board} with split {split} has no more tasks"
         )
         raise common.BadProblemError("ranks", f"{slaves} slaves", expected)
-    ranks = common.Ranks(APP, problem, compute)
+    ranks = mpi.Ranks(APP, problem, compute)
     if ranks.rank == 0:
         ranks.finish(output, master(ranks, board, tasks))
         return

@@ -15,6 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import common
+import mpi
 import rounds
 
 APP = "pingpong"
@@ -28,7 +29,7 @@ def content(size: int) -> bytearray:
     return bytearray(random.Random(size).randbytes(size))  # noqa: S311 - a pattern, no secret
 
 
-def transmit(ranks: common.Ranks, data: bytearray, to: int, tag: int) -> None:
+def transmit(ranks: mpi.Ranks, data: bytearray, to: int, tag: int) -> None:
     """One message; its span ends when the network has taken all of it."""
     begin = ranks.now()
     ranks.post(data, to, tag)
@@ -36,7 +37,7 @@ def transmit(ranks: common.Ranks, data: bytearray, to: int, tag: int) -> None:
     ranks.transfer("message", ranks.rank, to, len(data), (begin, ranks.now()))
 
 
-def serve(ranks: common.Ranks, peer: int, size: int, warmup: int, repetitions: int) -> list[float]:
+def serve(ranks: mpi.Ranks, peer: int, size: int, warmup: int, repetitions: int) -> list[float]:
     """Sends one size to and fro; seconds of one way for each repetition that counts.
 
     Raises:
@@ -58,7 +59,7 @@ def serve(ranks: common.Ranks, peer: int, size: int, warmup: int, repetitions: i
     return times
 
 
-def answer_back(ranks: common.Ranks, size: int, times: int) -> None:
+def answer_back(ranks: mpi.Ranks, size: int, times: int) -> None:
     """The other side of `serve`."""
     data = bytearray(size)
     for _ in range(times):
@@ -85,7 +86,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     warmup = common.whole_number(problem, "warmup", 1, 0, MAX_REPETITIONS)
     if common.ranks_started() < 2:
         raise common.BadProblemError("ranks", common.ranks_started(), "at least 2")
-    ranks = common.Ranks(APP, problem, compute)
+    ranks = mpi.Ranks(APP, problem, compute)
     last = ranks.size - 1
     start = rounds.start(ranks)
     if ranks.rank == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import operator
 import random
 import select
 import sys
@@ -90,11 +91,15 @@ class Sky:
         if workers > count:
             expected = f"at most {count} workers: there are no more pairs"
             raise common.BadProblemError("ranks", f"{workers} workers", expected)
-        # The images differ in size, and the same size in the time that it takes.
+        # The images differ in size, and the same size in the time that it takes; a pixel of a
+        # larger image takes longer, so that the last jobs are shorter than what they fetch.
         self.sides = [
             max(LEAST_SIDE, round(mean * chance.lognormvariate(0, spread))) for _ in range(count)
         ]
-        self.effort = [chance.lognormvariate(0, spread) for _ in range(count)]
+        effort = [side * chance.lognormvariate(0, spread) for side in self.sides]
+        sizes = [side**2 for side in self.sides]
+        mean_effort = sum(map(operator.mul, effort, sizes)) / sum(sizes)
+        self.effort = [one / mean_effort for one in effort]
 
     def server(self, pair: int) -> int:
         """The rank that has a pair on its disk."""

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import common
 import graph
+import mpi
 import node
 import rounds
 
@@ -31,7 +32,7 @@ ADDRESS, ORDER, TOLD, STOP = range(1, 5)
 class Scheduler:
     """The master: what is ready, who has memory, where outputs lie."""
 
-    def __init__(self, ranks: common.Ranks, tasks: list[graph.Task], memory_mb: int) -> None:
+    def __init__(self, ranks: mpi.Ranks, tasks: list[graph.Task], memory_mb: int) -> None:
         self.ranks = ranks
         self.tasks = tasks
         self.places = {
@@ -91,7 +92,7 @@ class Scheduler:
                 heapq.heappush(self.ready, (-self.priorities[follower], follower))
 
 
-def work(ranks: common.Ranks, control: socket.socket) -> None:
+def work(ranks: mpi.Ranks, control: socket.socket) -> None:
     """Passes orders to the process with the data, and what it tells to the master."""
     base_ns = time.monotonic_ns() - ranks.now() * 1e9
     text = b""
@@ -154,13 +155,13 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     if int(os.environ.get("OMPI_COMM_WORLD_RANK", "0")) > 0:
         unit_s = unit_ms / 1e3 if compute == "paced" else 0.0
         control, port = node.start(tasks, unit_rounds, unit_s)
-        ranks = common.Ranks(APP, problem, compute)
+        ranks = mpi.Ranks(APP, problem, compute)
         ranks.send(json.dumps([node.address(), port]).encode(), 0, ADDRESS)
         rounds.start(ranks)
         work(ranks, control)
         ranks.finish(output, {})
         return
-    ranks = common.Ranks(APP, problem, compute)
+    ranks = mpi.Ranks(APP, problem, compute)
     scheduler = Scheduler(ranks, tasks, memory_mb)
     start = rounds.start(ranks)
     end = scheduler.run()

@@ -27,7 +27,7 @@ impl Walk<'_> {
             239 => self.netfilter_log(),
             7 => self.arcnet(2),
             129 => self.arcnet(4),
-            _ => Err(Stop::UnknownLink),
+            _ => self.seldom(link_type),
         }
     }
 
@@ -62,6 +62,7 @@ impl Walk<'_> {
             0x893f => self.tag(6),
             0x8926 => self.tag(4),
             0x880b => Ok(Layer::Ppp),
+            0x88e5 => self.integrity(),
             value if value < 0x600 => Ok(Layer::Llc),
             _ => Err(Stop::NotIp),
         }
@@ -162,7 +163,7 @@ impl Walk<'_> {
         }
     }
 
-    fn cisco_hdlc(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn cisco_hdlc(&mut self) -> Result<Layer, Stop> {
         let kind = self.u16(2)?;
         self.at += 4;
         Ok(Layer::EtherType(kind))
@@ -181,19 +182,23 @@ impl Walk<'_> {
         self.null()
     }
 
-    /// Frame Relay with two bytes of address, RFC 2427 or Cisco's own form.
-    fn frame_relay(&mut self) -> Result<Layer, Stop> {
-        let (control, id) = (self.u8(2)?, self.u8(3)?);
-        match (control, id) {
-            (0x03, 0xcc) => Ok(self.skip(4, Layer::Ip4)),
-            (0x03, 0x8e) => Ok(self.skip(4, Layer::Ip6)),
-            (0x03, 0x00) if self.u8(4)? == 0x80 => {
-                let kind = self.u16(8)?;
-                Ok(self.skip(10, Layer::EtherType(kind)))
+    /// Frame Relay, RFC 2427 or Cisco's own form, behind two to four bytes of address, the last of which is odd.
+    pub(super) fn frame_relay(&mut self) -> Result<Layer, Stop> {
+        let mut length = 2;
+        while length < 4 && self.u8(length - 1)? & 1 == 0 {
+            length += 1;
+        }
+        self.at += length;
+        match (self.u8(0)?, self.u8(1)?) {
+            (0x03, 0xcc) => Ok(self.skip(2, Layer::Ip4)),
+            (0x03, 0x8e) => Ok(self.skip(2, Layer::Ip6)),
+            (0x03, 0x00) if self.u8(2)? == 0x80 => {
+                let kind = self.u16(6)?;
+                Ok(self.skip(8, Layer::EtherType(kind)))
             }
             _ => {
-                let kind = self.u16(2)?;
-                Ok(self.skip(4, Layer::EtherType(kind)))
+                let kind = self.u16(0)?;
+                Ok(self.skip(2, Layer::EtherType(kind)))
             }
         }
     }
@@ -249,6 +254,7 @@ impl Walk<'_> {
     /// Linux netfilter log: fields of type and length, of which one is the packet.
     fn netfilter_log(&mut self) -> Result<Layer, Stop> {
         let family = self.u8(0)?;
+        let mut ether_type = 0;
         self.at += 4;
         for _ in 0..64 {
             let length = usize::from(u16::from_le_bytes(*self.chunk(0)?));
@@ -257,8 +263,13 @@ impl Walk<'_> {
                 return match family {
                     2 => Ok(self.skip(4, Layer::Ip4)),
                     10 => Ok(self.skip(4, Layer::Ip6)),
+                    // A bridge: the header before the packet is a field of its own.
+                    7 => Ok(self.skip(4, Layer::EtherType(ether_type))),
                     _ => Err(Stop::NotIp),
                 };
+            }
+            if kind == 1 {
+                ether_type = self.u16(4)?;
             }
             if length < 4 {
                 return Err(Stop::Malformed);
@@ -284,6 +295,8 @@ fn family(value: u32) -> Result<Layer, Stop> {
         2 => Ok(Layer::Ip4),
         // NetBSD and OpenBSD, FreeBSD, macOS, Linux.
         24 | 28 | 30 | 10 => Ok(Layer::Ip6),
+        // Some writers put an EtherType in its place.
+        0x0600..=0xffff => Ok(Layer::EtherType(value as u16)),
         _ => Err(Stop::NotIp),
     }
 }

@@ -7,6 +7,11 @@ use foldhash::fast::FixedState;
 use super::transport::TCP;
 use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports};
 
+const AUTHENTICATION: u8 = 51;
+const NO_NEXT_HEADER: u8 = 59;
+/// Headers between that of IP and the transport's, at most.
+const MOST_HEADERS: usize = 64;
+
 /// What the headers of one IP packet say.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ip {
@@ -25,6 +30,10 @@ impl Walk<'_> {
     pub(super) fn ip4(&mut self) -> Result<Layer, Stop> {
         let header = *self.chunk::<20>(0)?;
         let header_length = usize::from(header[0] & 15) * 4;
+        if header[0] >> 4 == 6 {
+            // The header before it says IPv4 for both versions: the packet knows better.
+            return Ok(Layer::Ip6);
+        }
         if header[0] >> 4 != 4 || header_length < 20 {
             return Err(Stop::Malformed);
         }
@@ -59,7 +68,28 @@ impl Walk<'_> {
         if fragment & 0x1fff != 0 {
             return Ok(self.later_fragment(&ip, header[9]));
         }
+        if header[9] == AUTHENTICATION {
+            return self.authenticated(ip);
+        }
         self.protocol(header[9], &ip)
+    }
+
+    /// IPv4 behind authentication headers, RFC 4302: what they protect is the packet. It may be nothing but
+    /// such headers: bounded.
+    #[cold]
+    fn authenticated(&mut self, mut ip: Ip) -> Result<Layer, Stop> {
+        for _ in 0..MOST_HEADERS {
+            let Ok(&[next, length]) = self.chunk::<2>(0) else {
+                return self.protocol(AUTHENTICATION, &ip);
+            };
+            let length = (usize::from(length) + 2) * 4;
+            self.at += length;
+            ip.payload = ip.payload.saturating_sub(length as u32);
+            if next != AUTHENTICATION {
+                return self.protocol(next, &ip);
+            }
+        }
+        Err(Stop::Malformed)
     }
 
     /// IPv6, RFC 8200.
@@ -86,12 +116,14 @@ impl Walk<'_> {
         self.at += 40;
         let mut next = header[6];
         // Extension headers, each naming the next. A packet may be all headers: bounded.
-        for _ in 0..64 {
+        for _ in 0..MOST_HEADERS {
             let length = match next {
                 // Hop-by-hop, routing, destination options, HIP, shim6.
                 0 | 43 | 60 | 139 | 140 => (usize::from(self.u8(1)?) + 1) * 8,
-                // Authentication header: in units of 4 bytes, less 2.
-                51 => (usize::from(self.u8(1)?) + 2) * 4,
+                // Mobility: a message of its own, but for a header that says what follows (RFC 6275 6.1.1).
+                135 if self.u8(0)? != NO_NEXT_HEADER => (usize::from(self.u8(1)?) + 1) * 8,
+                // In units of 4 bytes, less 2.
+                AUTHENTICATION => (usize::from(self.u8(1)?) + 2) * 4,
                 44 => 8,
                 _ => return self.protocol(next, &ip),
             };
@@ -188,4 +220,69 @@ fn wide(bytes: &[u8]) -> u128 {
     bytes
         .iter()
         .fold(0, |value, &byte| value << 8 | u128::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::{Outcome, Packet, decode};
+    use crate::records::Record;
+
+    fn decoded(bytes: &[u8]) -> Packet {
+        decoded_as(101, bytes)
+    }
+
+    fn decoded_as(link_type: u32, bytes: &[u8]) -> Packet {
+        let captured = bytes.len() as u32;
+        let record = Record {
+            time: 0,
+            wire: captured,
+            captured,
+            interface: 0,
+            at: 0,
+            data: 0,
+        };
+        let mut packet = Packet::default();
+        decode(&record, link_type, bytes, &mut packet);
+        packet
+    }
+
+    /// IPv4 with `count` authentication headers of 8 bytes, then UDP from port 5 to port 6.
+    fn authenticated(count: usize) -> Vec<u8> {
+        let mut bytes = vec![
+            0x45, 0, 0, 0, 0, 0, 0, 0, 64, 51, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        for left in (0..count).rev() {
+            bytes.extend([if left == 0 { 17 } else { 51 }, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn authentication_headers_are_stepped_over_and_bounded() {
+        let packet = decoded(&authenticated(3));
+        assert_eq!((packet.key.protocol, packet.key.low_port), (17, 5));
+        // As long as a record may be: neither may the stack grow with it.
+        assert_eq!(decoded(&authenticated(32_000)).outcome, Outcome::Malformed);
+    }
+
+    #[test]
+    fn the_version_of_the_packet_counts_where_the_link_says_ipv4() {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+        bytes.extend([0; 32]);
+        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
+        let packet = decoded_as(228, &bytes);
+        assert_eq!((packet.key.v6, packet.key.protocol), (true, 17));
+    }
+
+    #[test]
+    fn a_mobility_header_leads_on_where_it_says_so() {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 16, 135, 64];
+        bytes.extend([0; 32]);
+        bytes.extend([17, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
+        assert_eq!(decoded(&bytes).key.protocol, 17);
+        bytes[40] = 59;
+        assert_eq!(decoded(&bytes).key.protocol, 135);
+    }
 }

@@ -89,17 +89,6 @@ impl Walk<'_> {
             },
             _ => (0, 0),
         };
-        // Authentication header in IPv4: what it protects is the packet.
-        if protocol == 51
-            && !ip.v6
-            && let Ok(&[next, length]) = self.chunk::<2>(0)
-        {
-            let length = (usize::from(length) + 2) * 4;
-            self.at += length;
-            let mut inner = *ip;
-            inner.payload = inner.payload.saturating_sub(length as u32);
-            return self.protocol(next, &inner);
-        }
         self.flow(ip, protocol, source, destination);
         self.ip_tunnel(protocol)
     }

@@ -12,6 +12,8 @@ impl Walk<'_> {
             // EtherIP, RFC 3378.
             97 => self.skip(2, Layer::Ethernet),
             137 => Layer::Mpls,
+            // A PIM register message carries a packet to the rendezvous point, RFC 7761 4.9.3.
+            103 if self.u8(0) == Ok(0x21) => self.skip(8, Layer::Ip),
             _ => return Ok(Layer::Done),
         };
         self.packet.tunnels += 1;
@@ -22,6 +24,10 @@ impl Walk<'_> {
     fn gre(&mut self) -> Result<Layer, Stop> {
         let (flags, protocol) = (self.u16(0)?, self.u16(2)?);
         let mut length = 4;
+        if flags & 7 == 1 && protocol == 0x6400 {
+            // MikroTik's Ethernet over IP: a length and a tunnel number.
+            return Ok(self.skip(8, Layer::Ethernet));
+        }
         if flags & 7 == 1 {
             length += 4;
             length += if flags & 0x1000 != 0 { 4 } else { 0 };

@@ -119,6 +119,12 @@ fn describe(head: &[u8]) -> String {
     if head.is_empty() {
         return "an empty file".to_owned();
     }
+    if Pcap::begins(head) || head.starts_with(&pcapng::SECTION_HEADER) {
+        return format!(
+            "the first {} bytes of a capture, then the end of the file",
+            head.len()
+        );
+    }
     let head = head.get(..16).unwrap_or(head);
     let hex: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
     if head
@@ -135,7 +141,8 @@ fn remedy(head: &[u8]) -> String {
     if head.starts_with(b"snoop\0\0\0") {
         return "convert it: editcap -F pcap FILE OUT".to_owned();
     }
-    if head.is_empty() {
+    // Nothing, or less than the header of a file.
+    if head.is_empty() || Pcap::begins(head) || head.starts_with(&pcapng::SECTION_HEADER) {
         return "check that the recording was started and had the right to write".to_owned();
     }
     if head.starts_with(b"PK\x03\x04") {

@@ -34,16 +34,7 @@ impl Pcap {
     /// The reader for a file that begins with `head`, and the length of its header.
     pub(crate) fn detect(head: &[u8]) -> Option<(Self, usize)> {
         let header = head.first_chunk::<FILE_HEADER>()?;
-        let (order, unit, record_header) = match &header[..4] {
-            [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
-            [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000, 16),
-            [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1, 16),
-            [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1, 16),
-            [0x34, 0xcd, 0xb2, 0xa1] => (false, 1000, 24),
-            [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
-            _ => return None,
-        };
-        let order = Order { big: order };
+        let (order, unit, record_header) = Self::variant(head)?;
         let major = order.u16(header, 4)?;
         let minor = order.u16(header, 6)?;
         let snaplen = order.u32(header, 16)?;
@@ -56,7 +47,8 @@ impl Pcap {
             word
         };
         let lengths = match (major, minor) {
-            (2, 0..=2) => Lengths::Swapped,
+            // 543.0 is what DG/UX wrote.
+            (2, 0..=2) | (543, 0) => Lengths::Swapped,
             (2, 3) => Lengths::SwappedIfGreater,
             _ => Lengths::Normal,
         };
@@ -76,6 +68,25 @@ impl Pcap {
             },
         };
         Some((reader, FILE_HEADER))
+    }
+
+    /// Whether `head` begins as a classic pcap does.
+    pub(super) fn begins(head: &[u8]) -> bool {
+        Self::variant(head).is_some()
+    }
+
+    /// By the magic number: the byte order, nanoseconds in a unit, length of a record header.
+    fn variant(head: &[u8]) -> Option<(Order, i64, usize)> {
+        let (big, unit, record_header) = match head.first_chunk::<4>()? {
+            [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000, 16),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1, 16),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1, 16),
+            [0x34, 0xcd, 0xb2, 0xa1] => (false, 1000, 24),
+            [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
+            _ => return None,
+        };
+        Some((Order { big }, unit, record_header))
     }
 
     pub(crate) fn interfaces(&self) -> &[Interface] {

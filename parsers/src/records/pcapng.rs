@@ -145,21 +145,23 @@ impl Pcapng {
         let order = self.order;
         let kind = order.u32(rest, 0).unwrap_or_default();
         let length = order.u32(rest, 4).unwrap_or_default();
-        if length < 12 || !length.is_multiple_of(4) || length > MAX_LARGE_RECORD {
+        if !(12..=MAX_LARGE_RECORD).contains(&length) {
             return Err(Status::Damaged(Fault::new(
                 format!("block length {length}"),
-                format!("a multiple of 4 from 12 to {MAX_LARGE_RECORD}"),
+                format!("12 to {MAX_LARGE_RECORD}"),
             )));
         }
-        let length = length as usize;
+        // A multiple of 4; some writers pad the block and do not count it.
+        let stated = length;
+        let length = stated.next_multiple_of(4) as usize;
         let Some(block) = rest.get(..length) else {
             return Err(short(length));
         };
-        let trailer = order.u32(block, length - 4).unwrap_or_default() as usize;
-        if trailer != length {
+        let trailer = order.u32(block, length - 4).unwrap_or_default();
+        if trailer != stated {
             return Err(Status::Damaged(Fault::new(
                 format!("block length {trailer} at the block's end"),
-                format!("{length}, as at its start"),
+                format!("{stated}, as at its start"),
             )));
         }
         let body = &block[8..length - 4];
@@ -315,4 +317,28 @@ fn options(order: Order, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
             .unwrap_or_default();
         (code != 0).then_some((code, value))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_that_the_block_length_leaves_out_is_stepped_over() {
+        let words =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
+        let mut bytes = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
+        bytes.extend(words(&[1, 20, 1, 0, 20]));
+        // A packet of 5 bytes: 37 of the block, padded to 40.
+        for _ in 0..2 {
+            bytes.extend(words(&[6, 37, 0, 0, 7, 5, 5]));
+            bytes.extend([1, 2, 3, 4, 5, 0, 0, 0]);
+            bytes.extend(words(&[37]));
+        }
+        let (mut reader, mut records) = (Pcapng::default(), Vec::new());
+        let (used, status) = reader.fill(&bytes, true, &mut records, 9);
+        assert_eq!((used, status), (bytes.len(), Status::End));
+        let found: Vec<_> = records.iter().map(|it| (it.time, it.captured)).collect();
+        assert_eq!(found, [(7000, 5), (7000, 5)]);
+    }
 }

@@ -11,7 +11,7 @@ use super::messages::Message;
 pub(super) struct Pending {
     pub from: i64,
     pub to: i64,
-    /// When it was sent; [`DONE`] once SACK covered it.
+    /// When it was sent; [`DONE`] once SACK covered it, or a hole below it was filled.
     pub time: i64,
 }
 
@@ -26,6 +26,20 @@ pub(super) struct Sender {
     pub greatest_flight: u32,
     pub message: Message,
     pub limits: Limits,
+}
+
+impl Sender {
+    /// Octets below those sent last filled a hole. The acknowledgement of what lies above it was waiting for
+    /// them: it measures nothing. What SACK told of before was sampled then, and all below it as well.
+    #[cold]
+    pub(super) fn hole_filled(&mut self, to: i64) {
+        for segment in self.pending.iter_mut().rev() {
+            if segment.from < to || segment.time == DONE {
+                return;
+            }
+            segment.time = DONE;
+        }
+    }
 }
 
 /// RTT samples of one direction.

@@ -84,13 +84,12 @@ def parse(
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """
-    from flowsweep.captures import DamagedCaptureError
+    from flowsweep.captures import DamagedCaptureError, named
 
     options = _Options(parse_time(bin_length), parse_time(udp_timeout), packets, threads)
-    named = [(path, str(path)) for path in files]
     paths = {table: output / f"{table}.parquet" for table in options.tables}
     progress = _progress(_bytes_of(files))
-    summary = _parse(named, paths, options, progress)
+    summary = _parse(named(files), paths, options, progress)
     if not packets:
         # Of an earlier parse: its connections are numbered otherwise.
         (output / "packets.parquet").unlink(missing_ok=True)
@@ -155,11 +154,11 @@ def ingest(
 
 def parse_tables(files: Sequence[Path], folder: Path) -> Summary:
     """The tables of one capture, with the usual settings, in `folder`."""
-    from flowsweep.captures import DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS
+    from flowsweep.captures import DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, named
 
     options = _Options(DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, packets=False, threads=0)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    return _parse([(path, str(path)) for path in files], paths, options, None)
+    return _parse(named(files), paths, options, None)
 
 
 @dataclass(frozen=True)

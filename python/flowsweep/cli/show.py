@@ -15,10 +15,14 @@ from flowsweep.render import capture
 if TYPE_CHECKING:
     import polars as pl
 
+    from flowsweep._parsers import Damage
+
 COLUMNS = 60
 TOP_FLOWS = 5
 #: A share of packets above which a note becomes a warning.
 NOTABLE = 0.05
+#: Columns of `captures` that are as they should be up to that share.
+USUAL = ("not_ip_packets", "tunnelled_packets")
 #: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
 BESIDE = 4
 #: Columns of `flows` that share out the time of sending, and what they are called.
@@ -100,28 +104,21 @@ def summarise(path: Path) -> Summary:
     from flowsweep.cli.parse import TABLES, parse_tables
 
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
-        parse_tables([path], Path(folder))
+        damage = parse_tables([path], Path(folder))["damage"]
         tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
-    seen = captures.filter(pl.col("packets") > 0)
-    duration_ns = 0
-    if seen.height:
-        first, last = (
-            seen["first_time"].dt.epoch("ns").min(),
-            seen["last_time"].dt.epoch("ns").max(),
-        )
-        duration_ns = max(0, int(last) - int(first))  # type: ignore[arg-type]
     summary = Summary(
-        file=path.name or str(path),
+        # a name that is no UTF-8 could not be printed
+        file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
         link_types=sorted(set(captures["link_type"])),
         snaplen=int(captures["snaplen"].max() or 0),  # type: ignore[arg-type]
         resolution_ns=int(captures["ts_resolution_ns"].min() or 1),  # type: ignore[arg-type]
-        duration_s=duration_ns / 1e9,
+        duration_s=_duration_s(captures, flows),
         packets=int(captures["packets"].sum()),
         wire_bytes=int(captures["wire_bytes"].sum()),
         connections=flows["connection"].n_unique(),
         damaged=bool(captures["truncated_tail"].any()),
-        notes=_notes(captures, flows),
+        notes=_notes(captures, flows, damage),
         flows=flows.height,
         top=_top(flows),
         messages=_messages(tables["messages"]),
@@ -130,7 +127,20 @@ def summarise(path: Path) -> Summary:
     return summary
 
 
-def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
+def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
+    """From the earliest packet to the latest; `captures` knows the first and last of the file."""
+    import polars as pl
+
+    times = [
+        table[column].dt.epoch("ns")
+        for table in (captures, flows)
+        for column in ("first_time", "last_time")
+    ]
+    known = pl.concat(times).drop_nulls()
+    return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
+
+
+def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) -> list[Note]:
     import polars as pl
 
     packets = int(captures["packets"].sum())
@@ -139,14 +149,15 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
     def count(column: str) -> int:
         return int(captures[column].sum() or 0)
 
-    def note(column: str, text: str) -> None:
+    def note(column: str, text: str, noun: str = "packet") -> None:
         number = count(column)
         if number:
             share = number / packets
-            level = (
-                "bad" if column.startswith(("unknown", "malformed")) and share > NOTABLE else "note"
-            )
-            notes.append(Note(level, f"{number:,} {text} ({capture.percent(share)})"))
+            level = "ok" if column in USUAL and share <= NOTABLE else "note"
+            if column.startswith(("unknown", "malformed")) and share > NOTABLE:
+                level = "bad"
+            text = f"{capture.counted(number, noun)} {text} ({capture.percent(share)})"
+            notes.append(Note(level, text))
 
     known = captures["dropped_kernel"].null_count() < captures.height
     dropped = count("dropped_kernel") + count("dropped_interface")
@@ -156,23 +167,31 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame) -> list[Note]:
         notes.append(
             Note(
                 level,
-                f"{dropped:,} packets dropped by kernel or interface ({capture.percent(share)})",
+                f"{capture.counted(dropped, 'packet')} dropped by kernel or interface"
+                f" ({capture.percent(share)})",
             )
         )
     elif known:
         notes.append(Note("ok", "no drops reported by kernel or interface"))
     else:
         notes.append(Note("note", "nothing says whether packets were dropped"))
-    if captures["truncated_tail"].any():
-        notes.append(Note("bad", "the file is cut or damaged; what came before was kept"))
-    note(
-        "super_packets", "packets longer than a network carries: offload was on, gaps are of those"
-    )
-    note("unknown_link_packets", "packets of a link type that is not known")
-    note("cut_packets", "packets cut inside a header")
-    note("malformed_packets", "packets with a header that contradicts itself")
-    note("time_regressions", "packets earlier than the one before them")
-    note("fragments", "IP fragments; those behind the first have no ports")
+    notes += [
+        Note(
+            "bad",
+            f"cut or damaged at packet {place['packet']:,}, byte {place['offset']:,};"
+            f" what came before was kept"
+            f" (found {place['found']}; expected {place['expected']})",
+        )
+        for place in damage
+    ]
+    note("super_packets", "longer than a network carries: offload was on, gaps are of those")
+    note("tunnelled_packets", "in tunnels: their flows are those inside")
+    note("not_ip_packets", "of something else than IP, such as ARP: in no flow")
+    note("unknown_link_packets", "of a link type that is not known")
+    note("cut_packets", "cut inside a header")
+    note("malformed_packets", "with a header that contradicts itself")
+    note("time_regressions", "earlier than the one before")
+    note("fragments", "of IP; those behind the first have no ports", "fragment")
     midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
     if midstream:
         notes.append(

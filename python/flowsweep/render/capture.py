@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowsweep.cli.show import Summary
+    from flowsweep.cli.show import Note, Summary
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"
 #: A share below this is not printed.
 MENTIONED = 0.001
+#: Before what did not fit the line.
+NEXT_LINE = "\n  "
 
 
 def counted(number: int, noun: str) -> str:
@@ -41,40 +44,57 @@ def print_summaries(summaries: list[Summary]) -> None:
         packets = sum(summary.packets for summary in summaries)
         size = sum(summary.wire_bytes for summary in summaries)
         console.print(
-            f"\nall    {len(summaries)} files  {packets:,} packets  {_bytes(size)} on the wire"
+            f"\nall    {len(summaries)} files  {counted(packets, 'packet')}"
+            f"  {_bytes(size)} on the wire"
         )
 
 
 def _print_head(console: Any, summary: Summary) -> None:
+    from rich.markup import escape
+
     stamps = {1: "nanosecond", 1000: "microsecond", 1_000_000: "millisecond"}
     stamp = stamps.get(summary.resolution_ns, f"{summary.resolution_ns} ns")
     snap = f"snap length {summary.snaplen:,} B" if summary.snaplen else "no snap length"
     links = ", ".join(_link_name(link) for link in summary.link_types)
-    console.print(f"[bold]{summary.file}[/]  {links}, {snap}, {stamp} stamps")
+    about = f"{links}, {snap}, {stamp} stamps"
+    fits = len(summary.file) + 2 + len(about) <= console.width
+    console.print(f"[bold]{escape(summary.file)}[/]{'  ' if fits else NEXT_LINE}{about}")
     if summary.packets == 0:
         well = "the file is cut or damaged" if summary.damaged else "the file is well formed"
         console.print(f"0 packets; {well}")
+        _print_notes(console, [note for note in summary.notes if note.level == "bad"])
         return
     console.print(
-        f"{summary.duration_s:,.4g} s  {summary.packets:,} packets"
+        f"{_duration(summary.duration_s)}  {counted(summary.packets, 'packet')}"
         f"  {_bytes(summary.wire_bytes)} on the wire"
         f"  {counted(summary.connections, 'connection')}"
     )
     words = {"A": "nothing to note", "B": "read with the notes", "C": "not to be trusted as it is"}
     console.print(f"\nquality  [bold]{summary.grade}[/]   {words[summary.grade]}")
+    _print_notes(console, summary.notes)
+
+
+def _print_notes(console: Any, notes: list[Note]) -> None:
+    from rich.markup import escape
+
     colours = {"ok": "green", "note": "yellow", "bad": "red"}
-    for note in summary.notes:
-        console.print(f"  [{colours[note.level]}]{note.level:<4}[/]  {note.text}")
+    for note in notes:
+        lines = textwrap.wrap(note.text, max(20, console.width - 8), break_on_hyphens=False)
+        text = escape("\n        ".join(lines))
+        console.print(f"  [{colours[note.level]}]{note.level:<4}[/]  {text}")
 
 
 def _print_throughput(console: Any, summary: Summary) -> None:
     if summary.host is None:
         return
     columns = len(summary.out_mbit_s)
-    console.print(
-        f"\nthroughput of {summary.host}   {columns} columns of {summary.column_s:.3g} s,"
+    title = f"throughput of {summary.host}"
+    scale = (
+        f"{counted(columns, 'column')} of {_duration(summary.column_s)},"
         f" height = busiest {summary.bin_ms:.0f} ms of each"
     )
+    fits = len(title) + 3 + len(scale) <= console.width
+    console.print(f"\n{title}{'   ' if fits else NEXT_LINE}{scale}")
     top = max(summary.out_mbit_s + summary.in_mbit_s)
     blocks = BLOCKS if "utf" in (console.encoding or "").lower() else ASCII_BLOCKS
     for name, values in (("out", summary.out_mbit_s), ("in", summary.in_mbit_s)):
@@ -112,15 +132,26 @@ def _print_flows(console: Any, summary: Summary) -> None:
         _Column("RTT min", [_milliseconds(row["rtt_min_ms"]) for row in summary.top]),
         _Column("again", [_count(row["retransmitted_packets"]) for row in summary.top]),
     ]
-    # What a narrow terminal can do without: it follows from others, or is nearly always the same.
-    for title in ("time", ""):
-        if sum(column.width + 2 for column in columns) > console.width:
-            columns = [column for column in columns if column.title != title]
+    columns, ends = _fitting(columns, console.width)
     titles = "".join(f"  {column.cell(column.title)}" for column in columns)
     console.print(f"[dim]{titles}[/]")
     for number in range(len(summary.top)):
         cells = (f"  {column.cell(column.values[number])}" for column in columns)
         console.print("".join(cells), markup=False)
+        for end in ends:
+            console.print(f"        {end.title:<4}  {end.values[number]}", markup=False)
+
+
+def _fitting(columns: list[_Column], width: int) -> tuple[list[_Column], list[_Column]]:
+    """The columns that fit into `width`, and those that get a line of their own in each row."""
+    # What a narrow terminal can do without: it follows from others, or is nearly always the same.
+    for left_out in ((), ("time",), ("time", "")):
+        kept = [column for column in columns if column.title not in left_out]
+        if sum(column.width + 2 for column in kept) <= width:
+            return kept, []
+    # Two IPv6 addresses alone may be wider.
+    ends = [column for column in columns if column.title in ("from", "to")]
+    return [column for column in columns if column not in ends], ends
 
 
 @dataclass(frozen=True)
@@ -194,8 +225,20 @@ def _bytes(value: int) -> str:
     return _scaled(value, SIZES)
 
 
+def _duration(seconds: float) -> str:
+    """Seconds as far as people count in them, then hours and days."""
+    if 0 < seconds < 1:
+        return _scaled(seconds, TIMES)
+    if seconds < 10_000:
+        return f"{seconds:,.4g} s"
+    hours = seconds / 3600
+    return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
 def _rate(mbit_s: float | None) -> str:
-    return "" if mbit_s is None else _scaled(1e6 * mbit_s, RATES)
+    if mbit_s is None:
+        return ""
+    return "< 1 bit/s" if 0 < mbit_s < 1e-6 else _scaled(1e6 * mbit_s, RATES)
 
 
 def _milliseconds(value: float | None) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, points, theme
-from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render import numbers, points, stacked
+from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -21,10 +21,7 @@ CLASSES = (
     ("unknown_share", "cannot tell", "nobody knows what", "var(--grid)"),
 )
 HOLDERS = CLASSES[1:4]
-ROW = 24
 WORDS = 230
-# The words at the right end are wider in a browser without Arial than measured here.
-PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
 #: Less of the sending time than this known: no sentence about it.
@@ -33,8 +30,6 @@ MOSTLY = 0.5
 
 def shares(context: Context) -> Figure | None:
     """Shares of the sending time, as stacked bars."""
-    import altair as alt
-
     rows = context.rows("limits")
     if rows.is_empty():
         return None
@@ -46,7 +41,6 @@ def shares(context: Context) -> Figure | None:
         _panel(frame, one, left, alone=len(shown) == 1)
         for frame, one in zip(frames, shown, strict=True)
     ]
-    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
     unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
     reasons = _reasons(rows)
     return Figure(
@@ -71,7 +65,7 @@ def shares(context: Context) -> Figure | None:
             else None,
             points.left_out(frames),
         ),
-        chart=chart.properties(padding=PADDING),
+        chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,
     )
 
@@ -124,53 +118,25 @@ def finding(rows: pl.DataFrame, label: str) -> str:
 def _panel(rows: pl.DataFrame, one: Series, left: int, *, alone: bool) -> Any:
     import altair as alt
 
+    chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     shown = points.drawn(rows)
-    names = points.labels(rows)
-    chosen = dict(zip(map(tuple, rows.rows()), names, strict=True))
-    order = [chosen[row] for row in shown.rows()]
-    parts, words = [], []
-    for name, row in zip(order, shown.iter_rows(named=True), strict=True):
-        begin = 0.0
-        for column, label, _, _ in CLASSES:
-            share = (row[column] or 0.0) * 100
-            if share > 0:
-                parts.append({"point": name, "from": begin, "to": begin + share, "what": label})
-            begin += share
-        words.append({"point": name, "end": 100.0, "text": _beside(row)})
+    bars = [
+        stacked.Bar(
+            chosen[key],
+            [(label, (row[column] or 0.0) * 100) for column, label, _, _ in CLASSES],
+            _beside(row),
+        )
+        for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
+    ]
+    seen = {kind for bar in bars for kind, size in bar.parts if size > 0}
     x = alt.X(
         "from:Q",
         title="share of the sending time (%)",
         scale=alt.Scale(domain=[0, 100], nice=False),
         axis=alt.Axis(values=[0, 25, 50, 75, 100], grid=True),
     )
-    y = alt.Y(
-        "point:N",
-        title=None,
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
-    )
-    present = [item for item in CLASSES if any(part["what"] == item[1] for part in parts)]
-    colour = alt.Color(
-        "what:N",
-        title=None,
-        scale=alt.Scale(
-            domain=[label for _, label, _, _ in present],
-            range=[colour for *_, colour in present],
-        ),
-        legend=alt.Legend(
-            symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
-        ),
-    )
-    bars = alt.Chart(values(parts)).mark_bar(height=18, stroke=theme.PAGE, strokeWidth=1)
-    text = alt.Chart(values(words)).mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED)
-    panel = alt.layer(
-        bars.encode(x=x, x2="to:Q", y=y, color=colour),
-        text.encode(x=alt.X("end:Q"), y=y, text="text:N"),
-    ).properties(width=theme.FULL_WIDTH - left - WORDS, height=ROW * len(order))
-    if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
-    return panel
+    kinds = [(label, colour) for _, label, _, colour in CLASSES if label in seen]
+    return stacked.panel(bars, kinds, x, None if alone else one, left=left, words=WORDS)
 
 
 def _beside(row: dict[str, Any]) -> str:

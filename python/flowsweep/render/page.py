@@ -9,8 +9,6 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,27 +19,10 @@ import yaml
 
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import (
-    completion,
-    demand_tables,
-    flows,
-    intervals,
-    limits,
-    messages,
-    numbers,
-    phases,
-    requirement,
-    svg,
-    tables,
-    theme,
-    throughput,
-    transfer_times,
-    transfers,
-    wan,
-    wan_ranks,
-)
+from flowsweep.render import numbers, run_tables, svg, tables, theme
 from flowsweep.render.figure import Context, Figure
 from flowsweep.render.provenance import provenance
+from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
 from flowsweep.render.theme import Series
 from flowsweep.warehouse import Warehouse
 
@@ -49,84 +30,7 @@ MAX_DATA_ROWS = 5_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
-#: Sections whose tables stand below the figures.
-FIGURES_FIRST = ("sensitivity", "wan", "application")
 NBSP = "\u00a0"
-
-Heading = str | Callable[[Context], str]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: anchor, heading, and what makes its content.
-
-    Attributes:
-        absent: What is said at the end of the page when it has no data.
-    """
-
-    anchor: str
-    heading: str
-    absent: str
-    figures: tuple[Callable[[Context], Figure | None], ...] = ()
-    tables: tuple[tuple[str, Heading, Callable[[Context], str | None]], ...] = ()
-
-
-SECTIONS = (
-    Section(
-        "requirement", "Requirement", "No requirement: neither RTT nor rate was varied.",
-        figures=(requirement.strip,),
-        tables=(("requirement", "", tables.requirement),),
-    ),
-    Section(
-        "sensitivity", "Sensitivity", "No sensitivity: neither RTT nor rate was varied.",
-        figures=(completion.by_rtt, completion.by_rate),
-        tables=(
-            ("completion_by_problem", "Time and traffic by problem", tables.problems),
-            ("transfer_table", "Seconds for a message", demand_tables.transfers),
-        ),
-    ),
-    Section(
-        "traffic", "Traffic", "No traffic: there are no throughput tables.",
-        figures=(throughput.series, throughput.cdf),
-        tables=(("totals", "How much is sent, per point of the sweep", tables.totals),),
-    ),
-    Section(
-        "wan", "Between the sites", "Nothing between the sites: no traffic of two was captured.",
-        figures=(wan.throughput, wan_ranks.peaks, wan_ranks.per_core),
-        tables=(("lightpaths", demand_tables.lightpaths_heading, demand_tables.lightpaths),),
-    ),
-    Section("flows", "Flows", "No flows: there are no flow tables.", figures=(flows.sizes,)),
-    Section(
-        "limits", "What holds it back", "Nothing on what holds it back: no TCP flow has payload.",
-        figures=(limits.shares,),
-    ),
-    Section(
-        "messages", "Messages", "No messages: there are no message tables.",
-        figures=(messages.rate,),
-    ),
-    Section(
-        "transfers", "Transfers", "No transfers: the application told none, connections were few.",
-        figures=(transfers.activity, transfer_times.times),
-    ),
-    Section(
-        "application", "Inside the application",
-        "Nothing from inside the application: it told neither phases nor its time in MPI.",
-        figures=(phases.times,),
-        tables=(("mpi_costs", "What calls of MPI cost", demand_tables.mpi),),
-    ),
-    Section(
-        "intervals", "Intervals", "No packet intervals: there are no interval tables.",
-        figures=(intervals.gaps,),
-    ),
-    Section(
-        "runs", "Runs", "No runs: the run table is empty.",
-        tables=(("run_table", tables.runs_heading, tables.runs),),
-    ),
-    Section(
-        "quality", "Quality", "No captures: nothing can be said about their quality.",
-        tables=(("run_quality", tables.quality_heading, tables.quality),),
-    ),
-)  # fmt: skip
 
 
 def write(directory: Path) -> tuple[Path, str]:
@@ -234,7 +138,7 @@ def _table_part(context: Context, name: str, heading: str, html: str) -> dict[st
             part
             for part in (
                 _filled(hint.get("caption", ""), context),
-                tables.framing(context) if name == "run_quality" else None,
+                run_tables.framing(context) if name == "run_quality" else None,
             )
             if part
         ),

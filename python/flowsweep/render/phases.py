@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, points, theme
-from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render import numbers, points, stacked
+from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 #: None of an application's first colours; the last is for what is left.
 COLOURS = tuple(f"var(--app-{number})" for number in (10, 6, 7, 8, 5, 9))
 OTHERS = "others"
-ROW = 24
 WORDS = 120
-PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 AXES = [*dict.fromkeys(key for pair in points.AXES for key in pair[:2]), "queue_bytes"]
 
 
@@ -36,9 +34,12 @@ def times(context: Context) -> Figure | None:
         _panel(frame, phases, one, left, alone=len(shown) == 1)
         for (frame, phases), one in zip(frames, shown, strict=True)
     ]
-    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
-    runs, ranks = rows["run"].n_unique(), sorted(set(rows.group_by("run").agg(
-        pl.col("rank").n_unique())["rank"]))  # fmt: skip
+    chart = stacked.below_each_other(panels).properties(padding=stacked.PADDING)
+    if len(panels) > 1:
+        own = alt.LegendResolveMap(color="independent")
+        chart = chart.properties(resolve=alt.Resolve(scale=own))
+    counted = rows.group_by("run").agg(pl.col("rank").n_unique())
+    runs, ranks = counted.height, sorted(set(counted["rank"]))
     count = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
     return Figure(
         name="phase_times",
@@ -50,12 +51,9 @@ def times(context: Context) -> Figure | None:
             "nothing to do. Scales differ between applications.",
             points.left_out([frame for frame, _ in frames]),
         ),
-        chart=chart.properties(padding=PADDING, resolve=alt.Resolve(
-            scale=alt.LegendResolveMap(color="independent")))
-        if len(panels) > 1
-        else chart.properties(padding=PADDING),
+        chart=chart,
         rows=rows,
-    )  # fmt: skip
+    )
 
 
 def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -103,46 +101,20 @@ def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alo
 
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     drawn = points.drawn(rows)
-    parts: list[dict[str, Any]] = []
-    words: list[dict[str, Any]] = []
-    for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):
-        begin = 0.0
-        for phase in phases:
-            end = begin + row[_key(phase)]
-            if end > begin:
-                parts.append({"point": names[key], "from": begin, "to": end, "what": phase})
-            begin = end
-        total = numbers.estimate(row["completion_s"])
-        words.append({"point": names[key], "end": begin, "text": f"of {total} s"})
-    order = [names[key] for key in drawn.rows()]
-    top = max([word["end"] for word in words] + [1e-6])
+    bars = [
+        stacked.Bar(
+            names[key],
+            [(phase, row[_key(phase)]) for phase in phases],
+            f"of {numbers.estimate(row['completion_s'])} s",
+        )
+        for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
+    ]
+    top = max([sum(size for _, size in bar.parts) for bar in bars] + [1e-6])
     x = alt.X(
         "from:Q",
         title="seconds, mean over the ranks",
         scale=alt.Scale(domain=[0, top], nice=False),
         axis=alt.Axis(tickCount=6, format=",~f", grid=True),
     )
-    y = alt.Y(
-        "point:N",
-        title=None,
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
-    )
-    colour = alt.Color(
-        "what:N",
-        title=None,
-        scale=alt.Scale(domain=phases, range=list(COLOURS[: len(phases)])),
-        legend=alt.Legend(
-            symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
-        ),
-    )
-    bars = alt.Chart(values(parts)).mark_bar(height=18, stroke=theme.PAGE, strokeWidth=1)
-    text = alt.Chart(values(words)).mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED)
-    panel = alt.layer(
-        bars.encode(x=x, x2="to:Q", y=y, color=colour),
-        text.encode(x=alt.X("end:Q"), y=y, text="text:N"),
-    ).properties(width=theme.FULL_WIDTH - left - WORDS, height=ROW * len(order))
-    if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
-    return panel
+    kinds = list(zip(phases, COLOURS, strict=False))
+    return stacked.panel(bars, kinds, x, None if alone else one, left=left, words=WORDS)

@@ -1,4 +1,4 @@
-"""Rows to HTML tables: requirement, totals, runs, quality.
+"""Columns of cells to HTML tables, and the columns that several tables share.
 
 All cells are text made by `numbers`; great_tables arranges them. Its own style sheet
 is dropped, the page styles its classes once for all tables.
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-STATUS_CLASS = {"valid": "ok", "invalid": "note", "failed": "bad"}
 GRADE_CLASS = {"A": "ok", "B": "ok", "C": "note", "D": "bad", numbers.NONE: "muted"}
-CHANGE_NOTED = 0.2
 #: A longer description of a problem is cut; the run table and the rows have it whole.
 MAX_PROBLEM = 60
 
@@ -97,244 +95,6 @@ def badge(text: str, kind: str | None) -> str:
     return f'<span class="badge {kind or "muted"}">{escape(text)}</span>'
 
 
-def requirement(context: Context) -> str | None:
-    """What each application needs, estimate above interval."""
-    rows = ordered(context, context.rows("requirement"))
-    if not rows:
-        return None
-    thresholds = context.rows("thresholds").rows(named=True)
-    columns = [application(context, rows)]
-    for axis, noun in (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)")):
-        for level, head in ((1.1, "for 10 %"), (1.5, "for 50 %")):
-            cells = [
-                _threshold_cell(
-                    [
-                        one
-                        for one in thresholds
-                        if (one["app"], one["problem"]) == (row["app"], row["problem"])
-                        and one["buffer_bytes"] == row["buffer_bytes"]
-                        and (one["axis"], one["level"]) == (axis, level)
-                    ]
-                )
-                for row in rows
-            ]
-            columns.append(Column(head, cells, spanner=noun))
-    if any(row["buffer_bytes"] for row in rows):
-        cells = [numbers.size(row["buffer_bytes"]) for row in rows]
-        columns.append(Column("socket buffer", cells))
-    bin_ms = next((row["bin_ms"] for row in rows if row["bin_ms"]), 10.0)
-    spanner = f"{_shown(context)}, {numbers.plain(bin_ms)} ms bins (Mbit/s)"
-    columns += [
-        figures("peak", [row["peak_mbit_s"] for row in rows], spanner),
-        figures("p99", [row["p99_mbit_s"] for row in rows], spanner),
-        figures("mean", [row["mean_mbit_s"] for row in rows], spanner),
-        Column("base (s)", numbers.column([row["baseline_s"] for row in rows])),
-        Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
-        Column("grade", [_grade(row["worst_grade"]) for row in rows]),
-    ]
-    return table("requirement", columns)
-
-
-def _threshold_cell(found: list[Row]) -> str:
-    if not found:
-        return numbers.NONE
-    row = found[0]
-    state = row["state"]
-    if state in ("found", "one-sided"):
-        first = numbers.estimate(row["estimate"])
-        if row["low"] is not None or row["high"] is not None:
-            second = numbers.interval(row["low"], row["high"], row["estimate"])
-            second = re.sub(r"not bounded (above|below) by this sweep", "open", second)
-        else:
-            ends = (row["easier"] or row["mildest"], row["harder"])
-            low, high = sorted(end for end in ends if end is not None)
-            second = f"tried: {numbers.estimate(low)}, {numbers.estimate(high)}"
-    elif state == "never":
-        sign = "&gt;" if row["axis"] == "rtt" else "&lt;"
-        first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"
-    elif state == "at once":
-        first, second = "at once", "at the mildest point"
-    elif state == "not monotone":
-        first, second = "no single", "crosses more than once"
-    else:
-        first, second = badge("cannot tell", "note"), escape(row["reason"] or "")
-    return f"{first}<small>{second}</small>"
-
-
-def totals(context: Context) -> str | None:
-    """Traffic of the shown host per point of the sweep."""
-    rows = ordered(context, context.rows("totals"))
-    if not rows or all(row["all_mb"] is None for row in rows):
-        return None
-    has_buffers = len({row["buffer_bytes"] for row in rows}) > 1
-    several = len(context.series) > 1
-    columns = [application(context, rows, once=True)] if several else []
-    columns += [
-        Column(
-            "point",
-            ["baseline" if row["is_baseline"] else "" for row in rows],
-            is_number=False,
-        ),
-        figures("RTT (ms)", [row["rtt_ms"] for row in rows]),
-        figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
-    ]
-    if has_buffers:
-        columns.append(Column("buffer", [numbers.size(row["buffer_bytes"]) for row in rows]))
-    host = _shown(context)
-    for direction, key in ((f"into {host}", "in"), (f"out of {host}", "out")):
-        columns += [
-            figures("MB", [row[f"{key}_mb"] for row in rows], direction),
-            figures("Mbit/s", [row[f"{key}_mbit_s"] for row in rows], direction),
-        ]
-    spanner = "all hosts"
-    columns += [
-        figures("MB", [row["all_mb"] for row in rows], spanner),
-        Column("change", [_change(row["bytes_change"], row) for row in rows], spanner=spanner),
-        Column("packets", [numbers.count(row["all_packets"]) for row in rows], spanner=spanner),
-        figures("time (s)", [row["completion_s"] for row in rows]),
-        Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
-    ]
-    return table("totals", columns)
-
-
-def problems(context: Context) -> str | None:
-    """How time and traffic grow with the problem, where there are several."""
-    rows = ordered(context, context.rows("completion_by_problem"))
-    if not rows:
-        return None
-    return table(
-        "completion_by_problem",
-        [
-            words("application", rows, lambda row: row["app"]),
-            words("problem", rows, lambda row: row["problem"]),
-            figures("time (s)", [row["completion_s"] for row in rows]),
-            figures("traffic (MB)", [row["traffic_mb"] for row in rows]),
-            figures("Mbit/s", [row["mbit_s"] for row in rows]),
-            Column("packets", [numbers.count(row["packets"]) for row in rows]),
-            Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
-        ],
-    )
-
-
-def runs(context: Context) -> str | None:
-    """Run by run, in the order in which they were made."""
-    rows = context.rows("run_table").rows(named=True)
-    if not rows:
-        return None
-    columns = [
-        words("run", rows, lambda row: row["run"]),
-        Column("status", [_status(row) for row in rows], is_number=False),
-        Column("asked", [numbers.plain(row["rtt_asked_ms"]) for row in rows], spanner="RTT (ms)"),
-        figures("measured", [row["rtt_measured_ms"] for row in rows], "RTT (ms)"),
-        Column(
-            "asked",
-            [numbers.plain(row["rate_asked_mbit_s"]) for row in rows],
-            spanner="rate (Mbit/s)",
-        ),
-        figures("measured", [row["rate_measured_mbit_s"] for row in rows], "rate (Mbit/s)"),
-    ]
-    if any(row["buffer_bytes"] for row in rows):
-        columns.append(Column("buffer", [numbers.size(row["buffer_bytes"]) for row in rows]))
-    columns += [
-        figures("time (s)", [row["completion_s"] for row in rows]),
-        Column(
-            "÷ baseline",
-            [numbers.fixed(row["slowdown"], 2) if row["is_used"] else numbers.NONE for row in rows],
-        ),
-        Column("reason", [escape(_reason(row)) for row in rows], is_number=False),
-    ]
-    return table("runs", columns, fine=[row["status"] == "valid" for row in rows])
-
-
-def quality(context: Context) -> str | None:
-    """One row per capture file: grade, counters, reasons."""
-    rows = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
-    if not rows:
-        return None
-
-    def known(row: Row, key: str) -> str:
-        return "?" if row[key] is None else numbers.count(row[key])
-
-    emulator = [
-        Column(
-            "late (µs)",
-            [numbers.estimate(row["emulator_late_p99_us"]) for row in rows],
-            spanner="emulator",
-        ),
-        Column("dropped", [known(row, "emulator_dropped") for row in rows], spanner="emulator"),
-        Column("unexplained", [_unexplained(row) for row in rows], spanner="emulator"),
-    ]
-    if all(row["emulator_dropped"] is None for row in rows):
-        emulator = []
-    return table(
-        "run_quality",
-        [
-            words("run", rows, lambda row: row["run"]),
-            words("host", rows, lambda row: row["host"]),
-            Column("grade", [_grade(row["grade"]) for row in rows], is_number=False),
-            Column("packets", [numbers.count(row["packets"]) for row in rows]),
-            Column("kernel", [known(row, "dropped_kernel") for row in rows], spanner="dropped"),
-            Column("NIC", [known(row, "dropped_interface") for row in rows], spanner="dropped"),
-            Column("snap (B)", [known(row, "snaplen") for row in rows]),
-            *emulator,
-            words("notes", rows, lambda row: row["grade_reasons"]),
-        ],
-        fine=[row["grade"] == "A" and row["status"] == "valid" for row in rows],
-    )
-
-
-def runs_heading(context: Context) -> str:
-    """How many runs count, and what became of the others."""
-    rows = context.rows("run_table").filter(~pl.col("is_warmup"))
-    used = rows.filter("is_used").height
-    if used == rows.height:
-        return f"All {numbers.count(used)} runs count"
-    status = rows.filter(~pl.col("is_used")).group_by("status").len().sort("status")
-    others = ", ".join(f"{numbers.count(number)} {name}" for name, number in status.iter_rows())
-    return f"{numbers.count(used)} of {numbers.count(rows.height)} runs count: {others}"
-
-
-def quality_heading(context: Context) -> str:
-    """Captures by grade, and whether packets are conserved."""
-    rows = context.rows("run_quality").filter(pl.col("host").is_not_null())
-    grades = rows.group_by("grade").len().sort("grade")
-    parts = [
-        f"{numbers.count(number)} of grade {grade}"
-        for grade, number in grades.iter_rows()
-        if grade is not None
-    ]
-    known = rows.filter(pl.col("unexplained_packets").is_not_null())
-    lost = known.filter(pl.col("unexplained_packets") > 0)["run"].n_unique()
-    conserved = ""
-    if not known.is_empty():
-        total = known["run"].n_unique()
-        conserved = (
-            f"; in all {numbers.count(total)} runs every packet sent between the sites arrived "
-            "or was dropped by the emulator"
-            if lost == 0
-            else f"; in {numbers.plural(lost, 'run')} of {numbers.count(total)} packets between "
-            "the sites are unexplained"
-        )
-    return f"{numbers.plural(rows.height, 'capture')}: {', '.join(parts)}{conserved}"
-
-
-def framing(context: Context) -> str | None:
-    """How the bytes of the flows compare with what the application says it sent."""
-    rows = context.rows("run_quality").filter(
-        pl.col("is_used") & pl.col("framing_share").is_not_null()
-    )
-    if rows.is_empty():
-        return None
-    shares = rows["framing_share"].sort()
-    low, high = numbers.change(shares[0]), numbers.change(shares[-1])
-    between = low if low == high else f"{low} to {high}"
-    runs = numbers.plural(rows["run"].n_unique(), "run")
-    return (
-        "Payload of the flows between the hosts against the bytes that the ranks say they sent: "
-        f"{between} (MPI's start-up and headers), in {runs}."
-    )
-
-
 def data(name: str, frame: pl.DataFrame, limit: int) -> str:
     """The first rows behind a figure, as they are."""
     head = frame.head(limit)
@@ -389,37 +149,12 @@ def ordered(context: Context, frame: pl.DataFrame) -> list[Row]:
     return sorted(frame.rows(named=True), key=lambda row: order[row["app"], row["problem"]])
 
 
-def _shown(context: Context) -> str:
+def shown_host(context: Context) -> str:
+    """The host whose traffic is shown."""
     host = context.model("shown_host")["host"]
     return str(host[0]) if len(host) else "one host"
 
 
-def _grade(grade: str | None) -> str:
-    return numbers.NONE if grade is None else badge(grade, GRADE_CLASS.get(grade))
-
-
-def _status(row: Row) -> str:
-    if row["is_warmup"]:
-        return badge("warm-up", "muted")
-    return badge(row["status"], STATUS_CLASS.get(row["status"]))
-
-
-def _reason(row: Row) -> str:
-    if row["reason"]:
-        return str(row["reason"])
-    return "not counted: warm-up" if row["is_warmup"] else ""
-
-
-def _change(value: float | None, row: Row) -> str:
-    if row["is_baseline"]:
-        return numbers.NONE
-    text = numbers.change(value)
-    return f"<b>{text}</b>" if value is not None and abs(value) > CHANGE_NOTED else text
-
-
-def _unexplained(row: Row) -> str:
-    known = [row[key] for key in ("unexplained_frames", "unexplained_packets")]
-    if all(value is None for value in known):
-        return "?"
-    total = sum(value or 0 for value in known)
-    return "0" if total == 0 else badge(numbers.count(total), "note")
+def grade(given: str | None) -> str:
+    """The grade of a capture."""
+    return numbers.NONE if given is None else badge(given, GRADE_CLASS.get(given))

@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
+POLL_S = 0.001
 EMULATOR_PRIORITY = 50
 
 
@@ -47,11 +49,15 @@ class Agent:
 
     def wait_ready(self) -> None:
         """Waits for the line "ready"."""
+        line = self._line(START_LIMIT_S)
+        if line != "ready":
+            raise self._failure("did not start", line)
+
+    def _line(self, limit_s: float) -> str:
+        """The next line that it prints; empty when it does not."""
         stdout = self._process.stdout
-        readable = stdout and select.select([stdout], [], [], START_LIMIT_S)[0]
-        line = stdout.readline() if stdout and readable else b""
-        if line.strip() != b"ready":
-            raise self._failure("did not start", line.decode(errors="replace").strip())
+        readable = stdout and select.select([stdout], [], [], limit_s)[0]
+        return stdout.readline().decode(errors="replace").strip() if stdout and readable else ""
 
     def check_alive(self) -> None:
         """Raises when the process has ended."""
@@ -88,9 +94,11 @@ class Emulator(Agent):
     """flowsweep-wan between the uplinks of all sites."""
 
     def __init__(self, bed: Bed, *, undisturbed: bool = False) -> None:
-        self._control = beds.STATE / "wan.sock"
-        self._stats = beds.STATE / "wan.stats.json"
-        config = beds.STATE / "wan.json"
+        # One that ends while the next one starts has files of its own.
+        name = "wan-idle" if undisturbed else "wan"
+        self._control = beds.STATE / f"{name}.sock"
+        self._stats = beds.STATE / f"{name}.stats.json"
+        config = beds.STATE / f"{name}.json"
         config.write_text(json.dumps(emulation.config(bed, undisturbed=undisturbed)))
         argv = [
             program_path("flowsweep-wan"),
@@ -102,9 +110,16 @@ class Emulator(Agent):
         if bed.fates and not undisturbed:
             argv += ["--fates", Path(bed.folder) / "wan.fates"]
         super().__init__("flowsweep-wan", argv, beds.NETNS / beds.WAN)
-        steering = Steering.of(bed)
-        if steering is not None:
-            steering.place(self._process.pid)
+        self._steering = Steering.of(bed)
+
+    def wait_ready(self) -> None:
+        """Waits for the line "ready", and puts it on its core.
+
+        Not earlier: until it has its real-time priority, the kernel moves it as it likes.
+        """
+        super().wait_ready()
+        if self._steering is not None:
+            self._steering.place(self._process.pid)
 
     def stats(self) -> dict[str, Any]:
         """Its counters now."""
@@ -129,9 +144,20 @@ class Emulator(Agent):
         self._ask("start")
 
     def final_stats(self) -> dict[str, Any]:
-        """Stops it; its counters at the end."""
+        """Stops it; its counters at the end.
+
+        They are there when everything is delivered and no frame comes in any more. The kernel
+        then takes some 15 ms for each socket to be closed, which nobody has to wait for.
+        """
         self.ask_to_stop()
-        self.wait_stopped()
+        end = time.monotonic() + STOP_LIMIT_S
+        while not self._stats.exists() and time.monotonic() < end:
+            if self._process.poll() is not None:
+                break
+            time.sleep(POLL_S)
+        if not self._stats.exists():
+            self.wait_stopped()
+            raise self._failure("failed", "no statistics")
         record: dict[str, Any] = json.loads(self._stats.read_text())
         return record
 
@@ -154,6 +180,12 @@ class Capture(Agent):
         if bed.capture_filter:
             argv += ["--filter", bed.capture_filter]
         super().__init__(f"capture-{host.name}", argv, host.namespace)
+
+    def wait_closed(self) -> None:
+        """Waits, after `ask_to_stop`, until it lets no further packet in."""
+        line = self._line(STOP_LIMIT_S)
+        if line != "closed":
+            raise self._failure("did not stop", line)
 
     def manifest(self) -> dict[str, Any]:
         """What was captured and lost, after the end."""

@@ -80,7 +80,7 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
             capture.check_alive()
         watcher.look()
 
-    failure = program.run(bed, environment, look, priority)
+    failure, spoiled = program.run(bed, environment, look, priority)
     end = time.time_ns()
     got = watcher.record()
     done = time.monotonic()
@@ -89,11 +89,14 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
     for capture in captures:
         capture.ask_to_stop()
     for capture in captures:
-        capture.wait_stopped()
+        capture.wait_closed()
     frames = counters.since(frames_before, counters.read(bed))
     stats = links.stats()
+    # While the agents write what they have, the path is measured again.
     after = probe.round_trips(bed)
     links.final_stats()
+    for capture in captures:
+        capture.wait_stopped()
     evidence = validity.Evidence(
         frames=frames,
         emulator_before=links_before,
@@ -109,6 +112,7 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
         "start_ns": start,
         "end_ns": end,
         "failure": failure,
+        "spoiled": spoiled,
         "tcp": topology.tcp_settings(bed, bed.hosts[0]),
         "faults": validity.faults(bed, evidence),
         "emulator": {
@@ -224,7 +228,7 @@ def check(bed: Bed) -> tuple[int, dict[str, Any]]:
     facts["paths"] = [vars(path) for path in probe.measure(bed)]
     facts["emulator"] = emulator.final_stats()
     facts["mpi_error"] = (
-        program.run(bed, environment, lambda: None) if bed.program else "not installed"
+        program.run(bed, environment, lambda: None)[0] if bed.program else "not installed"
     )
     return 0, facts
 
@@ -232,4 +236,5 @@ def check(bed: Bed) -> tuple[int, dict[str, Any]]:
 MODES = {"run": run, "shell": shell, "check": check}
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
+    # At once: what the interpreter would tidy up goes with the namespaces.
+    os._exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -29,9 +29,12 @@ FRAMES_PER_CALL = 32
 DISCARD_PORT = 9
 PROBES = 9
 PROBE_GAP_S = 1e-3
+RTT_TRIES = 3
+RTT_TOLERANCE = 0.05
+RTT_TOLERANCE_NS = 300_000
 FRAME_HEADER_BYTES = 14 + 20 + 8
 TRAIN_PAYLOAD_BYTES = 1472
-PROBE_PAYLOAD_BYTES = 4
+PROBE_PAYLOAD_BYTES = 8
 FULL_FRAME_BYTES = FRAME_HEADER_BYTES + TRAIN_PAYLOAD_BYTES
 TRAIN_S = 0.03
 TRAIN_PARTS = 5
@@ -170,9 +173,19 @@ def _measure(path: _Asked, near: BedHost, far: BedHost) -> Path:
 
 
 def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int:
-    forth = _one_way(here, there, path)
-    back = _one_way(there, here, path)
-    return max(0, forth + back - 2 * _own_time_ns(path))
+    """The round trip; where it is longer than asked, the shortest of several.
+
+    A path that really is longer is so every time; one whose host, or whose emulator, was not run
+    for a moment, only once.
+    """
+    usual = path.rtt_ns + max(RTT_TOLERANCE_NS, round(RTT_TOLERANCE * path.rtt_ns))
+    found: list[int] = []
+    for _ in range(RTT_TRIES):
+        forth, back = _both_ways(here, there, path)
+        found.append(max(0, forth + back - 2 * _own_time_ns(path)))
+        if found[-1] <= usual:
+            break
+    return min(found)
 
 
 def _own_time_ns(path: _Asked) -> int:
@@ -183,24 +196,33 @@ def _own_time_ns(path: _Asked) -> int:
     return round((size + path.overhead_bytes) * 8e9 / path.rate_bit_s)
 
 
-def _one_way(sender: socket.socket, receiver: socket.socket, path: _Asked) -> int:
-    """Median nanoseconds from handing over a small datagram to its arrival."""
-    target = receiver.getsockname()
+def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple[int, int]:
+    """Median nanoseconds each way from handing over a small datagram to its arrival."""
+    # No probe may queue behind the one before, and those of the two ways take turns.
+    gap_s = max(PROBE_GAP_S, 2e-9 * _own_time_ns(path)) / 2
+    ways = ((here, there), (there, here))
+    base = time.time_ns()  # what tells these probes from earlier ones that come late
     sent: dict[int, int] = {}
-    delays: list[int] = []
-    for number in range(PROBES):
-        sent[number] = time.time_ns()
-        sender.sendto(struct.pack("!I", number), target)
-        # No probe may queue behind the one before.
-        time.sleep(max(PROBE_GAP_S, 2e-9 * _own_time_ns(path)))
+    for number in range(2 * PROBES):
+        sender, receiver = ways[number % 2]
+        sent[base + number] = time.time_ns()
+        sender.sendto(struct.pack("!Q", base + number), receiver.getsockname())
+        time.sleep(gap_s)
     end = time.monotonic() + path.rtt_ns / 1e9 + 1.0
-    while len(delays) < PROBES:
-        arrival = _receive(receiver, end - time.monotonic())
-        if arrival is None:
-            break
-        (number,) = struct.unpack("!I", arrival[0][:4])
-        delays.append(arrival[1] - sent[number])
-    return round(statistics.median(delays)) if delays else 0
+    found = []
+    for way, (_, receiver) in enumerate(ways):
+        waited = {number for number in sent if (number - base) % 2 == way}
+        delays = []
+        while waited:
+            arrival = _receive(receiver, end - time.monotonic())
+            if arrival is None:
+                break
+            (number,) = struct.unpack("!Q", arrival[0][:8].ljust(8, b"\0"))
+            if number in waited:
+                waited.remove(number)
+                delays.append(arrival[1] - sent[number])
+        found.append(round(statistics.median(delays)) if delays else 0)
+    return found[0], found[1]
 
 
 def _settled_rate(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import launch
-from flowsweep.testbed.tools import ended
+from flowsweep.testbed.tools import MEMORY, ended
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
@@ -24,15 +26,53 @@ TERMINATE_LIMIT_S = 5.0
 WATCH_S = 0.2  # how often agents and ranks are looked at while the program runs
 REASON_LINES = 4
 LOG = "program.log"  # what a command printed, in the run directory
+# PRRTE's words (Open MPI 5), and ORTE's before it.
+LOST_DAEMON = re.compile(
+    r"lost communication with a remote daemon\..*?Remote daemon: .*? on node (\S+)", re.DOTALL
+)
+NOISE = "plm:ssh: Warning: setpgid"  # mpirun's, of a child that was quicker
 
 
 Command = tuple[list[str], dict[str, str]]  # words, and what the environment has besides
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended. No code: it was ended at the limit. `said`: on standard error."""
+
+    code: int | None
+    said: str
+    limit_s: float
+
+    @property
+    def failure(self) -> str | None:
+        """Why it failed, or None."""
+        if self.code == 0:
+            return None
+        told = _reason(self.said)
+        what = (
+            ended(self.code) if self.code is not None else f"not finished after {self.limit_s:g} s"
+        )
+        return f"{what}: {told}" if told else what
+
+    @property
+    def spoiled(self) -> str | None:
+        """What was killed of mpirun, which no program does to itself, or None.
+
+        Its exit code is 0 when one of its daemons is gone.
+        """
+        lost = LOST_DAEMON.search(self.said)
+        if self.code is not None and lost is not None:
+            return f"mpirun lost its daemon on {lost[1]}: it was killed, or it crashed; {MEMORY}"
+        if self.code == -signal.SIGKILL:
+            return f"mpirun was {ended(self.code)}; {MEMORY}"
+        return None
+
+
 def run(
     bed: Bed, environment: dict[str, str], look: Callable[[], None], priority: Sequence[str] = ()
-) -> str | None:
-    """Runs the program of a testbed in namespaces; None, or why it failed.
+) -> tuple[str | None, str | None]:
+    """Runs the program of a testbed in namespaces: why it failed, and what spoiled the run.
 
     `look` is called all the while. `priority`: what starts a command on a host so that it
     yields to the emulator.
@@ -41,9 +81,10 @@ def run(
     if bed.start != "mpirun" and bed.folder:
         out = Path(bed.folder) / LOG
     commands = _commands(bed, priority)
-    return run_commands(
+    done = run_commands(
         commands, environment, beds.STATE / "t", out, limit_s=bed.timeout_s, look=look
     )
+    return done.failure, done.spoiled if bed.start == "mpirun" else None
 
 
 def run_commands(
@@ -54,10 +95,10 @@ def run_commands(
     *,
     limit_s: float,
     look: Callable[[], None],
-) -> str | None:
-    """Runs all at once in `folder` to their end; None, or why they failed.
+) -> Ended:
+    """Runs all at once in `folder` to their end, or until one fails; the others are ended then.
 
-    They failed if one of them did; the others are ended then. What they print goes to `log`.
+    What they print goes to `log`.
     """
     with log.open("wb") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
         processes = [
@@ -77,12 +118,7 @@ def run_commands(
         finally:
             _end(processes)
         stderr.seek(0)
-        said = stderr.read().decode(errors="replace")
-    if code == 0:
-        return None
-    told = _reason(said)
-    what = ended(code) if code is not None else f"not finished after {limit_s:g} s"
-    return f"{what}: {told}" if told else what
+        return Ended(code, stderr.read().decode(errors="replace"), limit_s)
 
 
 def _commands(bed: Bed, priority: Sequence[str]) -> list[Command]:
@@ -153,5 +189,6 @@ def _reason(text: str) -> str:
     """What the program said last; every rank may have said the same."""
     # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
+    lines = [line for line in lines if NOISE not in line]
     told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))

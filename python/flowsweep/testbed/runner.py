@@ -155,7 +155,9 @@ def _record(
 ) -> dict[str, Any]:
     """run.json: what was asked, what was measured, whether it counts."""
     status, reason = "valid", None
-    if result["failure"] is not None:
+    if result["spoiled"] is not None:
+        status, reason = "invalid", result["spoiled"]
+    elif result["failure"] is not None:
         status, reason = "failed", result["failure"]
     elif application is None:
         status, reason = "failed", "the program left no app.json"
@@ -176,7 +178,7 @@ def _record(
         "start": _utc(result["start_ns"]),
         "end": _utc(result["end_ns"]),
         "completion_s": application.get("completion_s")
-        if application is not None and status != "failed"
+        if application is not None and status != "failed" and result["spoiled"] is None
         else None,
         "status": status,
         "reason": reason,

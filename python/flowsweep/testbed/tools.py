@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import tempfile
 
 from flowsweep.errors import FlowsweepError
 
 # The remedy where a part of the testbed was killed with SIGKILL: nobody but the kernel does.
-KILLED = "run it again; dmesg tells whether the kernel did so because memory was used up"
+MEMORY = "dmesg tells whether the kernel did so because memory was used up"
+KILLED = f"run it again; {MEMORY}"
+
+
+class Batch:
+    """Commands that a tool runs in order, while others do the same in other namespaces."""
+
+    def __init__(self, tool: str, lines: list[str]) -> None:
+        self._tool = tool
+        with tempfile.TemporaryFile() as commands:
+            commands.write("\n".join([*lines, ""]).encode())
+            commands.seek(0)
+            self._process = subprocess.Popen(
+                [tool, "-batch", "-"],
+                stdin=commands,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    def finish(self) -> None:
+        """Waits for the end; the first command that failed is an error."""
+        _, said = self._process.communicate()
+        if self._process.returncode != 0:
+            raise _failure(self._tool, said, self._process.returncode)
 
 
 def batch(tool: str, lines: list[str]) -> None:
     """Runs the lines in order; the first that fails is an error."""
-    done = subprocess.run(
-        [tool, "-batch", "-"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise _failure(tool, done.stderr, done.returncode)
+    Batch(tool, lines).finish()
 
 
 def output(words: list[str]) -> str:
@@ -34,6 +51,8 @@ def output(words: list[str]) -> str:
 
 def ended(code: int) -> str:
     """An exit code as `subprocess` gives it: negative for a signal."""
+    if 128 < code <= 128 + signal.SIGRTMAX:  # as shells and mpirun pass it on
+        return f"exit code {code}, which stands for {ended(128 - code)}"
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -9,6 +9,7 @@ Hosts of one site meet in their bridge; the emulator sees only frames between si
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -19,7 +20,7 @@ from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
 from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
 from flowsweep.testbed.steering import Steering
-from flowsweep.testbed.tools import batch
+from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")
 
@@ -34,16 +35,21 @@ def build(bed: Bed) -> None:
     for host in bed.hosts:
         kernel.create_host_name(beds.HOST_NAMES / host.name, host.name)
     _no_ipv6()
-    _management(bed)
+    with kernel.network_namespace(beds.NETNS / beds.WAN):
+        _no_firewall()
+    management = _management(bed)
     steering = Steering.of(bed)
     if steering is not None:
-        for host in bed.hosts:
-            with kernel.network_namespace(host.namespace):
+        for place in (beds.WAN, *(host.name for host in bed.hosts)):
+            with kernel.network_namespace(beds.NETNS / place):
                 steering.prepare()
     _experiment(bed)
-    for host in bed.hosts:
+    management.finish()
+    addresses = [_addresses(bed, host) for host in bed.hosts]
+    for host, started in zip(bed.hosts, addresses, strict=True):
+        started.finish()
         with kernel.network_namespace(host.namespace):
-            _host(bed, host)
+            _settings(bed, host)
 
 
 def _private_state(bed: Bed) -> None:
@@ -71,7 +77,19 @@ def _no_ipv6() -> None:
             path.write_text("1")
 
 
-def _management(bed: Bed) -> None:
+def _no_firewall() -> None:
+    """Frames in bridges are not shown to iptables: no rule drops one, and each costs less.
+
+    Where the module br_netfilter is not loaded, there is nothing to switch off.
+    """
+    for name in ("iptables", "ip6tables", "arptables"):
+        path = SYSCTL / f"net/bridge/bridge-nf-call-{name}"
+        if path.exists():
+            with contextlib.suppress(PermissionError):
+                path.write_text("0")
+
+
+def _management(bed: Bed) -> Batch:
     lines = [
         "link set lo up",
         "link add mgmt type bridge stp_state 0 mcast_snooping 0",
@@ -85,7 +103,7 @@ def _management(bed: Bed) -> None:
             f"link add {port} type veth {peer}",
             f"link set {port} master mgmt up",
         ]
-    batch("ip", lines)
+    return Batch("ip", lines)
 
 
 def _experiment(bed: Bed) -> None:
@@ -120,8 +138,7 @@ def _experiment(bed: Bed) -> None:
         batch("bridge", forwarding)
 
 
-def _host(bed: Bed, host: BedHost) -> None:
-    kernel.disable_offloads(EXPERIMENT_INTERFACE)
+def _addresses(bed: Bed, host: BedHost) -> Batch:
     lines = [
         "link set lo up",
         f"addr add {host.mgmt_address}/16 dev {MANAGEMENT_INTERFACE}",
@@ -135,7 +152,12 @@ def _host(bed: Bed, host: BedHost) -> None:
         for other in bed.hosts
         if other is not host
     ]
-    batch("ip", lines)
+    with kernel.network_namespace(host.namespace):
+        kernel.disable_offloads(EXPERIMENT_INTERFACE)
+        return Batch("ip", lines)
+
+
+def _settings(bed: Bed, host: BedHost) -> None:
     settings = {
         # A run must not inherit what an earlier connection learned.
         "tcp_no_metrics_save": "1",

@@ -1,8 +1,9 @@
 //! Turns a change in mid-run into the new parameters of what it concerns; the schedule is a list of changes.
 
 use super::file::{self, Port, Uplink};
-use super::values::{Framing, Layers, whole};
-use super::{Fault, PlannedDirection};
+use super::numbers::whole;
+use super::values::{Framing, Layers};
+use super::{Fault, PlannedDirection, json};
 use crate::link::Parameters;
 use crate::switch::PortIndex;
 
@@ -40,7 +41,7 @@ pub enum Applied {
 impl Change {
     /// Reads the line of a command.
     pub fn read(line: &str) -> Result<Self, Fault> {
-        let change = file::read_change(line)?;
+        let change = json::read_change(line)?;
         if change.at_ns.is_some() {
             return Err(Fault::new(
                 "change.at_ns",

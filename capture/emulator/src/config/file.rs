@@ -1,9 +1,8 @@
-//! Turns the text of the configuration into its values, and says where it is not what it should be.
+//! The configuration as it stands in the file: every key with its type.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use super::Fault;
+use super::field::Field;
 use crate::flow::Policy;
 use crate::jitter::Law;
 
@@ -233,86 +232,4 @@ pub struct Loss {
     pub good: Option<f64>,
     /// Loss in the bad state.
     pub bad: Option<f64>,
-}
-
-/// A value that may be null or absent.
-#[derive(Debug, Default, Clone, Copy)]
-pub enum Field<T> {
-    /// The key is not there.
-    #[default]
-    Absent,
-    /// The key is null.
-    Null,
-    /// The key has a value.
-    Value(T),
-}
-
-impl<T: Copy> Field<T> {
-    /// True where the key is there, be it null.
-    pub const fn is_present(&self) -> bool {
-        !matches!(self, Self::Absent)
-    }
-
-    /// The value, if there is one.
-    pub const fn value(self) -> Option<T> {
-        match self {
-            Self::Value(value) => Some(value),
-            Self::Null | Self::Absent => None,
-        }
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Option::deserialize(deserializer)?;
-        Ok(value.map_or(Self::Null, Self::Value))
-    }
-}
-
-/// Reads the text of a configuration file.
-pub fn read(text: &str) -> Result<File, Fault> {
-    parse(
-        text,
-        "{\"ports\": [{\"name\", \"interface\"}], \"links\": [{\"a\", \"b\", \"delay_ns\", \"rate_bit_s\", \
-         \"queue_bytes\"}]}; the README of the emulator names every key",
-    )
-}
-
-/// Reads the text of a change.
-pub fn read_change(text: &str) -> Result<Change, Fault> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Command {
-        change: Change,
-    }
-    let expected = "{\"change\": {\"a\", \"b\", ...}} with the keys of a link, or {\"change\": {\"port\", \"uplink\"}}";
-    parse(text, expected).map(|command: Command| command.change)
-}
-
-fn parse<T: DeserializeOwned>(text: &str, expected: &str) -> Result<T, Fault> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let place = error.path().to_string();
-        let key = if place == "." {
-            "top level".into()
-        } else {
-            place
-        };
-        let found = error.inner().to_string();
-        Fault::new(
-            key,
-            found,
-            expected,
-            "Correct the key at this line and column.",
-        )
-    })?;
-    json.end().map_err(|error| {
-        Fault::new(
-            "top level",
-            error.to_string(),
-            "one JSON object",
-            "Remove what follows it.",
-        )
-    })?;
-    Ok(value)
 }

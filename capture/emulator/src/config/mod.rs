@@ -3,7 +3,10 @@
 
 mod change;
 mod check;
+mod field;
 mod file;
+mod json;
+mod numbers;
 mod values;
 
 use std::path::Path;
@@ -85,7 +88,7 @@ pub fn load(file: &Path) -> Result<Plan, Error> {
 }
 
 fn parse(text: &str) -> Result<Plan, Fault> {
-    let file = file::read(text)?;
+    let file = json::read(text)?;
     check::ports(&file.ports)?;
     let framing = values::Framing::new(file.overhead_bytes, file.least_frame_bytes)?;
     let directions = check::links(&file.links, &file.ports)?;

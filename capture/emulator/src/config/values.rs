@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 
 use super::Fault;
-use super::file::{self, Discipline, Field, Values};
+use super::field::Field;
+use super::file::{self, Discipline, Values};
+use super::numbers::{at_least_one, probability, rate, whole};
 use crate::codel::Targets;
 use crate::jitter::Jitter;
 use crate::line::{LineParameters, Queue};
@@ -16,8 +18,6 @@ const MAX_DELAY_NS: f64 = 60e9;
 const MAX_QUEUE_BYTES: f64 = 1_073_741_824.0;
 /// Most frames in a queue, for the same reason.
 const MAX_QUEUE_PACKETS: f64 = 10_000_000.0;
-/// Largest rate: beyond what any interface has, and below what the link's arithmetic can hold.
-const MAX_RATE_BIT_S: f64 = 1e13;
 /// Most links in a bundle.
 const MAX_PARALLEL: f64 = 64.0;
 /// Smallest queue chosen where none is given.
@@ -109,8 +109,8 @@ impl Layers {
             MAX_DELAY_NS,
             "nanoseconds, one way",
         )?;
-        let (key, rate) = self.pick("rate_bit_s", |values| values.rate_bit_s);
-        let rate_bit_s = rate.map(|rate| check_rate(&key, rate)).transpose()?;
+        let (key, given) = self.pick("rate_bit_s", |values| values.rate_bit_s);
+        let rate_bit_s = given.map(|given| rate(&key, given)).transpose()?;
         let (key, duplicate) = self.pick("duplicate", |values| values.duplicate);
         let duplicate = probability(&key, duplicate.unwrap_or(0.0))?;
         let (key, parallel) = self.pick("parallel", |values| values.parallel);
@@ -267,57 +267,6 @@ fn codel(key: &str, given: file::Queue) -> Result<Option<Targets>, Fault> {
         target_ns: time("target_ns", given.target_ns, CODEL.target_ns)?,
         interval_ns: time("interval_ns", given.interval_ns, CODEL.interval_ns)?,
     }))
-}
-
-fn check_rate(key: &str, rate: f64) -> Result<NonZeroU64, Fault> {
-    let whole = rate.round();
-    NonZeroU64::new(whole as u64)
-        .filter(|_| whole <= MAX_RATE_BIT_S)
-        .ok_or_else(|| {
-            Fault::new(
-                key,
-                rate.to_string(),
-                format!("bit/s between 1 and {MAX_RATE_BIT_S:e}"),
-                "Use null for an unlimited rate.",
-            )
-        })
-}
-
-fn probability(key: &str, value: f64) -> Result<f64, Fault> {
-    if (0.0..=1.0).contains(&value) {
-        return Ok(value);
-    }
-    Err(Fault::new(
-        key,
-        value.to_string(),
-        "a probability between 0 and 1",
-        "Divide per cent by 100.",
-    ))
-}
-
-/// A whole number in its range.
-pub fn whole(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> {
-    if value >= 0.0 && value <= max && value.fract() == 0.0 {
-        return Ok(value as u64);
-    }
-    Err(Fault::new(
-        key,
-        value.to_string(),
-        format!("a whole number between 0 and {max} ({unit})"),
-        "Correct the value; mind the unit.",
-    ))
-}
-
-fn at_least_one(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> {
-    match whole(key, value, max, unit)? {
-        0 => Err(Fault::new(
-            key,
-            "0",
-            format!("{unit}, 1 or more"),
-            "Leave the key out for what is usual (queue: one bandwidth-delay product, at least 64 KiB).",
-        )),
-        value => Ok(value),
-    }
 }
 
 /// One round trip's worth of bytes, the usual rule for a router's buffer.

@@ -3,6 +3,7 @@
 
 pub mod packet;
 pub mod process;
+pub mod receive;
 
 use std::io;
 

@@ -65,13 +65,19 @@ impl Tcp {
             if syn {
                 self.bits &= !WAITS;
             }
-        } else if syn {
+        } else if syn && self.una < to {
+            // Where packets were captured in another order the answer may have come before.
             self.handshake = segment.time;
             self.bits |= WAITS;
         }
         // A FIN may overtake data, which then fills a hole of octets but not of payload.
         if added.late > 0 && payload > 0 && from < highest_payload {
             self.rarely().counts.out_of_order_packets += 1;
+        }
+        if added.late > 0
+            && let Some(sender) = &mut self.sender
+        {
+            sender.hole_filled(to);
         }
         self.end = highest.max(to);
         if payload > 0 {

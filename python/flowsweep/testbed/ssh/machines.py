@@ -95,6 +95,7 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
         "start_ns": start,
         "end_ns": end,
         "failure": failure,
+        "spoiled": None,
         "tcp": tcp,
         "faults": idle.faults(bed, manifests, before, after, pressure),
         "emulator": {"backend": "none", "backend_reason": "real machines", "links": []},
@@ -186,7 +187,7 @@ def _program(bed: Bed, machines: list[Machine], folder: Path) -> str | None:
     else:
         commands.append(bed.program)
     # What was started there ends with its keeper at the latest.
-    return program.run_commands(
+    done = program.run_commands(
         [(words, environment) for words in commands],
         os.environ,
         folder,
@@ -194,6 +195,7 @@ def _program(bed: Bed, machines: list[Machine], folder: Path) -> str | None:
         limit_s=bed.timeout_s,
         look=look,
     )
+    return done.failure
 
 
 def _environment(bed: Bed, machines: list[Machine], folder: Path) -> dict[str, str]:

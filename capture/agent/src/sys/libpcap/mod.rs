@@ -1,9 +1,13 @@
 //! Turns an interface into batches of captured packets: the part of libpcap's interface that the agent needs.
 
+mod raw;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint};
 use std::os::fd::RawFd;
 use std::ptr;
 use std::slice;
+
+use raw::{Handle, PacketHeader, Program, RawStatistics};
 
 const ERROR_BYTES: usize = 256;
 const PRECISION_NANO: c_int = 1;
@@ -19,71 +23,6 @@ pub mod code {
     pub const INTERFACE_NOT_UP: i32 = -9;
     /// The right to set promiscuous mode is missing.
     pub const PROMISCUOUS_DENIED: i32 = -11;
-}
-
-#[repr(C)]
-struct Handle {
-    _opaque: [u8; 0],
-}
-
-#[repr(C)]
-struct PacketHeader {
-    time: libc::timeval,
-    captured: u32,
-    length: u32,
-}
-
-#[repr(C)]
-struct Program {
-    length: c_uint,
-    instructions: *mut libc::sock_filter,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct RawStatistics {
-    received: c_uint,
-    dropped: c_uint,
-    interface_dropped: c_uint,
-}
-
-type Handler = extern "C" fn(*mut c_uchar, *const PacketHeader, *const c_uchar);
-
-// Signatures of pcap.h, libpcap 1.5 and later.
-#[link(name = "pcap")]
-unsafe extern "C" {
-    fn pcap_create(source: *const c_char, error: *mut c_char) -> *mut Handle;
-    fn pcap_set_snaplen(handle: *mut Handle, bytes: c_int) -> c_int;
-    fn pcap_set_promisc(handle: *mut Handle, on: c_int) -> c_int;
-    fn pcap_set_timeout(handle: *mut Handle, milliseconds: c_int) -> c_int;
-    fn pcap_set_buffer_size(handle: *mut Handle, bytes: c_int) -> c_int;
-    fn pcap_set_tstamp_precision(handle: *mut Handle, precision: c_int) -> c_int;
-    fn pcap_get_tstamp_precision(handle: *mut Handle) -> c_int;
-    fn pcap_activate(handle: *mut Handle) -> c_int;
-    fn pcap_setnonblock(handle: *mut Handle, on: c_int, error: *mut c_char) -> c_int;
-    fn pcap_get_selectable_fd(handle: *mut Handle) -> c_int;
-    fn pcap_datalink(handle: *mut Handle) -> c_int;
-    fn pcap_datalink_val_to_name(link_type: c_int) -> *const c_char;
-    fn pcap_compile(
-        handle: *mut Handle,
-        program: *mut Program,
-        text: *const c_char,
-        optimize: c_int,
-        netmask: c_uint,
-    ) -> c_int;
-    fn pcap_setfilter(handle: *mut Handle, program: *mut Program) -> c_int;
-    fn pcap_freecode(program: *mut Program);
-    fn pcap_dispatch(
-        handle: *mut Handle,
-        count: c_int,
-        handler: Handler,
-        user: *mut c_uchar,
-    ) -> c_int;
-    fn pcap_stats(handle: *mut Handle, statistics: *mut RawStatistics) -> c_int;
-    fn pcap_geterr(handle: *mut Handle) -> *const c_char;
-    fn pcap_statustostr(code: c_int) -> *const c_char;
-    fn pcap_lib_version() -> *const c_char;
-    fn pcap_close(handle: *mut Handle);
 }
 
 /// What libpcap said when a call failed.
@@ -143,7 +82,7 @@ pub struct Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         // SAFETY: the handle is open and not used afterwards.
-        unsafe { pcap_close(self.handle) }
+        unsafe { raw::pcap_close(self.handle) }
     }
 }
 
@@ -163,7 +102,7 @@ unsafe fn words(text: *const c_char) -> String {
 /// The version of libpcap.
 pub fn version() -> String {
     // SAFETY: a static string.
-    unsafe { words(pcap_lib_version()) }
+    unsafe { words(raw::pcap_lib_version()) }
 }
 
 /// Text with a zero byte names nothing that exists.
@@ -180,7 +119,7 @@ impl Capture {
         let interface = terminated(settings.interface)?;
         let mut error = [0; ERROR_BYTES];
         // SAFETY: both pointers are valid, the error buffer has the size that libpcap demands.
-        let handle = unsafe { pcap_create(interface.as_ptr(), error.as_mut_ptr()) };
+        let handle = unsafe { raw::pcap_create(interface.as_ptr(), error.as_mut_ptr()) };
         if handle.is_null() {
             return Err(Failure {
                 code: -1,
@@ -191,20 +130,20 @@ impl Capture {
         let mut capture = Self { handle, fd: -1 };
         // SAFETY: the handle is open and not yet active; these calls only store the values.
         unsafe {
-            pcap_set_snaplen(handle, settings.snaplen);
-            pcap_set_promisc(handle, settings.promiscuous.into());
-            pcap_set_timeout(handle, settings.block_timeout_ms);
-            pcap_set_buffer_size(handle, settings.buffer_bytes);
+            raw::pcap_set_snaplen(handle, settings.snaplen);
+            raw::pcap_set_promisc(handle, settings.promiscuous.into());
+            raw::pcap_set_timeout(handle, settings.block_timeout_ms);
+            raw::pcap_set_buffer_size(handle, settings.buffer_bytes);
             // Where it is not supported, microseconds stay: `resolution_ns` tells.
-            pcap_set_tstamp_precision(handle, PRECISION_NANO);
+            raw::pcap_set_tstamp_precision(handle, PRECISION_NANO);
         }
         // SAFETY: the handle is open. Positive values are warnings, such as that promiscuous mode is not supported.
-        capture.check(unsafe { pcap_activate(handle) })?;
+        capture.check(unsafe { raw::pcap_activate(handle) })?;
         // SAFETY: the handle is active, the error buffer large enough.
-        let result = unsafe { pcap_setnonblock(handle, 1, error.as_mut_ptr()) };
+        let result = unsafe { raw::pcap_setnonblock(handle, 1, error.as_mut_ptr()) };
         capture.check(result)?;
         // SAFETY: the handle is active.
-        capture.fd = unsafe { pcap_get_selectable_fd(handle) };
+        capture.fd = unsafe { raw::pcap_get_selectable_fd(handle) };
         Ok(capture)
     }
 
@@ -216,7 +155,7 @@ impl Capture {
     /// Nanoseconds per unit of [`Packet::fraction`].
     pub fn resolution_ns(&self) -> u32 {
         // SAFETY: the handle is active.
-        if unsafe { pcap_get_tstamp_precision(self.handle) } == PRECISION_NANO {
+        if unsafe { raw::pcap_get_tstamp_precision(self.handle) } == PRECISION_NANO {
             1
         } else {
             1_000
@@ -227,8 +166,8 @@ impl Capture {
     pub fn link_type(&self) -> (i32, String) {
         // SAFETY: the handle is active; the name is a static string or null.
         unsafe {
-            let number = pcap_datalink(self.handle);
-            (number, words(pcap_datalink_val_to_name(number)))
+            let number = raw::pcap_datalink(self.handle);
+            (number, words(raw::pcap_datalink_val_to_name(number)))
         }
     }
 
@@ -241,7 +180,7 @@ impl Capture {
         };
         // SAFETY: the handle is active, the pointers valid; libpcap fills the program.
         let result = unsafe {
-            pcap_compile(
+            raw::pcap_compile(
                 self.handle,
                 &raw mut program,
                 text.as_ptr(),
@@ -251,9 +190,9 @@ impl Capture {
         };
         self.check(result)?;
         // SAFETY: the program was compiled for this handle.
-        let result = unsafe { pcap_setfilter(self.handle, &raw mut program) };
+        let result = unsafe { raw::pcap_setfilter(self.handle, &raw mut program) };
         // SAFETY: the kernel and libpcap have copies.
-        unsafe { pcap_freecode(&raw mut program) };
+        unsafe { raw::pcap_freecode(&raw mut program) };
         self.check(result)
     }
 
@@ -285,7 +224,7 @@ impl Capture {
         let user = ptr::from_mut(&mut handle).cast();
         // SAFETY: the handle is active; `forward` gets the closure's pointer only during this call.
         let count = unsafe {
-            pcap_dispatch(
+            raw::pcap_dispatch(
                 self.handle,
                 c_int::from(limit.cast_signed().max(1)),
                 forward::<F>,
@@ -300,7 +239,7 @@ impl Capture {
     pub fn statistics(&mut self) -> Result<Statistics, Failure> {
         let mut raw = RawStatistics::default();
         // SAFETY: the handle is active, the pointer valid.
-        let result = unsafe { pcap_stats(self.handle, &raw mut raw) };
+        let result = unsafe { raw::pcap_stats(self.handle, &raw mut raw) };
         self.check(result)?;
         Ok(Statistics {
             received: raw.received,
@@ -316,8 +255,8 @@ impl Capture {
         // SAFETY: the handle is open; both strings are libpcap's.
         let (own, general) = unsafe {
             (
-                words(pcap_geterr(self.handle)),
-                words(pcap_statustostr(result)),
+                words(raw::pcap_geterr(self.handle)),
+                words(raw::pcap_statustostr(result)),
             )
         };
         let message = if own.is_empty() { general } else { own };

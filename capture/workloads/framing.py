@@ -1,0 +1,26 @@
+"""What Open MPI's TCP transport (BTL tcp, PML ob1) adds to the messages of a program."""
+
+from __future__ import annotations
+
+# Every message up to the eager limit is one fragment with two headers.
+FRAGMENT_HEADER_BYTES = 8
+MATCH_HEADER_BYTES = 14
+MESSAGE_OVERHEAD_BYTES = FRAGMENT_HEADER_BYTES + MATCH_HEADER_BYTES
+# Each side of a new connection first says who it is.
+HANDSHAKE_BYTES = 24
+# A side that ends a connection says so first (Open MPI 5); one that was told does not.
+GOODBYE_BYTES = 8
+# A message of at most this payload is sent eagerly: one fragment, no answer needed.
+EAGER_PAYLOAD_BYTES = 65_536 - MATCH_HEADER_BYTES
+
+
+def wire_payload_bytes(messages: int, message_bytes: int, connections: int = 1) -> range:
+    """TCP payload from one rank to another as a capture sees it: every value that is possible.
+
+    Args:
+        messages: Messages sent, each at most EAGER_PAYLOAD_BYTES.
+        message_bytes: The sum of their sizes, as in app.json.
+        connections: Connections between the two; ranks of different hosts have one.
+    """
+    least = message_bytes + MESSAGE_OVERHEAD_BYTES * messages + HANDSHAKE_BYTES * connections
+    return range(least, least + GOODBYE_BYTES * connections + 1, GOODBYE_BYTES)

@@ -1,0 +1,97 @@
+"""Stacked bars: one for each point of the sweep, a panel for each application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.render import theme
+from flowsweep.render.figure import values
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from flowsweep.render.theme import Series
+
+ROW = 24
+# The words at the right end are wider in a browser without Arial than measured here.
+PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: the name of its point, its parts from the left, what stands at its end.
+
+    Attributes:
+        parts: Kind and length of each part.
+    """
+
+    point: str
+    parts: Sequence[tuple[str, float]]
+    words: str
+
+
+def panel(
+    bars: Sequence[Bar],
+    kinds: Sequence[tuple[str, str]],
+    length: alt.X,
+    one: Series | None,
+    *,
+    left: int,
+    words: int,
+) -> Any:
+    """The bars of one application.
+
+    Args:
+        bars: From the top down.
+        kinds: Names and colours of the parts, in the order of the legend.
+        length: The axis, of the field `from`.
+        one: Whose name stands above; None: nobody's.
+        left: Pixels for the names of the points.
+        words: Pixels for the words.
+    """
+    import altair as alt
+
+    parts: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
+    for bar in bars:
+        begin = end = 0.0
+        for kind, size in bar.parts:
+            end = begin + size
+            if end > begin:
+                parts.append({"point": bar.point, "from": begin, "to": end, "what": kind})
+            begin = end
+        ends.append({"point": bar.point, "end": end, "text": bar.words})
+    order = [bar.point for bar in bars]
+    y = alt.Y(
+        "point:N",
+        title=None,
+        sort=order,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
+    )
+    colour = alt.Color(
+        "what:N",
+        title=None,
+        scale=alt.Scale(domain=[kind for kind, _ in kinds], range=[colour for _, colour in kinds]),
+        legend=alt.Legend(
+            symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
+        ),
+    )
+    drawn = alt.Chart(values(parts)).mark_bar(height=18, stroke=theme.PAGE, strokeWidth=1)
+    text = alt.Chart(values(ends)).mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED)
+    made = alt.layer(
+        drawn.encode(x=length, x2="to:Q", y=y, color=colour),
+        text.encode(x=alt.X("end:Q"), y=y, text="text:N"),
+    ).properties(width=theme.FULL_WIDTH - left - words, height=ROW * len(order))
+    if one is not None:
+        made = made.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+    return made
+
+
+def below_each_other(panels: Sequence[Any]) -> Any:
+    """One chart of all panels."""
+    import altair as alt
+
+    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")

@@ -1,0 +1,26 @@
+"""The idle path's round trip: a moment in which a host was not run does not count."""
+
+from __future__ import annotations
+
+import pytest
+
+from flowsweep.testbed import probe
+
+MS = 1_000_000
+ASKED = probe._Asked(10 * MS, None, 100_000, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("measured_ms", "taken", "expected_ms"),
+    [
+        ([5.1], 1, 10.2),
+        ([7.0, 5.1], 2, 10.2),
+        ([7.0, 6.0, 8.0], 3, 12.0),  # a path that really is longer
+        ([4.0], 1, 8.0),  # one that is shorter is not measured again
+    ],
+)
+def test_what_is_longer_than_asked_is_measured_again(monkeypatch, measured_ms, taken, expected_ms):
+    left = [round(value * MS) for value in measured_ms]
+    monkeypatch.setattr(probe, "_both_ways", lambda *_: (left[0], left.pop(0)))
+    assert probe._round_trip(None, None, ASKED) == round(expected_ms * MS)
+    assert len(measured_ms) - len(left) == taken
