@@ -44,8 +44,13 @@ application as (
 carried as (
     select
         run,
-        sum(payload_bytes - coalesce(retransmitted_bytes, 0))::bigint
-            as payload_bytes,
+        -- a SYN or FIN that was sent again is one repeated octet, and no payload
+        sum(
+            payload_bytes
+            - coalesce(retransmitted_bytes, 0)
+            + greatest(coalesce(syn_packets, 0) - 1, 0)
+            + greatest(coalesce(fin_packets, 0) - 1, 0)
+        )::bigint as payload_bytes,
     from flows
     where
         is_counted
