@@ -28,6 +28,7 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/agent.py
 	$(BIN)/python tests/bench/accuracy.py
+	$(BIN)/python tests/bench/short_runs.py
 
 check: build ## Format, lint, types
 	.config/cargo fmt --all --check
