@@ -23,6 +23,8 @@ contract as (
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- octets sent again
+        null::bigint as syn_packets,
+        null::bigint as fin_packets,
         -- time that each of these held the sender back; null for what is not TCP
         null::bigint as app_limited_ns,
         null::bigint as sender_limited_ns,    -- its socket buffer

@@ -37,8 +37,15 @@ def shares(context: Context) -> Figure | None:
     frames = [context.of(rows, one) for one in shown]
     names = [points.labels(frame) for frame in frames]
     left = max(map(points.width, names))
+    # The same in every panel, because they share one legend.
+    drawn = [points.drawn(frame) for frame in frames]
+    kinds = [
+        (label, colour)
+        for column, label, _, colour in CLASSES
+        if any(frame.filter(pl.col(column) > 0).height for frame in drawn)
+    ]
     panels = [
-        _panel(frame, one, left, alone=len(shown) == 1)
+        _panel(frame, one, kinds, left, alone=len(shown) == 1)
         for frame, one in zip(frames, shown, strict=True)
     ]
     unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
@@ -115,7 +122,9 @@ def finding(rows: pl.DataFrame, label: str) -> str:
     return f"{said}; {holder} held it most {at}, for {numbers.share(share)}."
 
 
-def _panel(rows: pl.DataFrame, one: Series, left: int, *, alone: bool) -> Any:
+def _panel(
+    rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
+) -> Any:
     import altair as alt
 
     chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
@@ -128,14 +137,12 @@ def _panel(rows: pl.DataFrame, one: Series, left: int, *, alone: bool) -> Any:
         )
         for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
     ]
-    seen = {kind for bar in bars for kind, size in bar.parts if size > 0}
     x = alt.X(
         "from:Q",
         title="share of the sending time (%)",
         scale=alt.Scale(domain=[0, 100], nice=False),
         axis=alt.Axis(values=[0, 25, 50, 75, 100], grid=True),
     )
-    kinds = [(label, colour) for _, label, _, colour in CLASSES if label in seen]
     return stacked.panel(bars, kinds, x, None if alone else one, left=left, words=WORDS)
 
 
