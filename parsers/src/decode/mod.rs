@@ -262,3 +262,20 @@ impl Walk<'_> {
         }
     }
 }
+
+/// Decodes a frame that was captured whole.
+#[cfg(test)]
+fn whole(link_type: u32, bytes: &[u8]) -> Packet {
+    let captured = bytes.len() as u32;
+    let record = Record {
+        time: 0,
+        wire: captured,
+        captured,
+        interface: 0,
+        at: 0,
+        data: 0,
+    };
+    let mut packet = Packet::default();
+    decode(&record, link_type, bytes, &mut packet);
+    packet
+}

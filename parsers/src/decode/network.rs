@@ -224,26 +224,10 @@ fn wide(bytes: &[u8]) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use crate::decode::{Outcome, Packet, decode};
-    use crate::records::Record;
+    use crate::decode::{Outcome, Packet, whole};
 
     fn decoded(bytes: &[u8]) -> Packet {
-        decoded_as(101, bytes)
-    }
-
-    fn decoded_as(link_type: u32, bytes: &[u8]) -> Packet {
-        let captured = bytes.len() as u32;
-        let record = Record {
-            time: 0,
-            wire: captured,
-            captured,
-            interface: 0,
-            at: 0,
-            data: 0,
-        };
-        let mut packet = Packet::default();
-        decode(&record, link_type, bytes, &mut packet);
-        packet
+        whole(101, bytes)
     }
 
     /// IPv4 with `count` authentication headers of 8 bytes, then UDP from port 5 to port 6.
@@ -271,7 +255,7 @@ mod tests {
         let mut bytes = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
         bytes.extend([0; 32]);
         bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
-        let packet = decoded_as(228, &bytes);
+        let packet = whole(228, &bytes);
         assert_eq!((packet.key.v6, packet.key.protocol), (true, 17));
     }
 

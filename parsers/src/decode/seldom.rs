@@ -125,8 +125,7 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::decode::{Outcome, Packet, decode};
-    use crate::records::Record;
+    use crate::decode::{Outcome, Packet, whole};
 
     /// IPv4 with UDP from port 5 to port 6.
     const IP: [u8; 28] = [
@@ -135,19 +134,7 @@ mod tests {
 
     /// What becomes of `header` and [`IP`] under a link type.
     fn decoded(link_type: u32, header: &[u8]) -> Packet {
-        let bytes = [header, &IP].concat();
-        let captured = bytes.len() as u32;
-        let record = Record {
-            time: 0,
-            wire: captured,
-            captured,
-            interface: 0,
-            at: 0,
-            data: 0,
-        };
-        let mut packet = Packet::default();
-        decode(&record, link_type, &bytes, &mut packet);
-        packet
+        whole(link_type, &[header, &IP].concat())
     }
 
     fn zeros_then(length: usize, rest: &[u8]) -> Vec<u8> {
