@@ -5,8 +5,9 @@
 #
 # Wants cargo-fuzz in PATH. FUZZ_TOOLCHAIN names a toolchain (default: nightly if there is one, else the default
 # one with RUSTC_BOOTSTRAP=1), FUZZ_SANITIZER a sanitizer (address, none), FUZZ_FOLDER where the build, the
-# corpus and what was found go. Small captures of FLOWSWEEP_PCAPS, where it is, are seeds of `capture`
-# for this run: they are other people's, and stay out of the repository.
+# corpus and what was found go, FUZZ_TIMEOUT after how many seconds an input is a hang: 20, of a clock and not of
+# the processor, are too few on a machine that is busy otherwise. Small captures of FLOWSWEEP_PCAPS, where it
+# is, are seeds of `capture` for this run: they are other people's, and stay out of the repository.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: run-all.sh SECONDS [TARGET...]}
@@ -41,7 +42,7 @@ run() { # TARGET
     while left=$((end - $(date +%s))) && [ "$left" -gt 0 ]; do
         ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=8:malloc_context_size=2:max_malloc_fill_size=0 \
             nice -n 19 "$folder/$host/release/$1" -max_total_time="$left" -print_final_stats=1 \
-            -timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=300 -max_len=8192 -reload=0 \
+            -timeout="${FUZZ_TIMEOUT:-20}" -rss_limit_mb=1024 -malloc_limit_mb=300 -max_len=8192 -reload=0 \
             -artifact_prefix="$folder/found/$1/" "$folder/corpus/$1" "fuzz/seeds/$1" \
             >>"$folder/found/$1.log" 2>&1 || sleep 1
     done

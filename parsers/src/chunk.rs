@@ -12,6 +12,8 @@ use crate::threads::several_threads;
 
 /// Packets in a chunk at first: few enough that they stay in the cache.
 pub(crate) const SMALLEST: usize = 1 << 12;
+/// The same where several threads work on it.
+pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
@@ -146,34 +148,35 @@ impl Room<'_> {
         mut before: i64,
         rows: &mut [CaptureRow],
     ) {
+        for (place, record) in self.places.iter_mut().zip(records) {
+            *place = Place {
+                file_offset: start + u64::from(record.at),
+                interface: record.interface,
+            };
+        }
         let mut packet = Packet::default();
         let mut nobody = CaptureRow::default();
-        for (index, record) in records.iter().enumerate() {
-            let interface = record.interface as usize;
+        let mut slots = self.owners.iter_mut().zip(self.segments).zip(self.sacks);
+        for records in records.chunk_by(|one, next| one.interface == next.interface) {
+            let interface = records[0].interface as usize;
             let link_type = interfaces
                 .get(interface)
                 .map_or(u32::MAX, |it| it.link_type);
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
-            row.count(record, before);
-            before = record.time;
-            if let Some((key, segment)) = plain(record, link_type, bytes) {
-                row.count_plain(segment.ip_bytes, segment.payload);
-                self.owners[index] = Owner::plain(key, key.hash(self.hashing));
-                self.segments[index] = segment;
-            } else {
+            row.count(records, before);
+            before = records[records.len() - 1].time;
+            for (record, ((owner, segment), sacks)) in records.iter().zip(&mut slots) {
+                if plain(record, link_type, bytes, self.hashing, owner, segment) {
+                    row.count_plain(segment.ip_bytes, segment.payload);
+                    continue;
+                }
                 decode(record, link_type, bytes, &mut packet);
                 row.count_decoded(&packet);
-                self.owners[index] = Owner::new(&packet, self.hashing);
-                self.segments[index] = Segment::new(record, &packet);
+                *owner = Owner::new(&packet, self.hashing);
+                *segment = Segment::new(record, &packet);
                 if packet.tcp && packet.options.sack_count > 0 {
-                    self.sacks[index] = packet.options.sacks;
+                    *sacks = packet.options.sacks;
                 }
-            }
-            if let Some(place) = self.places.get_mut(index) {
-                *place = Place {
-                    file_offset: start + u64::from(record.at),
-                    interface: record.interface,
-                };
             }
         }
     }

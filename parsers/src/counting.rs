@@ -70,6 +70,8 @@ impl Counting {
             })?;
         }
         if let Some(rows) = &mut self.messages {
+            // By the packet, whatever the chunks: one of several threads is longer.
+            self.ended.sort_by_key(|row| row.position);
             rows.add(&self.ended, &mut |batch| sink.batch(Table::Messages, batch))?;
         }
         self.ended.clear();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 
-use crate::chunk::{Chunk, LARGEST, SMALLEST};
+use crate::chunk::{Chunk, LARGEST, SMALLEST, SMALLEST_SHARED};
 use crate::counting::Counting;
 use crate::error::{Damage, Error};
 use crate::input::Input;
@@ -147,7 +147,15 @@ impl<'a> Pass<'a> {
     /// Reads and counts: with several threads one chunk is read while the one before it is counted.
     fn read(&mut self, inputs: Vec<Waiting>, sink: &mut dyn Sink) -> Result<Found, Error> {
         let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
-        let mut size = SMALLEST;
+        // What a thread is woken up for should last longer than that takes. From a pipe, whose packets come once, the
+        // direction of a row depends on the chunk: there it must not depend on the threads.
+        let smallest = if several_threads() && self.counting.settles {
+            SMALLEST_SHARED
+        } else {
+            SMALLEST
+        };
+        let mut size = smallest;
+        let mut number = 0;
         let mut chunks = [(); 2].map(|()| self.connections.chunk(self.counting.packets.is_some()));
         let mut orders = [(); 2].map(|()| Order::default());
         let [chunk, next_chunk] = &mut chunks;
@@ -155,14 +163,20 @@ impl<'a> Pass<'a> {
         let mut more = reading.fill(chunk, size)?;
         order.make(chunk, &mut self.connections);
         while chunk.count() > 0 {
-            size = next_size(size, chunk.count(), order.groups.len());
-            let settled = self.counting.settle(&mut self.connections.throughput);
+            number += chunk.count();
+            let settled = if number.is_multiple_of(LARGEST) {
+                self.counting.settle(&mut self.connections.throughput)
+            } else {
+                None
+            };
+            size = next_size(size, chunk.count(), order.groups.len()).max(smallest);
+            let room = size.min(LARGEST - number % LARGEST);
             let counting = &mut self.counting;
             let connections = &mut self.connections;
             let mut read = |chunk: &mut Chunk, order: &mut Order| {
                 chunk.clear();
                 if more {
-                    more = reading.fill(chunk, size)?;
+                    more = reading.fill(chunk, room)?;
                 }
                 order.make(chunk, connections);
                 Ok::<(), Error>(())
@@ -208,8 +222,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The size of the next chunk: larger where most packets of this one belong to different connections. It
-/// depends on the packets alone, because the order of `messages` depends on it.
+/// The size of the next chunk: larger where most packets of this one belong to different connections.
 fn next_size(size: usize, packets: usize, connections: usize) -> usize {
     if connections * 8 > packets {
         (size * 2).min(LARGEST)

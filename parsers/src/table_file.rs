@@ -20,11 +20,14 @@ use parquet::schema::types::ColumnPath;
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::tables::{Kind, Table};
+use crate::tables::{Kind, Table, spark_schema};
 use crate::threads::several_threads;
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;
+
+/// Where Spark looks for a table's types before those of the file, of which it knows no nanoseconds.
+const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// A Parquet file that is being written.
 pub(crate) struct TableFile {
@@ -122,6 +125,7 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
     let mut metadata = vec![
         KeyValue::new("flowsweep.version".to_owned(), crate::VERSION.to_owned()),
         KeyValue::new("flowsweep.table".to_owned(), table.name().to_owned()),
+        KeyValue::new(SPARK_SCHEMA.to_owned(), spark_schema(table.columns())),
     ];
     metadata.extend(
         notes

@@ -1,6 +1,7 @@
 //! Python bindings of `flowsweep-parsers`; no logic lives here.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -59,10 +60,31 @@ fn failure(error: Error) -> PyErr {
             Some(expected.to_owned()),
             None,
         ),
-        Error::Io { what, source } => (what, Some(source.to_string()), None, None),
+        Error::Io { what, source } => {
+            let (expected, remedy) = advice(source.kind());
+            (what, Some(source.to_string()), expected, remedy)
+        }
         other => (other.to_string(), None, None, None),
     };
     ParseError::new_err(args)
+}
+
+/// What the operating system expected where it refused, and what to do.
+fn advice(kind: ErrorKind) -> (Option<String>, Option<String>) {
+    let (expected, remedy) = match kind {
+        ErrorKind::NotFound => ("a file that is there", "check the path"),
+        ErrorKind::PermissionDenied => (
+            "what this user may read or write",
+            "change its permissions, or run as its owner",
+        ),
+        ErrorKind::IsADirectory => (
+            "a file",
+            "name the captures in it; `flowsweep ingest` takes the folder of a run",
+        ),
+        ErrorKind::StorageFull => ("room for the tables", "free some, or name another folder"),
+        _ => return (None, None),
+    };
+    (Some(expected.to_owned()), Some(remedy.to_owned()))
 }
 
 fn table(name: &str) -> PyResult<Table> {

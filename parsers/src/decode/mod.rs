@@ -115,6 +115,13 @@ pub(crate) struct Packet {
     pub options: TcpOptions,
 }
 
+impl Packet {
+    /// Of a TCP connection, but its header is cut behind the ports, or contradicts itself.
+    pub(crate) fn has_unread_tcp(&self) -> bool {
+        self.outcome == Outcome::Flow && self.key.protocol == transport::TCP && !self.tcp
+    }
+}
+
 /// TCP flag bits.
 pub(crate) mod flag {
     pub(crate) const FIN: u16 = 0x01;

@@ -116,7 +116,7 @@ impl Walk<'_> {
         self.at += 40;
         let mut next = header[6];
         // Extension headers, each naming the next. A packet may be all headers: bounded.
-        for _ in 0..MOST_HEADERS {
+        for _ in 0..=MOST_HEADERS {
             let length = match next {
                 // Hop-by-hop, routing, destination options, HIP, shim6.
                 0 | 43 | 60 | 139 | 140 => (usize::from(self.u8(1)?) + 1) * 8,
@@ -224,6 +224,7 @@ fn wide(bytes: &[u8]) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::MOST_HEADERS;
     use crate::decode::{Outcome, Packet, whole};
 
     fn decoded(bytes: &[u8]) -> Packet {
@@ -248,6 +249,28 @@ mod tests {
         assert_eq!((packet.key.protocol, packet.key.low_port), (17, 5));
         // As long as a record may be: neither may the stack grow with it.
         assert_eq!(decoded(&authenticated(32_000)).outcome, Outcome::Malformed);
+    }
+
+    /// IPv6 with `count` destination options of 8 bytes, then UDP from port 5 to port 6.
+    fn extended(count: usize) -> Vec<u8> {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 0, if count == 0 { 17 } else { 60 }, 64];
+        bytes.extend([0; 32]);
+        for left in (0..count).rev() {
+            bytes.extend([if left == 0 { 17 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
+        }
+        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
+        let payload = (bytes.len() - 40) as u16;
+        bytes[4..6].copy_from_slice(&payload.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn extension_headers_are_stepped_over_and_bounded() {
+        for count in [0, 1, MOST_HEADERS] {
+            assert_eq!(decoded(&extended(count)).key.protocol, 17, "{count}");
+        }
+        let packet = decoded(&extended(MOST_HEADERS + 1));
+        assert_eq!(packet.outcome, Outcome::Malformed);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use super::network::Ip;
 use super::{Layer, Stop, Walk};
 
 pub(super) const TCP: u8 = 6;
+/// Bytes of a TCP header up to the window: what lies between that and the options is not needed.
+const UP_TO_WINDOW: usize = 16;
 const UDP: u8 = 17;
 
 impl Walk<'_> {
@@ -19,7 +21,7 @@ impl Walk<'_> {
 
     /// TCP, RFC 9293.
     fn tcp(&mut self, ip: &Ip) -> Result<Layer, Stop> {
-        let Ok(&header) = self.chunk::<20>(0) else {
+        let Ok(&header) = self.chunk::<UP_TO_WINDOW>(0) else {
             return self.ports_alone(TCP, ip);
         };
         let header_length = usize::from(header[12] >> 4) * 4;
@@ -91,5 +93,31 @@ impl Walk<'_> {
         };
         self.flow(ip, protocol, source, destination);
         self.ip_tunnel(protocol)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::whole;
+
+    #[test]
+    fn a_tcp_header_is_read_as_soon_as_its_window_is_there() {
+        let mut bytes = vec![
+            0x45, 0, 0, 140, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        bytes.extend([0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x50, 0x10, 1, 2]);
+        let packet = whole(101, &bytes);
+        assert_eq!(
+            (packet.tcp, packet.payload, packet.window),
+            (true, 100, 258)
+        );
+        assert_eq!((packet.seq, packet.ack, packet.tcp_flags), (7, 8, 0x10));
+        bytes.pop();
+        let packet = whole(101, &bytes);
+        assert_eq!(
+            (packet.tcp, packet.payload, packet.key.low_port),
+            (false, 0, 5)
+        );
+        assert!(packet.has_unread_tcp());
     }
 }

@@ -29,7 +29,8 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("not_ip_packets", Int64, "packets", "Of these: the link header names something else than IP, such as ARP.", ""),
     Column::new("unknown_link_packets", Int64, "packets", "Of these: the link-layer header type is not known.", ""),
     Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", ""),
-    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself.", ""),
+    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or more follow one another than are walked (64 of IP, 32 layers in all).", ""),
+    Column::new("unread_tcp_packets", Int64, "packets", "Packets of TCP flows whose header is cut behind the ports, or contradicts itself: counted with a payload of 0, unknown to the TCP columns.", ""),
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5"),
     Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", ""),
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", ""),
@@ -58,6 +59,7 @@ pub(crate) struct CaptureRow {
     unknown_link: i64,
     cut: i64,
     malformed: i64,
+    unread_tcp: i64,
     fragments: i64,
     /// Packets that no network carries.
     longest: i64,
@@ -110,6 +112,7 @@ impl CaptureRow {
         self.unknown_link += later.unknown_link;
         self.cut += later.cut;
         self.malformed += later.malformed;
+        self.unread_tcp += later.unread_tcp;
         self.fragments += later.fragments;
         self.longest += later.longest;
         if self.long.len() < later.long.len() {
@@ -124,16 +127,21 @@ impl CaptureRow {
         self.time_regressions += later.time_regressions;
     }
 
-    /// Counts `record`; `before` is the time of the one before it in the file.
-    #[inline]
-    pub(crate) fn count(&mut self, record: &Record, before: i64) {
-        self.packets += 1;
-        self.wire_bytes += i64::from(record.wire);
-        self.captured_bytes += i64::from(record.captured);
-        self.first_time.get_or_insert(record.time);
-        self.last_time = Some(record.time);
-        self.snapped += i64::from(record.captured < record.wire);
-        self.time_regressions += i64::from(record.time < before);
+    /// Counts `records`; `before` is the time of the one before them in the file.
+    pub(crate) fn count(&mut self, records: &[Record], mut before: i64) {
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return;
+        };
+        self.packets += records.len() as i64;
+        self.first_time.get_or_insert(first.time);
+        self.last_time = Some(last.time);
+        for record in records {
+            self.wire_bytes += i64::from(record.wire);
+            self.captured_bytes += i64::from(record.captured);
+            self.snapped += i64::from(record.captured < record.wire);
+            self.time_regressions += i64::from(record.time < before);
+            before = record.time;
+        }
     }
 
     /// Counts a TCP packet that is not in a tunnel, no fragment, no SYN.
@@ -183,6 +191,7 @@ impl CaptureRow {
                     self.count_long(packet.ip_bytes, packet.payload);
                 }
                 self.tunnelled += i64::from(packet.tunnels > 0);
+                self.unread_tcp += i64::from(packet.has_unread_tcp());
             }
             Outcome::NotIp => self.not_ip += 1,
             Outcome::UnknownLink => self.unknown_link += 1,
@@ -218,6 +227,7 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
             int(|row| row.unknown_link),
             int(|row| row.cut),
             int(|row| row.malformed),
+            int(|row| row.unread_tcp),
             int(|row| row.fragments),
             int(CaptureRow::super_packets),
             int(|row| row.tunnelled),

@@ -98,6 +98,27 @@ pub(crate) fn schema(columns: &[Column]) -> Schema {
     Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())
 }
 
+/// The schema of `columns` as Spark writes it into its own Parquet files: JSON. Times are integers there, their
+/// nanoseconds since 1970: its own type for times ends at microseconds.
+pub(crate) fn spark_schema(columns: &[Column]) -> String {
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let kind = match column.kind {
+                Kind::Int64 | Kind::Time => "long",
+                Kind::Int32 => "integer",
+                Kind::Text => "string",
+                Kind::Bool => "boolean",
+            };
+            format!(
+                r#"{{"name":"{}","type":"{kind}","nullable":{},"metadata":{{}}}}"#,
+                column.name, column.nullable
+            )
+        })
+        .collect();
+    format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","))
+}
+
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 pub(crate) use captures::{CaptureRow, captures};
+pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;

@@ -10,7 +10,7 @@ use super::throughput::Throughput;
 use crate::chunk::Chunk;
 use crate::decode::{Key, flag};
 use crate::memory::prefetch;
-use crate::segment::{Owner, Segment};
+use crate::segment::{Owner, Segment, since};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -109,23 +109,40 @@ impl Connection {
             let side = usize::from(segment.is_from_high());
             return self.has(BASE << side) && self.bases[side] != segment.seq;
         }
-        self.protocol != 6 && segment.time.saturating_sub(self.latest) > idle_ns
+        self.protocol != 6 && since(segment.time, self.latest) > idle_ns
     }
 
+    /// Keeps what `segment` says; whether that turned the direction.
     #[inline]
-    fn note(&mut self, segment: &Segment) {
+    fn note(&mut self, segment: &Segment) -> bool {
         self.latest = self.latest.max(segment.time);
         if !segment.tcp() {
-            return;
+            return false;
         }
         let side = usize::from(segment.is_from_high());
         if !self.has(BASE << side) {
             self.bits |= BASE << side;
             self.bases[side] = segment.seq.wrapping_sub(u32::from(!segment.has(flag::SYN)));
         }
-        if segment.has(flag::SYN | flag::RST) {
-            self.note_ends(segment);
+        if !segment.has(flag::SYN | flag::RST) {
+            return false;
         }
+        let forward = self.forward_from_high();
+        self.note_ends(segment);
+        forward != self.forward_from_high()
+    }
+
+    /// Takes in a packet of `owner`; whether that turned the direction.
+    #[allow(clippy::inline_always)] // for nearly every packet it is the one call of `number`
+    #[inline(always)]
+    fn take(&mut self, owner: &Owner, segment: &Segment, throughput: &mut Throughput) -> bool {
+        let turned = self.note(segment);
+        let side = usize::from(segment.is_from_high());
+        if self.lanes[side] == NONE {
+            self.lanes[side] = throughput.lane(&owner.key, side);
+        }
+        throughput.count(self.lanes[side], segment);
+        turned
     }
 
     fn note_ends(&mut self, segment: &Segment) {
@@ -166,6 +183,8 @@ pub(crate) struct Connections {
     index: Index,
     list: Arena<Connection>,
     pub throughput: Throughput,
+    /// The connection of the packet before, unless that is a fragment.
+    last: u32,
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
     /// First fragments.
@@ -183,6 +202,7 @@ impl Connections {
             index: Index::new(),
             list: Arena::new(),
             throughput: Throughput::new(bin_ns),
+            last: NONE,
             idle_ns,
             fragmented: HashMap::with_hasher(hashing.clone()),
             hashing,
@@ -230,24 +250,34 @@ impl Connections {
 
     #[inline]
     fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
+        // Packets come in bursts.
+        if let Some(connection) = self.list.get_mut(self.last)
+            && connection.is(&owner.key)
+            && !owner.fragment
+            && !connection.ended_before(segment, self.idle_ns)
+        {
+            if connection.take(owner, segment, &mut self.throughput) && self.last < before {
+                self.turned.push(self.last);
+            }
+            return self.last;
+        }
+        self.other_number(owner, segment, before)
+    }
+
+    #[inline(never)]
+    fn other_number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
         let number = if owner.fragment {
             self.of_fragment(owner, segment)
         } else {
-            self.find_or_add(&owner.key, owner.hash, owner.vlan, segment)
+            self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
+            self.last
         };
-        let Some(connection) = self.list.get_mut(number) else {
-            unreachable!("numbers come from the list")
-        };
-        let forward = connection.forward_from_high();
-        connection.note(segment);
-        if forward != connection.forward_from_high() && number < before {
+        if let Some(connection) = self.list.get_mut(number)
+            && connection.take(owner, segment, &mut self.throughput)
+            && number < before
+        {
             self.turned.push(number);
         }
-        let side = usize::from(segment.is_from_high());
-        if connection.lanes[side] == NONE {
-            connection.lanes[side] = self.throughput.lane(&owner.key, side);
-        }
-        self.throughput.count(connection.lanes[side], segment);
         number
     }
 

@@ -2,7 +2,7 @@
 
 use super::gaps::Gaps;
 use super::tcp::Tcp;
-use crate::segment::Segment;
+use crate::segment::{Segment, since};
 
 /// Counts of one direction.
 #[derive(Debug)]
@@ -28,10 +28,11 @@ struct Regressions {
 }
 
 impl Direction {
-    pub(crate) fn new(time: i64) -> Self {
+    /// Of which no packet was seen, perhaps acknowledgements.
+    pub(crate) fn unheard() -> Self {
         Self {
-            last_time: time,
-            earliest: time,
+            last_time: 0,
+            earliest: i64::MAX,
             packets: 0,
             wire_bytes: 0,
             ip_bytes: 0,
@@ -45,7 +46,7 @@ impl Direction {
     /// Counts `segment`; the gap to the one before it.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
-        let gap = (self.packets > 0).then(|| segment.time.saturating_sub(self.last_time));
+        let gap = (self.packets > 0).then(|| since(segment.time, self.last_time));
         if let Some(gap) = gap {
             if count_gaps {
                 self.gaps.count(gap);
@@ -53,6 +54,8 @@ impl Direction {
             if gap < 0 {
                 self.went_back(segment.time);
             }
+        } else {
+            self.earliest = segment.time;
         }
         self.last_time = segment.time;
         self.packets += 1;

@@ -6,6 +6,7 @@
 //! chronographs of Linux (busy, `rwnd_limited`, `sndbuf_limited`), with the application's time apart.
 
 use super::sender::Rtt;
+use crate::segment::since;
 
 /// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
 /// of the RTT more.
@@ -64,6 +65,8 @@ pub(super) struct Limits {
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(super) struct Sent {
     pub time: i64,
+    /// An acknowledgement that was no answer let it go.
+    pub released: bool,
     /// It repeats octets.
     pub repeats: bool,
     /// Nothing was in flight before it.
@@ -80,20 +83,22 @@ pub(super) struct Sent {
 }
 
 impl Limits {
-    /// There was room and no recovery since the last send, and what is sent at `time` waited for no
-    /// acknowledgement.
-    pub(super) fn free(&self, time: i64, rtt: &Rtt) -> bool {
-        !self.recovering && !self.full_window && !self.was_released(time, rtt)
+    /// There was room and no recovery since the last send, and what is sent now waited for no acknowledgement:
+    /// `released` tells that.
+    #[inline]
+    pub(super) fn free(&self, released: bool) -> bool {
+        !(self.recovering | self.full_window | released)
     }
 
     /// An acknowledgement came just before `time`.
     fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
-        let since = time.saturating_sub(self.last_release);
-        since <= RELEASE_NS + i64::from(rtt.smoothed_ns / 64)
+        let after = since(time, self.last_release);
+        after <= RELEASE_NS + i64::from(rtt.smoothed_ns / 64)
     }
 
     /// An acknowledgement that was no answer let go what is sent at `time`.
-    fn was_released(&self, time: i64, rtt: &Rtt) -> bool {
+    #[inline]
+    pub(super) fn was_released(&self, time: i64, rtt: &Rtt) -> bool {
         self.last_release >= self.last_send
             && self.last_answer < self.last_send
             && self.released_soon(time, rtt)
@@ -128,7 +133,8 @@ impl Limits {
     }
 
     /// Takes in a segment with payload.
-    #[inline]
+    #[allow(clippy::inline_always)] // as the caller, `Tcp::data`
+    #[inline(always)]
     pub(super) fn sent(&mut self, sent: &Sent, rtt: &Rtt) {
         if sent.repeats {
             self.lost(sent.end);
@@ -145,26 +151,36 @@ impl Limits {
         self.waiting = true;
     }
 
+    #[inline]
     fn waited(&mut self, sent: &Sent, rtt: &Rtt) {
-        let wait = sent.time.saturating_sub(self.last_send).max(0);
-        let since_release = sent.time.saturating_sub(self.last_release).max(0);
-        let soon = self.released_soon(sent.time, rtt);
-        let released = self.was_released(sent.time, rtt);
-        if released && !self.recovering && !self.full_window {
-            return self.waited_for_acknowledgement(wait, sent.mss, rtt);
+        let wait = since(sent.time, self.last_send).max(0);
+        if !self.free(sent.released) {
+            return self.waited_for_room(wait, sent, rtt);
         }
-        let shares = &mut self.shares;
+        let idle = wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0;
+        if self.short || sent.idle || idle {
+            self.shares.app_ns += wait;
+        } else {
+            self.shares.network_ns += wait;
+        }
+    }
+
+    #[inline(never)] // the segments of a burst do not wait
+    fn waited_for_room(&mut self, wait: i64, sent: &Sent, rtt: &Rtt) {
         if self.recovering {
-            shares.network_ns += wait;
+            self.shares.network_ns += wait;
         } else if self.full_window {
             // The window reopened at the release; later than that the application was not ready.
-            let after = if soon { 0 } else { since_release.min(wait) };
-            shares.receiver_ns += wait - after;
-            shares.app_ns += after;
-        } else if self.short || sent.idle || wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0 {
-            shares.app_ns += wait;
+            let since_release = since(sent.time, self.last_release).max(0);
+            let after = if self.released_soon(sent.time, rtt) {
+                0
+            } else {
+                since_release.min(wait)
+            };
+            self.shares.receiver_ns += wait - after;
+            self.shares.app_ns += after;
         } else {
-            shares.network_ns += wait;
+            self.waited_for_acknowledgement(wait, sent.mss, rtt);
         }
     }
 

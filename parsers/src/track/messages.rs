@@ -4,6 +4,8 @@
 //! conversation, at a pause that neither the window nor a recovery explains, or at a full segment with PUSH
 //! before a small pause. PUSH alone proves little: Linux also sets it inside long writes.
 
+use crate::segment::since;
+
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
 pub(crate) mod evidence {
     /// The other side answered all of it, and this side went on after the answer.
@@ -38,6 +40,8 @@ const SMALLEST_MSS: u32 = 536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageRow {
     pub connection: u32,
+    /// Which packet of its chunk ended it.
+    pub position: u32,
     pub backward: bool,
     pub first_time: i64,
     pub last_time: i64,
@@ -94,7 +98,7 @@ impl Message {
     /// Takes in a segment; a message that ended before it goes to `ended`.
     #[inline]
     pub(super) fn send(&mut self, sending: &Sending, ended: &mut Ended<'_>) {
-        let gap = sending.time.saturating_sub(self.last_time).max(0);
+        let gap = since(sending.time, self.last_time).max(0);
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
             if why == 0 {
@@ -202,6 +206,7 @@ impl Message {
         if let Some(rows) = &mut ended.rows {
             rows.push(MessageRow {
                 connection: ended.connection,
+                position: ended.position,
                 backward: ended.backward,
                 first_time: self.first_time,
                 last_time: self.last_time,
@@ -218,6 +223,8 @@ impl Message {
 /// Takes the messages of one direction that ended.
 pub(crate) struct Ended<'a> {
     pub connection: u32,
+    /// Which packet of the chunk it is that ends messages.
+    pub position: u32,
     pub backward: bool,
     /// None where messages are not wanted.
     pub rows: Option<&'a mut Vec<MessageRow>>,

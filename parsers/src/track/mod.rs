@@ -47,14 +47,16 @@ pub(crate) fn sides<'a>(
         let forward = connection.forward_from_high();
         [false, true].into_iter().filter_map(move |backward| {
             let from_high = forward != backward;
-            let sides = &states.get(number)?.sides;
+            let sides = states.get(number)?.sides.each_ref().map(Option::as_deref);
+            let [low, high] = sides.map(|side| side.filter(|it| it.packets > 0));
+            let (own, peer) = if from_high { (high, low) } else { (low, high) };
             Some(Side {
                 number,
                 connection,
                 backward,
                 from_high,
-                own: sides[usize::from(from_high)].as_deref()?,
-                peer: sides[usize::from(!from_high)].as_deref(),
+                own: own?,
+                peer,
             })
         })
     })
@@ -76,6 +78,7 @@ pub(crate) fn unfinished_messages(
             if let Some(side) = side {
                 let mut ended = Ended {
                     connection: number,
+                    position: u32::MAX,
                     backward,
                     rows: Some(&mut rows),
                 };

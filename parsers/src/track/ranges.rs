@@ -41,6 +41,16 @@ impl Ranges {
         self.add_apart(from, to)
     }
 
+    /// Adds the octets from `from` to before `to` if they follow the highest there are; whether they do.
+    #[inline]
+    pub(crate) fn extend(&mut self, from: i64, to: i64) -> bool {
+        let follows = from == self.top.1 && self.top.0 < self.top.1;
+        if follows {
+            self.top.1 = to;
+        }
+        follows
+    }
+
     fn add_apart(&mut self, from: i64, to: i64) -> Added {
         let highest = self.top.1;
         if from > highest {

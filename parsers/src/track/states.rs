@@ -4,7 +4,6 @@
 use super::connections::{Connections, NONE};
 use super::direction::Direction;
 use super::messages::{Ended, MessageRow};
-use super::tcp::Acknowledged;
 use crate::chunk::Chunk;
 use crate::decode::Sack;
 use crate::memory::prefetch;
@@ -43,6 +42,17 @@ pub(crate) struct Group {
     pub forward_from_high: bool,
 }
 
+impl Group {
+    fn new(connection: u32, from: u32, to: u32) -> Self {
+        Self {
+            connection,
+            from,
+            to,
+            forward_from_high: false,
+        }
+    }
+}
+
 /// The packets of a chunk by connection, and in their order inside each.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
@@ -62,20 +72,8 @@ impl Order {
     pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         connections.assign(chunk, &mut self.numbers);
         self.connections = connections.len();
-        self.sort();
         self.groups.clear();
-        for (position, &packet) in (0..).zip(&self.positions) {
-            let connection = self.numbers[packet as usize];
-            match self.groups.last_mut() {
-                Some(group) if group.connection == connection => group.to = position + 1,
-                _ => self.groups.push(Group {
-                    connection,
-                    from: position,
-                    to: position + 1,
-                    forward_from_high: false,
-                }),
-            }
-        }
+        self.sort();
         for group in &mut self.groups {
             group.forward_from_high = connections
                 .get(group.connection)
@@ -83,7 +81,7 @@ impl Order {
         }
     }
 
-    /// Stable radix sort, least significant digit first; packets of no connection are left out.
+    /// Stable radix sort, least significant digit first, and the groups; packets of no connection are left out.
     fn sort(&mut self) {
         let numbers = &self.numbers;
         let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
@@ -103,6 +101,17 @@ impl Order {
                 *start += 1;
             }
         }
+        if passes == 1 {
+            // Where a connection's packets end is known.
+            let mut from = 0;
+            for (connection, &to) in (0..).zip(&starts[..self.connections]) {
+                if to > from {
+                    self.groups.push(Group::new(connection, from, to));
+                    from = to;
+                }
+            }
+            return;
+        }
         for pass in 1..passes {
             let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
             let mut starts = [0_u32; 1 << DIGIT];
@@ -117,6 +126,15 @@ impl Order {
                 *start += 1;
             }
             std::mem::swap(&mut self.positions, &mut self.spare);
+        }
+        for (position, &packet) in (0..).zip(&self.positions) {
+            let connection = self.numbers[packet as usize];
+            match self.groups.last_mut() {
+                Some(group) if group.connection == connection => group.to = position + 1,
+                _ => self
+                    .groups
+                    .push(Group::new(connection, position, position + 1)),
+            }
         }
     }
 }
@@ -270,7 +288,7 @@ impl Work<'_> {
             }
             let segment = &self.segments[position as usize];
             let own = state.sides[usize::from(segment.is_from_high())]
-                .get_or_insert_with(|| Box::new(Direction::new(segment.time)));
+                .get_or_insert_with(|| Box::new(Direction::unheard()));
             let gap_ns = own.count(segment, self.count_gaps);
             if let Some(told) = told.next() {
                 told.gap_ns = gap_ns;
@@ -290,6 +308,12 @@ impl Work<'_> {
     ) {
         let mut told = told.iter_mut();
         let [low, high] = &mut state.sides;
+        let mut ended = Ended {
+            connection: group.connection,
+            position: 0,
+            backward: false,
+            rows: self.find_messages.then_some(messages),
+        };
         for &position in block {
             let told = told.next();
             let segment = &self.segments[position as usize];
@@ -302,22 +326,24 @@ impl Work<'_> {
                 (&mut *low, &mut *high)
             };
             let Some(own) = own else { continue };
-            let window = own
-                .tcp
-                .window_bytes(segment, peer.as_ref().map(|peer| &peer.tcp));
-            let said = peer.as_mut().map_or_else(Acknowledged::default, |peer| {
-                let sacks = &self.sacks[position as usize];
-                peer.tcp.acknowledged(segment, sacks, window)
-            });
-            let mut ended = Ended {
-                connection: group.connection,
-                backward: segment.is_from_high() != group.forward_from_high,
-                rows: self.find_messages.then_some(&mut *messages),
-            };
-            own.tcp.sent(segment, said, &mut ended);
+            ended.position = position;
+            ended.backward = segment.is_from_high() != group.forward_from_high;
             if let Some(told) = told {
-                told.window_bytes = window;
+                let peer = peer.as_ref().map(|peer| &peer.tcp);
+                told.window_bytes = own.tcp.window_bytes(segment, peer);
             }
+            if let Some(peer) = peer
+                && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
+            {
+                continue;
+            }
+            if peer.is_none() && segment.acknowledgement().is_some() {
+                // What it acknowledges may come behind it.
+                *peer = Some(Box::new(Direction::unheard()));
+            }
+            let peer = peer.as_mut().map(|peer| &mut peer.tcp);
+            let sacks = &self.sacks[position as usize];
+            own.tcp.take(peer, segment, sacks, &mut ended);
         }
     }
 

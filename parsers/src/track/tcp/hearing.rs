@@ -3,13 +3,13 @@
 use super::super::sender::DONE;
 use super::{Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, Tcp, UNKNOWN, WAITS, WINDOW};
 use crate::decode::{Sack, flag};
-use crate::segment::Segment;
+use crate::segment::{Segment, since};
 
 impl Tcp {
     /// Takes in `segment` of the other side, which acknowledges octets of this one. `window` is what it
     /// advertises, where that is known.
     #[inline]
-    pub(crate) fn acknowledged(
+    pub(super) fn acknowledged(
         &mut self,
         segment: &Segment,
         sacks: &[Sack; 4],
@@ -61,7 +61,7 @@ impl Tcp {
     /// The cumulative acknowledgement moves up to `ack`. It is one sample, of the newest segment it covers:
     /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3).
     #[inline]
-    fn advance(&mut self, ack: i64, time: i64) {
+    pub(super) fn advance(&mut self, ack: i64, time: i64) {
         let una = self.una;
         self.una = ack;
         // Karn: where any of the octets was sent twice, nobody knows which sending is acknowledged.
@@ -71,7 +71,7 @@ impl Tcp {
             .is_some_and(|rare| rare.acknowledged(una, ack));
         if self.has(WAITS) {
             self.bits &= !WAITS;
-            let rtt = time.saturating_sub(self.handshake);
+            let rtt = since(time, self.handshake);
             if !ambiguous && rtt >= 0 {
                 self.handshake = rtt;
                 self.bits |= MEASURED;
@@ -97,7 +97,7 @@ impl Tcp {
             && sent != DONE
             && !ambiguous
         {
-            sender.rtt.add(time.saturating_sub(sent));
+            sender.rtt.add(since(time, sent));
         }
         let octets = if una == UNKNOWN { 0 } else { ack - una };
         let octets = u32::try_from(octets).unwrap_or(u32::MAX);
@@ -136,7 +136,7 @@ impl Tcp {
                 newest.get_or_insert((pending.to, sent));
             }
             if let Some((_, sent)) = newest.filter(|&(to, _)| to == right && !ambiguous) {
-                sender.rtt.add(segment.time.saturating_sub(sent));
+                sender.rtt.add(since(segment.time, sent));
             }
         }
     }

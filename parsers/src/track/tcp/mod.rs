@@ -4,13 +4,14 @@
 //! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
 
 mod hearing;
+mod quick;
 mod sending;
 
 use super::limits::Shares;
 use super::messages::{Ended, evidence};
 use super::ranges::Ranges;
 use super::sender::{Rtt, Sender};
-use crate::decode::flag;
+use crate::decode::{Sack, flag};
 use crate::memory::prefetch;
 use crate::segment::Segment;
 
@@ -21,15 +22,15 @@ const UNKNOWN: i64 = i64::MIN;
 
 /// What one side's acknowledgement says about the packet that carries it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Acknowledged {
+struct Acknowledged {
     /// The other side has data outstanding and this acknowledges none of it.
-    pub repeats: bool,
+    repeats: bool,
     /// It acknowledges all that the other side sent.
-    pub all: bool,
+    all: bool,
     /// Last window the other side advertised.
-    pub peer_window: Option<u16>,
+    peer_window: Option<u16>,
     /// MSS of the other side's SYN, where it was captured.
-    pub peer_mss: Option<u16>,
+    peer_mss: Option<u16>,
 }
 
 /// What a SYN announced.
@@ -134,6 +135,22 @@ impl Default for Tcp {
 }
 
 impl Tcp {
+    /// Takes in `segment` of this side, on both sides. Messages that ended go to `ended`.
+    #[inline(never)] // nearly all go the short way: `goes_on`
+    pub(crate) fn take(
+        &mut self,
+        peer: Option<&mut Self>,
+        segment: &Segment,
+        sacks: &[Sack; 4],
+        ended: &mut Ended<'_>,
+    ) {
+        let window = self.window_bytes(segment, peer.as_deref());
+        let said = peer.map_or_else(Acknowledged::default, |peer| {
+            peer.acknowledged(segment, sacks, window)
+        });
+        self.sent(segment, said, ended);
+    }
+
     #[inline]
     fn has(&self, bit: u16) -> bool {
         self.bits & bit != 0

@@ -14,23 +14,34 @@ use crate::segment::Segment;
 const MOST_PENDING: usize = 65_536;
 /// The same where no acknowledgement was seen at all.
 const MOST_UNANSWERED: usize = 512;
+
+/// Segments that wait at most where all below `una` is acknowledged.
+#[inline]
+pub(super) fn most_pending(una: i64) -> usize {
+    if una == UNKNOWN {
+        MOST_UNANSWERED
+    } else {
+        MOST_PENDING
+    }
+}
+
 /// Where the payload of a segment lies among the octets before it.
-struct Data {
+pub(super) struct Data {
     /// A keep-alive or window probe: what it repeats was not lost.
-    probe: bool,
+    pub probe: bool,
     /// Octets sent before.
-    repeated: i64,
+    pub repeated: i64,
     /// It begins below the highest octet sent.
-    late: bool,
+    pub late: bool,
     /// All octets before it were acknowledged.
-    idle: bool,
+    pub idle: bool,
 }
 
 impl Tcp {
     /// Takes in `segment` of this side. `told` is what the other side's state says about it. The messages that
     /// ended before it and with it go to `ended`.
     #[inline]
-    pub(crate) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
+    pub(super) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);
         if !self.has(STARTED) {
@@ -87,19 +98,9 @@ impl Tcp {
         }
         let idle = self.una >= highest;
         let sender = self.sender.get_or_insert_default();
-        if added.repeated == 0 && from >= highest {
-            let most = if self.una == UNKNOWN {
-                MOST_UNANSWERED
-            } else {
-                MOST_PENDING
-            };
-            if sender.pending.len() < most {
-                sender.pending.push_back(Pending {
-                    from,
-                    to,
-                    time: segment.time,
-                });
-            }
+        if added.repeated == 0 && from >= highest && sender.pending.len() < most_pending(self.una) {
+            let time = segment.time;
+            sender.pending.push_back(Pending { from, to, time });
         }
         if payload > 0 {
             let data = Data {
@@ -116,8 +117,15 @@ impl Tcp {
     }
 
     /// Takes in the payload of `segment`, whose octets are counted.
-    #[inline]
-    fn data(&mut self, segment: &Segment, told: &Acknowledged, data: &Data, ended: &mut Ended<'_>) {
+    #[allow(clippy::inline_always)] // most of `data` is constant on the short way
+    #[inline(always)]
+    pub(super) fn data(
+        &mut self,
+        segment: &Segment,
+        told: &Acknowledged,
+        data: &Data,
+        ended: &mut Ended<'_>,
+    ) {
         let payload = i64::from(segment.payload);
         let Some(sender) = &mut self.sender else {
             return;
@@ -131,8 +139,9 @@ impl Tcp {
         let flight = (self.payload_end - una).clamp(0, i64::from(u32::MAX)) as u32;
         sender.greatest_flight = sender.greatest_flight.max(flight);
         let new = payload - data.repeated.min(payload);
-        let room = self.edge.saturating_sub(self.end);
+        let room = self.edge.wrapping_sub(self.end);
         let known = self.edge != UNKNOWN;
+        let released = sender.limits.was_released(segment.time, &sender.rtt);
         if new > 0 {
             let sending = Sending {
                 time: segment.time,
@@ -144,7 +153,7 @@ impl Tcp {
                 push: segment.has(flag::PSH),
                 late: data.late,
                 heard: told.all,
-                free: sender.limits.free(segment.time, &sender.rtt),
+                free: sender.limits.free(released),
                 cut: known && room == 0,
                 smoothed_rtt_ns: sender.rtt.smoothed_ns,
             };
@@ -153,6 +162,7 @@ impl Tcp {
         let mss = sender.message.mss().unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
+            released,
             repeats: data.repeated > 0 && !data.probe,
             idle: data.idle,
             short: sender.message.last_is_short(),

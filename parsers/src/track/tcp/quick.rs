@@ -1,0 +1,254 @@
+//! The short way for the most frequent segments: no flag but ACK and PSH, the next octets in order or none, and
+//! an acknowledgement of what the other side sent. Counts as the long way does, in half its time.
+
+use super::super::messages::Ended;
+use super::super::sender::Pending;
+use super::sending::{Data, most_pending};
+use super::{Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, STARTED, SYN, Tcp, UNKNOWN, WINDOW};
+use crate::segment::Segment;
+
+/// With more octets outstanding, a number could be an earlier one.
+const LONGEST_FLIGHT: u64 = 1 << 31;
+
+impl Tcp {
+    /// Takes in `segment` of this side, on both sides, if it is of that kind; whether it is.
+    #[inline]
+    pub(crate) fn goes_on(
+        &mut self,
+        peer: &mut Self,
+        segment: &Segment,
+        ended: &mut Ended<'_>,
+    ) -> bool {
+        let payload = i64::from(segment.payload);
+        let outstanding = peer.end.wrapping_sub(peer.una) as u64;
+        let acknowledges = u64::from(segment.ack.wrapping_sub(peer.una as u32));
+        let usual = segment.only_acknowledges()
+            && segment.window != 0
+            && self.bits & peer.bits & STARTED != 0
+            && segment.seq == self.end as u32
+            && self.una <= self.end
+            && peer.una != UNKNOWN
+            && outstanding < LONGEST_FLIGHT
+            && acknowledges <= outstanding;
+        // A single octet may be a window probe.
+        let fits = payload == 0 || payload > 1 && self.sender.is_some();
+        let (from, to) = (self.end, self.end + payload);
+        if !usual || !fits || payload > 0 && !self.covered.extend(from, to) {
+            return false;
+        }
+        let ack = peer.una + acknowledges as i64;
+        let all = acknowledges == outstanding;
+        if acknowledges > 0 {
+            peer.advance(ack, segment.time);
+        }
+        self.opens_window(peer, segment, ack, all);
+        let window = segment.window;
+        if payload > 0 {
+            (self.end, self.payload_end) = (to, to);
+            self.in_order(peer, segment, from, all, ended);
+        } else if acknowledges == 0
+            && outstanding > 0
+            && self.has(WINDOW)
+            && self.last_window == window
+        {
+            self.rarely().counts.duplicate_acks += 1;
+        }
+        self.last_window = window;
+        self.greatest_window = self.greatest_window.max(window);
+        self.bits |= WINDOW | GREATEST;
+        true
+    }
+
+    /// What the window of `segment`, and its being an answer to `all` octets, mean for the other side.
+    #[inline]
+    fn opens_window(&self, peer: &mut Self, segment: &Segment, ack: i64, all: bool) {
+        let both = self.bits & peer.bits;
+        let mut opens = false;
+        if both & SYN != 0 {
+            let shift = if both & HAS_SHIFT != 0 { self.shift } else { 0 };
+            let edge = ack + (i64::from(segment.window) << shift);
+            opens = edge > peer.edge;
+            peer.edge = peer.edge.max(edge);
+        }
+        let Some(sender) = &mut peer.sender else {
+            return;
+        };
+        if opens {
+            sender.limits.released(segment.time, ack, 0);
+        }
+        if segment.payload > 0 && all {
+            sender.message.answered = true;
+            sender.limits.answered(segment.time);
+        }
+    }
+
+    /// Takes in the payload of `segment`, which begins at `from`, behind all before it.
+    #[inline]
+    fn in_order(
+        &mut self,
+        peer: &Self,
+        segment: &Segment,
+        from: i64,
+        all: bool,
+        ended: &mut Ended<'_>,
+    ) {
+        let (una, to, time) = (self.una, self.end, segment.time);
+        if let Some(sender) = &mut self.sender
+            && sender.pending.len() < most_pending(una)
+        {
+            sender.pending.push_back(Pending { from, to, time });
+        }
+        let told = Acknowledged {
+            all,
+            peer_mss: peer.has(HAS_MSS).then_some(peer.mss),
+            ..Acknowledged::default()
+        };
+        let data = Data {
+            probe: false,
+            repeated: 0,
+            late: false,
+            idle: una >= from,
+        };
+        self.data(segment, &told, &data, ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decode::{Packet, TcpOptions, flag};
+    use crate::records::Record;
+
+    /// A segment of one of two sides: mostly the next octets, mostly all acknowledged.
+    #[derive(Debug, Clone)]
+    struct Step {
+        high: bool,
+        flags: u16,
+        payload: u32,
+        /// Added to the next number, and to the number that is acknowledged.
+        off: (i32, i32),
+        window: u16,
+        sacked: bool,
+        wait_ns: i64,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let payload = prop_oneof![2 => Just(0), 3 => Just(1448), 1 => 0_u32..3000, 1 => Just(1)];
+        let off =
+            || prop_oneof![12 => Just(0), 1 => Just(-1448), 1 => Just(1448), 2 => -3000_i32..3000];
+        let flags = prop_oneof![
+            14 => Just(flag::ACK),
+            6 => Just(flag::ACK | flag::PSH),
+            1 => Just(flag::FIN | flag::ACK),
+            1 => 0_u16..0x200,
+        ];
+        let window = prop_oneof![6 => Just(500), 1 => Just(0), 2 => any::<u16>()];
+        let wait = prop_oneof![4 => 0_i64..50_000, 2 => 0_i64..40_000_000, 1 => -5_000_i64..0];
+        (
+            any::<bool>(),
+            flags,
+            payload,
+            (off(), off()),
+            window,
+            prop::bool::weighted(0.1),
+            wait,
+        )
+            .prop_map(
+                |(high, flags, payload, off, window, sacked, wait_ns)| Step {
+                    high,
+                    flags,
+                    payload,
+                    off,
+                    window,
+                    sacked,
+                    wait_ns,
+                },
+            )
+    }
+
+    /// Segments, with their SACK blocks, of steps behind a handshake, or without one.
+    fn segments(steps: &[Step], handshake: bool, isn: u32) -> Vec<(Segment, [(u32, u32); 4])> {
+        let mut next = [isn, isn.wrapping_mul(7)];
+        let mut time = 1_000_000_000;
+        let syn = |high: bool| Step {
+            high,
+            flags: flag::SYN | if high { flag::ACK } else { 0 },
+            payload: 0,
+            off: (0, 0),
+            window: 65_000,
+            sacked: false,
+            wait_ns: 1000,
+        };
+        let opening = [syn(false), syn(true)];
+        let opening = if handshake { &opening[..] } else { &[] };
+        let mut found = Vec::new();
+        for step in opening.iter().chain(steps) {
+            let (own, peer) = (usize::from(step.high), usize::from(!step.high));
+            time += step.wait_ns;
+            let seq = next[own].wrapping_add_signed(step.off.0);
+            let ack = next[peer].wrapping_add_signed(step.off.1);
+            let takes = step.payload + u32::from(step.flags & (flag::SYN | flag::FIN) != 0);
+            let behind = seq.wrapping_add(takes);
+            if behind.wrapping_sub(next[own]) < 1 << 31 {
+                next[own] = behind;
+            }
+            let opens = step.flags & flag::SYN != 0;
+            let sacks = [(ack.wrapping_add(1448), next[peer]), (0, 0), (0, 0), (0, 0)];
+            let packet = Packet {
+                tcp: true,
+                from_high: step.high,
+                tcp_flags: step.flags,
+                seq,
+                ack,
+                window: step.window,
+                payload: step.payload,
+                options: TcpOptions {
+                    mss: opens.then_some(1460),
+                    window_scale: opens.then_some(7),
+                    sack_permitted: opens,
+                    sack_count: u8::from(step.sacked),
+                    sacks,
+                },
+                ..Packet::default()
+            };
+            let record = Record {
+                time,
+                wire: 1500,
+                captured: 96,
+                interface: 0,
+                at: 0,
+                data: 0,
+            };
+            found.push((Segment::new(&record, &packet), sacks));
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_counts_as_the_long_one(
+            steps in prop::collection::vec(step(), 1..120),
+            handshake in any::<bool>(),
+            isn in any::<u32>(),
+        ) {
+            let mut sides = [[Tcp::default(), Tcp::default()], [Tcp::default(), Tcp::default()]];
+            let mut rows = [Vec::new(), Vec::new()];
+            for (segment, sacks) in segments(&steps, handshake, isn) {
+                for (long, sides) in sides.iter_mut().enumerate() {
+                    let [low, high] = sides;
+                    let (own, peer) = if segment.is_from_high() { (high, low) } else { (low, high) };
+                    let rows = Some(&mut rows[long]);
+                    let mut ended = Ended { connection: 0, position: 0, backward: segment.is_from_high(), rows };
+                    if long == 1 || !own.goes_on(peer, &segment, &mut ended) {
+                        own.take(Some(peer), &segment, &sacks, &mut ended);
+                    }
+                }
+                prop_assert_eq!(format!("{:?}", sides[0]), format!("{:?}", sides[1]));
+            }
+            let [short, long] = rows;
+            prop_assert_eq!(short, long);
+        }
+    }
+}
