@@ -85,9 +85,6 @@ impl Counting {
         connections: &Connections,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        if let Some(rows) = &mut self.packets {
-            rows.flush(&mut |batch| sink.batch(Table::Packets, batch))?;
-        }
         if let Some(rows) = &mut self.messages {
             let last = unfinished_messages(connections, &mut self.states);
             let emit = &mut |batch| sink.batch(Table::Messages, batch);

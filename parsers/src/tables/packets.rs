@@ -2,13 +2,13 @@
 
 use arrow_array::RecordBatch;
 
+use super::Table;
 use super::columns::{
     self, Column,
     Kind::{Int32, Int64, Text, Time},
 };
 use super::flows::direction_name;
-use super::{BATCH_ROWS, Table};
-use crate::chunk::{Chunk, Place};
+use crate::chunk::{Chunk, Place, SMALLEST};
 use crate::error::Error;
 use crate::segment::Segment;
 use crate::track::{NONE, Order, Told};
@@ -29,26 +29,33 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("file_offset", Int64, "B", "Where the packet's record begins in the file, after decompression.", ""),
 ];
 
-struct Row {
-    number: i64,
-    segment: Segment,
-    place: Place,
-    connection: Option<u32>,
-    backward: bool,
-    told: Told,
+/// Rows in a batch: chunks are multiples of it, so that batches do not depend on them.
+const ROWS: usize = SMALLEST;
+
+/// Consecutive packets of a chunk.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    /// Number of the first.
+    first: i64,
+    segments: &'a [Segment],
+    places: &'a [Place],
+    /// Connection of each.
+    numbers: &'a [u32],
+    ranks: &'a [Rank],
+    told: &'a [Told],
 }
 
-/// Collects rows until a batch is full.
+/// Place of a packet in the order by connection, and whether the initiator is the key's higher endpoint.
+type Rank = (u32, bool);
+
+/// Makes rows of chunks.
 #[derive(Default)]
 pub(crate) struct Packets {
-    rows: Vec<Row>,
-    /// Place of each packet in the order by connection.
-    ranks: Vec<(u32, bool)>,
+    ranks: Vec<Rank>,
 }
 
 impl Packets {
-    /// Adds the packets of `chunk`, numbered from `first`; hands full batches to `emit`. `told` is in the
-    /// order of `order`.
+    /// Hands the packets of `chunk`, numbered from `first`, to `emit`. `told` is in the order of `order`.
     pub(crate) fn add(
         &mut self,
         first: u64,
@@ -65,68 +72,74 @@ impl Packets {
                 self.ranks[packet] = (rank, group.forward_from_high);
             }
         }
-        for (packet, segment) in chunk.segments().iter().enumerate() {
-            let (rank, forward_from_high) = self.ranks[packet];
-            let number = order.numbers[packet];
-            self.rows.push(Row {
-                number: (first + packet as u64) as i64,
-                segment: *segment,
-                place: chunk.places[packet],
-                connection: (number != NONE).then_some(number),
-                backward: segment.is_from_high() != forward_from_high,
-                told: told.get(rank as usize).copied().unwrap_or_default(),
-            });
-            if self.rows.len() == BATCH_ROWS {
-                self.flush(emit)?;
-            }
+        for from in (0..chunk.count()).step_by(ROWS) {
+            let rows = from..chunk.count().min(from + ROWS);
+            emit(batch(Rows {
+                first: (first + from as u64) as i64,
+                segments: &chunk.segments()[rows.clone()],
+                places: &chunk.places[rows.clone()],
+                numbers: &order.numbers[rows.clone()],
+                ranks: &self.ranks[rows],
+                told,
+            })?)?;
         }
         Ok(())
     }
+}
 
-    /// Hands over what is left.
-    pub(crate) fn flush(
-        &mut self,
-        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let batch = batch(&self.rows)?;
-        self.rows.clear();
-        emit(batch)
+impl Rows<'_> {
+    /// What counting told of each.
+    fn told(&self) -> impl Iterator<Item = Told> {
+        self.ranks
+            .iter()
+            .map(|&(rank, _)| self.told.get(rank as usize).copied().unwrap_or_default())
+    }
+
+    fn directions(&self) -> impl Iterator<Item = Option<&'static str>> {
+        let packets = self.segments.iter().zip(self.ranks).zip(self.numbers);
+        packets.map(|((segment, &(_, forward_from_high)), &number)| {
+            (number != NONE).then(|| direction_name(segment.is_from_high() != forward_from_high))
+        })
     }
 }
 
-fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
-    let tcp = |row: &Row| row.segment.tcp();
+fn batch(rows: Rows) -> Result<RecordBatch, Error> {
+    let Rows {
+        first,
+        segments,
+        places,
+        numbers,
+        ..
+    } = rows;
+    let tcp = |segment: &Segment| segment.tcp();
     columns::batch(
         Table::Packets.schema(),
         vec![
-            columns::int64(rows.iter().map(|row| row.number)),
-            columns::time(rows.iter().map(|row| row.segment.time)),
-            columns::int64_or_null(rows.iter().map(|row| row.connection.map(i64::from))),
-            columns::text_or_null(
-                rows.iter()
-                    .map(|row| row.connection.map(|_| direction_name(row.backward))),
+            columns::int64((first..).take(segments.len())),
+            columns::time(segments.iter().map(|it| it.time)),
+            columns::int64_or_null(
+                numbers
+                    .iter()
+                    .map(|&number| (number != NONE).then_some(i64::from(number))),
             ),
-            columns::int64(rows.iter().map(|row| i64::from(row.segment.wire))),
-            columns::int64(rows.iter().map(|row| i64::from(row.segment.payload))),
-            columns::int64_or_null(rows.iter().map(|row| row.told.gap_ns)),
+            columns::text_or_null(rows.directions()),
+            columns::int64(segments.iter().map(|it| i64::from(it.wire))),
+            columns::int64(segments.iter().map(|it| i64::from(it.payload))),
+            columns::int64_or_null(rows.told().map(|told| told.gap_ns)),
             columns::int32_or_null(
-                rows.iter()
-                    .map(|row| tcp(row).then(|| i32::from(row.segment.flags()))),
+                segments
+                    .iter()
+                    .map(|it| tcp(it).then(|| i32::from(it.flags()))),
             ),
+            columns::int64_or_null(segments.iter().map(|it| tcp(it).then(|| i64::from(it.seq)))),
             columns::int64_or_null(
-                rows.iter()
-                    .map(|row| tcp(row).then(|| i64::from(row.segment.seq))),
+                segments
+                    .iter()
+                    .map(|it| it.acknowledgement().map(i64::from)),
             ),
-            columns::int64_or_null(
-                rows.iter()
-                    .map(|row| row.segment.acknowledgement().map(i64::from)),
-            ),
-            columns::int64_or_null(rows.iter().map(|row| row.told.window_bytes)),
-            columns::int32(rows.iter().map(|row| row.place.interface as i32)),
-            columns::int64(rows.iter().map(|row| row.place.file_offset as i64)),
+            columns::int64_or_null(rows.told().map(|told| told.window_bytes)),
+            columns::int32(places.iter().map(|it| it.interface as i32)),
+            columns::int64(places.iter().map(|it| it.file_offset as i64)),
         ],
     )
 }
