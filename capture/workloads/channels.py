@@ -21,7 +21,7 @@ from record import Record, add_report
 
 HEADER = struct.Struct("<IIQ")  # kind, number, bytes that follow
 HEADER_BYTES = HEADER.size
-CONNECT_LIMIT_S = 20.0
+CONNECT_LIMIT_S = 120.0  # many ranks on few cores start one after the other
 CONNECT_AGAIN_S = 0.02
 BACKLOG = 256
 HELLO, TABLE, READY, GO, REPORT = range(1000, 1005)

@@ -11,14 +11,16 @@ import argparse
 import ctypes
 import json
 import os
+import random
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 MOST_LATE_NS = 5_000_000  # that `Pace` makes up for
+CHUNK_BYTES = 1 << 20  # of made-up content
 
 
 class BadProblemError(Exception):
@@ -100,10 +102,25 @@ def choice(problem: dict[str, Any], name: str, values: tuple[str, ...]) -> str:
     return str(value)
 
 
+def text(problem: dict[str, Any], name: str) -> str | None:
+    """A parameter of the problem that is a text, or is not given."""
+    value = problem.get(name)
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise BadProblemError(name, value, "a text that is not empty")
+
+
 def only(problem: dict[str, Any], *names: str) -> None:
     """Refuses parameters that there are not."""
     for name in sorted(set(problem) - set(names)):
         raise BadProblemError(name, problem[name], f"one of {', '.join(names)}")
+
+
+def content(seed: int, size: int) -> Iterator[bytes]:
+    """Bytes that follow from a seed and look like chance, in pieces: any number of them."""
+    chance = random.Random(seed)  # noqa: S311 - a pattern, no secret
+    for start in range(0, size, CHUNK_BYTES):
+        yield chance.randbytes(min(CHUNK_BYTES, size - start))
 
 
 def ranks_started() -> int:
@@ -126,6 +143,8 @@ def run(app: str, work: Callable[[dict[str, Any], str, Path], None]) -> None:
     parser.add_argument("--compute", choices=("busy", "paced"), default="paced")
     parser.add_argument("--output", type=Path, default=Path("app.json"))
     options = parser.parse_args()
+    if not isinstance(options.problem, dict):
+        fail(f"{app}: problem: found {options.problem!r}, expected parameters by name")
     try:
         work(options.problem, options.compute, options.output)
     except BadProblemError as error:

@@ -50,6 +50,8 @@ AXIS_COLUMNS: dict[str, tuple[str, str | None, Callable[[Any], Any]]] = {
     "ranks": ("ranks", None, _whole),
     "ranks_per_host": ("ranks_per_host", None, _whole),
 }
+# Where Spark looks for types before those of the file, of which it knows no nanoseconds.
+SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
 
 
@@ -66,6 +68,9 @@ def capture_files(run_directory: Path) -> dict[str, Path]:
 def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict[str, Any]]:
     """One row per folder of `directory`, sorted by name.
 
+    Of an experiment file with a plan, `planned` says whether a run is in it and was made as it
+    says now: an edited file leaves runs behind, which are kept and which no figure uses.
+
     Raises:
         FlowsweepError: A run.json that cannot be read, with file, place and remedy.
     """
@@ -81,25 +86,61 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
         loaded = experiment.load(experiment_file)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
     name = loaded.name if loaded else directory.absolute().parent.name
-    return [
+    rows = [
         _row(path, name, default_app)
         for path in sorted(directory.iterdir())
         if path.is_dir() and not path.name.startswith(".")
     ]
+    plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
+    for row in rows:
+        row["planned"] = _is_planned(row, plan) if plan else None
+    return rows
 
 
-def write_table(directory: Path, output: Path, experiment_file: Path | None) -> None:
-    """Writes the table `runs` as Parquet, whole or not at all."""
+def _is_planned(row: dict[str, Any], plan: dict[str, str]) -> bool:
+    """Whether a run is in the plan (id to hash), made as the plan says."""
+    return row["run"] in plan and row["spec_hash"] in (plan[row["run"]], None)
+
+
+def write_table(directory: Path, output: Path, experiment_file: Path | None) -> list[str]:
+    """Writes the table `runs` as Parquet, whole or not at all.
+
+    Returns:
+        The runs that the report leaves out.
+    """
     import polars as pl
 
-    frame = pl.DataFrame(read_rows(directory, experiment_file), schema=_schema(), orient="row")
+    rows = read_rows(directory, experiment_file)
+    frame = pl.DataFrame(rows, schema=_schema(), orient="row")
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.part")
     try:
-        frame.write_parquet(partial, compression="zstd")
+        spark = json.dumps(_spark_type(pl.Struct(frame.schema)))
+        frame.write_parquet(partial, compression="zstd", metadata={SPARK_SCHEMA: spark})
         partial.rename(output)
     finally:
         partial.unlink(missing_ok=True)
+    return [row["run"] for row in rows if row["planned"] is False]
+
+
+def _spark_type(kind: object) -> Any:
+    """A type as Spark writes it into its own Parquet files; times are nanoseconds since 1970."""
+    import polars as pl
+
+    if isinstance(kind, pl.Struct):
+        fields = [
+            {
+                "name": field.name,
+                "type": _spark_type(field.dtype),
+                "nullable": True,
+                "metadata": {},
+            }
+            for field in kind.fields
+        ]
+        return {"type": "struct", "fields": fields}
+    if isinstance(kind, pl.List):
+        return {"type": "array", "elementType": _spark_type(kind.inner), "containsNull": True}
+    return {"String": "string", "Boolean": "boolean", "Float64": "double"}.get(str(kind), "long")
 
 
 def _schema() -> dict[str, pl.DataType]:
@@ -139,6 +180,7 @@ def _schema() -> dict[str, pl.DataType]:
         "reason": pl.String(),
         "hosts": pl.List(host),
         "spec_hash": pl.String(),
+        "planned": pl.Boolean(),
         "emulator_late_p99_ns": pl.Int64(),
         "emulator_dropped": pl.Int64(),
         "json": pl.String(),

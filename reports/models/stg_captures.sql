@@ -30,3 +30,4 @@ filled as (
 )
 
 select * from filled
+where run not in (select run from left_out)

@@ -45,6 +45,7 @@ renamed as (
         epoch_ns(first_time) as first_ns,
         epoch_ns(last_time) as last_ns,
     from filled
+    where run not in (select run from left_out)
 )
 
 select * from renamed

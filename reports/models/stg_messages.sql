@@ -23,3 +23,4 @@ filled as (
 )
 
 select * from filled
+where run not in (select run from left_out)

@@ -1,4 +1,4 @@
--- One row per run, as run.json tells it; columns that the file lacks are null.
+-- One row per run that is not left out, as run.json tells it; columns that the file lacks are null.
 with
 
 contract as (
@@ -37,6 +37,7 @@ contract as (
         null::varchar as reason,
         null::struct("name" varchar, site varchar, address varchar)[] as hosts,
         null::varchar as spec_hash,
+        null::boolean as planned,        -- false: see left_out; null: there is no plan
         null::bigint as emulator_late_p99_ns,
         null::bigint as emulator_dropped,  -- frames, all links
         null::varchar as json              -- the whole run.json
@@ -50,3 +51,4 @@ filled as (
 )
 
 select * from filled
+where run not in (select run from left_out)

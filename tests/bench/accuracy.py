@@ -7,6 +7,9 @@ round trip beyond that of a bridge in the emulator's place (medians), p99 - p50 
 rate within 0.1 % (1 % at 1 Gbit/s), jitter's standard deviation within 3 % and its law by
 Kolmogorov and Smirnov at 1 %, losses within the binomial 99 % interval, no frame unexplained,
 1 Gbit/s of TCP.
+Links of 500 Mbit/s and more are steered, and the emulator bound, as in a run of the testbed. What
+is not passed while the machine withheld a core for more than half a millisecond, even from a
+real-time process, is measured again, up to three times.
 Exit code 1 when flowsweep-wan fails one of them. With --only (RTT, rate, jitter, loss, TCP,
 conservation: each takes less than a minute for one emulator) the rows measured anew replace those
 of the same tests in the file; the others stay, each with the time of its measurement.
@@ -27,7 +30,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from accuracy_beds import (
     ENVIRONMENT_RATTAN,
@@ -43,6 +46,10 @@ from accuracy_beds import (
 )
 
 US, MS = 1_000, 1_000_000
+TRIES = 3
+# Other programs do not keep a core from a real-time process that long; other such processes, or a
+# virtual machine's host, do.
+WITHHELD_NS = MS // 2
 
 
 @dataclass
@@ -251,28 +258,63 @@ def plan(quick: bool) -> list[Test]:
 
 def measure(tests: list[Test], emulators: list[Any]) -> list[Row]:
     """Test by test on all emulators, so that a noisy moment hits all alike."""
-    rows: list[Row] = []
+    rows = []
     for test in tests:
         for emulator in emulators:
-            try:
-                for what, value, unit, limit, passed in test.run(emulator):
-                    name = f"{test.name}: {what}"
-                    rows.append(Row(name, emulator.name, value, unit, limit, passed))
-                    show(rows[-1])
-            except CannotError as reason:
-                rows.append(Row(test.name, emulator.name, None, "", "", None, str(reason)))
-                show(rows[-1])
-            except (
-                RuntimeError,
-                OSError,
-                ValueError,
-                AssertionError,
-                subprocess.TimeoutExpired,
-            ) as error:
-                text = str(error).strip().splitlines()[-1:]
-                rows.append(Row(test.name, emulator.name, None, "", "", False, *text))
-                show(rows[-1])
+            for row in undisturbed(test, emulator):
+                rows.append(row)
+                show(row)
     return rows
+
+
+def undisturbed(test: Test, emulator: Any) -> list[Row]:
+    """What an emulator did not pass while the machine withheld its cores is measured again."""
+    for _ in range(TRIES):
+        with Witness() as witness:
+            rows = list(results(test, emulator))
+        withheld = witness.late_ns > WITHHELD_NS
+        if not withheld or all(row.passed is not False for row in rows):
+            return rows
+    for row in rows:
+        row.note = f"{row.note} the machine withheld a core for {witness.late_ns / MS:.3g} ms"
+    return rows
+
+
+def results(test: Test, emulator: Any) -> Iterator[Row]:
+    """One try, whatever comes of it."""
+    try:
+        for what, value, unit, limit, passed in test.run(emulator):
+            yield Row(f"{test.name}: {what}", emulator.name, value, unit, limit, passed)
+    except CannotError as reason:
+        yield Row(test.name, emulator.name, None, "", "", None, str(reason))
+    except (RuntimeError, OSError, ValueError, AssertionError, subprocess.TimeoutExpired) as error:
+        text = str(error).strip().splitlines()[-1:]
+        yield Row(test.name, emulator.name, None, "", "", False, *text)
+
+
+class Witness:
+    """On each core a sleeper with real-time priority: its latest waking, ns late."""
+
+    late_ns = 0
+
+    def __enter__(self) -> Self:
+        script = Path(__file__).with_name("accuracy_probe.py")
+        self._sleepers = [
+            subprocess.Popen(
+                [sys.executable, script, "witness", str(core)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for core in sorted(os.sched_getaffinity(0))
+        ]
+        for sleeper in self._sleepers:
+            assert sleeper.stdout is not None
+            sleeper.stdout.readline()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.late_ns = max(json.loads(sleeper.communicate()[0]) for sleeper in self._sleepers)
 
 
 def named(test: Test, words: list[str]) -> bool:

@@ -26,7 +26,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 
 from laboratory import Laboratory
 
+from flowsweep.testbed.steering import Steering
+
 OVERHEAD_BYTES = 24
+RECEIVING = "/sys/class/net/{}/queues/rx-0/rps_cpus"
 ENVIRONMENT_RATTAN = "RATTAN"
 
 
@@ -98,10 +101,20 @@ class Laboratories:
             # No ARP: a lost one would cost a second.
             neighbour = ("neigh", "replace", f"10.77.{number}.1", "lladdr", mac[other])
             self.laboratory.run(place, "ip", *neighbour, "dev", "exp0", "nud", "permanent")
+        # The hub's own network in /sys; `ip netns exec` does so for the places.
+        self.laboratory.run("hub", "mount", "-t", "sysfs", "sysfs", "/sys")
+
+    def steer(self, steering: Steering | None) -> None:
+        """Where frames are received, as in a run of the testbed."""
+        mask = "0" if steering is None else steering.mask
+        ends = [("west", "exp0"), ("east", "exp0"), ("hub", "up-west"), ("hub", "up-east")]
+        for place, interface in ends:
+            self.laboratory.run(place, "sh", "-c", f"echo {mask} > {RECEIVING.format(interface)}")
 
     @contextlib.contextmanager
     def bare(self) -> Iterator[Bed]:
         """The path without an emulator: a bridge in its place."""
+        self.steer(None)
         run = self.laboratory.run
         run("hub", "ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
         for port in ("up-west", "up-east"):
@@ -136,8 +149,12 @@ class FlowsweepWan:
             keys |= {"loss": {"rate": link.loss}}
         bed = self.laboratories.bed()
         top = {"overhead_bytes": OVERHEAD_BYTES}
-        # The neighbour is known for ever, so the switch must learn it from a frame.
+        steering = Steering.at(link.rate_bit_s or 0)
+        self.laboratories.steer(steering)
         with self.laboratories.laboratory.wan(top=top, **keys) as emulator:
+            if steering is not None:
+                steering.place(emulator.pid)
+            # The neighbour is known for ever, so the switch must learn it from a frame.
             subprocess.run(
                 bed.inside("east", ["ping", "-qc1", "-W1", "10.77.1.1"]),
                 stdout=subprocess.DEVNULL,

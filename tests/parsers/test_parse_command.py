@@ -202,12 +202,38 @@ def test_show_gives_the_same_numbers_as_text_and_json(tmp_path: Path) -> None:
     assert "\x1b" not in text.stdout
 
 
+def test_folders_are_refused() -> None:
+    done = flowsweep("show", "", ".", "/")
+    assert done.returncode == 2
+    errors = [text.splitlines()[:2] for text in done.stderr.split("error: ")[1:]]
+    assert errors == [[f"cannot read {path}", "  found     is a directory"] for path in "../"]
+
+
 def test_show_says_that_an_empty_capture_is_well_formed(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap([]))
     done = flowsweep("show", path)
     assert done.returncode == 1
     assert "0 packets; the file is well formed" in done.stdout
+
+
+def test_show_of_several_files_shows_the_readable_and_tells_of_the_others(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("text.pcap", "good.pcap", "gone.pcap")]
+    paths[0].write_bytes(b"a text, and no capture")
+    paths[1].write_bytes(some_packets())
+    text = flowsweep("show", *paths)
+    assert text.returncode == 2
+    assert text.stdout.startswith("good.pcap  Ethernet")
+    assert "20 packets" in text.stdout
+    first, second = text.stderr.split("error: ")[1:]
+    assert first.startswith(f"{paths[0]}: not a packet capture")
+    assert second.startswith(f"cannot read {paths[2]}\n")
+    for told in (first, second):
+        parts = [line.split()[0] for line in told.splitlines()[1:]]
+        assert parts == ["found", "expected", "remedy"]
+    data = flowsweep("show", *paths, "--format", "json")
+    assert data.returncode == 2
+    assert [summary["packets"] for summary in json.loads(data.stdout)] == [20]
 
 
 def test_a_named_pipe_is_read_as_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -105,33 +106,35 @@ def test_a_gap_of_one_odd_nanosecond_is_seen_by_duckdb_alone_from_the_times(fold
     assert gaps[3][0] == MS + ODD_NS
 
 
-#: What Spark 3.5 and 4 read as it is: physical type and logical type.
+#: Where Spark looks for the types of a table first. Its own type for times ends at microseconds,
+#: and it refuses a column of nanoseconds unless told here that it is an integer.
+SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+#: By Spark's type, what it reads as that: physical and logical type. Times are nanoseconds since
+#: 1970, with both readers of Spark 4.0.1: timestamp_micros(time div 1000) is the time without the
+#: last three digits, time % 1000 are those.
 SPARK_READS = {
-    ("BOOLEAN", "None"),
-    ("INT32", "None"),
-    ("INT64", "None"),
-    ("DOUBLE", "None"),
-    ("BYTE_ARRAY", "String"),
+    "boolean": ("BOOLEAN", "None"),
+    "integer": ("INT32", "None"),
+    "long": ("INT64", "None"),
+    "string": ("BYTE_ARRAY", "String"),
 }
-#: Spark has no type for it and refuses the table, unless spark.sql.legacy.parquet.nanosAsLong is
-#: true (3.2.4, 3.3.2, 3.4 and later) or the given schema says bigint: then it is nanoseconds since
-#: 1970. Tried with Spark 4.0.1: timestamp_micros(time div 1000) is the time without the last three
-#: digits, time % 1000 are those.
-SPARK_NANOSECONDS = "Timestamp(isAdjustedToUTC=true, timeUnit=nanoseconds"
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_spark_has_a_type_for_every_column_but_times(folder: Path, table: str) -> None:
+def test_spark_is_told_a_type_for_every_column(folder: Path, table: str) -> None:
     pyarrow = pytest.importorskip("pyarrow.parquet")
-    schema = pyarrow.ParquetFile(table_of(folder, table)).schema
-    for index, name in enumerate(schema.names):
-        column = schema.column(index)
-        if str(column.logical_type).startswith(SPARK_NANOSECONDS):
-            assert column.physical_type == "INT64"
-            assert name in TIME_COLUMNS
-        else:
-            found = (column.physical_type, str(column.logical_type))
-            assert found in SPARK_READS, name
+    file = pyarrow.ParquetFile(table_of(folder, table))
+    told = json.loads(file.metadata.metadata[SPARK_SCHEMA])
+    assert told["type"] == "struct"
+    assert [field["name"] for field in told["fields"]] == file.schema.names
+    for index, field in enumerate(told["fields"]):
+        column = file.schema.column(index)
+        physical, logical = SPARK_READS[field["type"]]
+        assert column.physical_type == physical
+        if field["name"] in TIME_COLUMNS:
+            logical = "Timestamp(isAdjustedToUTC=true, timeUnit=nanoseconds"
+        assert str(column.logical_type).startswith(logical), field["name"]
+        assert field["nullable"] == file.schema_arrow.field(index).nullable
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -49,6 +49,29 @@ def test_sack_blocks_last_until_their_packets_are_counted(tmp_path: Path, thread
     assert (row["rtt_samples"], row["rtt_max_ns"]) == (1, 10 * MS)
 
 
+def test_an_acknowledgement_is_one_sample_of_the_segment_that_made_it(tmp_path: Path) -> None:
+    packets = [
+        (0, data(1)),
+        # The first was not acknowledged at once; a hole is, and takes the first along.
+        (30 * MS, data(201)),
+        (40 * MS, ack(101, (201, 301))),
+    ]
+    row = flow(tmp_path, packets)
+    assert (row["rtt_samples"], row["rtt_min_ns"], row["rtt_max_ns"]) == (1, 10 * MS, 10 * MS)
+
+
+def test_a_block_that_was_told_before_leaves_the_sample_to_what_is_new(tmp_path: Path) -> None:
+    packets = [
+        *((number * MS, data(1 + number * 100)) for number in range(4)),
+        (10 * MS, ack(101)),
+        # The fourth overtook the second, the third is lost.
+        (13 * MS, ack(101, (301, 401))),
+        (21 * MS, ack(201, (301, 401))),
+    ]
+    row = flow(tmp_path, packets)
+    assert (row["rtt_samples"], row["rtt_min_ns"], row["rtt_max_ns"]) == (3, 10 * MS, 20 * MS)
+
+
 def test_an_acknowledgement_that_waited_for_a_hole_measures_nothing(tmp_path: Path) -> None:
     packets = [
         (0, data(1)),

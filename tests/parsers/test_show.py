@@ -92,6 +92,35 @@ def test_long_addresses_stay_whole_in_80_columns(
     assert lines[flow - 1].split() == ["0", "tcp", "2", "kB", "1", "s", "16", "kbit/s", "1"]
 
 
+@pytest.mark.usefixtures("narrow")
+def test_a_name_longer_than_a_line_loses_its_middle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(tmp_path / f"first-{'x' * 90}-last.pcap", pcap([]), capsys)
+    assert len(lines[0]) == 80
+    assert lines[0].startswith("first-xxx")
+    assert "x...x" in lines[0]
+    assert lines[0].endswith("xxx-last.pcap")
+    assert lines[1].startswith("  Ethernet, ")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_what_held_senders_back_goes_on_in_the_next_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    summary = show.Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
+    shares = dict.fromkeys(show.LIMITS, 250)
+    summary.top = show._top(flows(5_000_000, 9_000).with_columns(**{
+        name: pl.lit(share) for name, share in shares.items()
+    }))  # fmt: skip
+    capture.print_summaries([summary])
+    *_, first, second = capsys.readouterr().out.splitlines()
+    names = ", ".join(f"{name} 25.0 %" for name in show.LIMITS.values())
+    text = f"held by {names} (1 top flow sent from here)"
+    assert f"{first} {second}".split() == text.split()
+    assert max(len(first), len(second)) <= 80
+
+
 def test_a_capture_without_ip_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(tmp_path / "a.pcap", pcap([(0, arp()), (2_000_000, arp())]), capsys)
     assert lines[1] == "2 ms  2 packets  120 B on the wire  0 connections"
@@ -119,6 +148,26 @@ def test_damage_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFix
         f"bad cut or damaged at packet 2, byte {len(whole)}; what came before was kept"
         " (found 7 bytes, then the end of the file; expected a record header of 16 bytes)"
     )
+
+
+@pytest.mark.parametrize(("times", "warned"), [(1, False), (2, True)])
+def test_packets_that_were_all_captured_twice_are_told_of(
+    times: int, warned: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(
+        pcap([
+            (number * 1_000_000 + copy, tcp(*CLIENT, *SERVER, seq=number * 10, payload=10))
+            for number in range(60)
+            for copy in range(times)
+        ])
+    )  # fmt: skip
+    texts = [note.text for note in show.summarise(path).notes if note.level == "bad"]
+    told = (
+        "60 packets of TCP repeat others (50.0 % of the octets):"
+        " was everything captured more than once, as on a bridge and its port?"
+    )
+    assert texts == [told] * warned
 
 
 def test_brackets_in_a_name_are_not_markup(

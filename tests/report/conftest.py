@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import synthetic
 
+from flowsweep.warehouse import Warehouse
+
 
 @pytest.fixture(scope="session")
 def one_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -22,6 +24,12 @@ def one_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
         damaged=(("nqueens-rate_10Mbit-r1", "pc3"),),
     )
     return synthetic.make(tmp_path_factory.mktemp("one"), plan)
+
+
+@pytest.fixture(scope="session")
+def warehouse(one_app: Path) -> Warehouse:
+    """The tables of `one_app`: its models are made once for all that ask."""
+    return Warehouse(one_app)
 
 
 @pytest.fixture(scope="session")

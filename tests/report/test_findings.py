@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+import tiny
 
-from flowsweep.render import limits, points
+from flowsweep.render import limits, page, points, svg
+from flowsweep.render.figure import Context
+from flowsweep.warehouse import Warehouse
 
 AXES = {asked: None for asked, _, _ in points.AXES} | {
     "rtt_ms": 1.0, "rtt_asked_ms": 1.0, "rate_mbit_s": 100.0, "rate_asked_mbit_s": 100.0,
@@ -25,13 +30,14 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+LIMITS = ("app_limited_ns", "sender_limited_ns", "receiver_limited_ns", "network_limited_ns")
 FAR = {"rtt_ms": 64.1, "rtt_asked_ms": 64.0}
 UNKNOWN = {"unknown_because": "sender not captured"}
 
 
 def test_the_sentence_names_who_set_the_pace_and_who_held_it_most() -> None:
     rows = frame(point(0.9, 0, 0, 0.1, 0, baseline=True), point(0.5, 0, 0.4, 0.1, 0, **FAR))
-    assert limits.finding(rows, "lu") == (
+    assert limits.finding([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
         "the receiver's window held it most at 64.1 ms, for 40 %."
     )
@@ -39,28 +45,80 @@ def test_the_sentence_names_who_set_the_pace_and_who_held_it_most() -> None:
 
 def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
     rows = frame(point(0.2, 0, 0, 0.8, 0, baseline=True), point(0.3, 0, 0, 0.7, 0, **FAR))
-    assert limits.finding(rows, "lu") == (
+    assert limits.finding([rows], ["lu"]) == (
         "At the baseline the network set the pace of lu for 80 % of the sending time; "
         "the network held it most also there, for 80 %."
     )
 
 
 def test_one_point_is_compared_with_nothing() -> None:
-    assert limits.finding(frame(point(1, 0, 0, 0, 0, baseline=True)), "lu") == (
+    assert limits.finding([frame(point(1, 0, 0, 0, 0, baseline=True))], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 100 % of the sending time."
     )
 
 
 def test_nothing_but_the_application_is_said_so() -> None:
     rows = frame(point(1, 0, 0, 0, 0, baseline=True), point(1, 0, 0, 0, 0, **FAR))
-    assert limits.finding(rows, "lu").endswith("at no point did anything else hold it.")
+    assert limits.finding([rows], ["lu"]).endswith("at no point did anything else hold it.")
 
 
 def test_without_the_columns_the_data_cannot_answer() -> None:
     rows = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
-    assert limits.finding(rows, "lu") == (
+    assert limits.finding([rows], ["lu"]) == (
         "What holds lu back: the data cannot answer (sender not captured)."
     )
+
+
+BASE = point(0.9, 0, 0, 0.1, 0, baseline=True)
+
+
+def test_of_many_applications_the_standouts_are_named() -> None:
+    network = frame(point(0.2, 0, 0, 0.8, 0, baseline=True))
+    window = frame(BASE, point(0.5, 0, 0.5, 0, 0, **FAR))
+    mild = frame(BASE, point(0.7, 0, 0, 0.3, 0, **FAR))
+    none = frame(point(1, 0, 0, 0, 0, baseline=True))
+    told = limits.finding([none, mild, frame(BASE), network, window], list("abcde"))
+    assert told == (
+        "At the baseline the application itself set the pace of 4 of 5 for 90 % or more of the "
+        "sending time and the network that of d for 80 %. Held most by anything else: d (the "
+        "network, 80 %), e (the receiver's window, 50 % at 64.1 ms), b (the network, "
+        "30 % at 64.1 ms); the other 2 for 10 % or less at every point."
+    )
+    assert limits.finding([none] * 4, list("abcd")).endswith("anything else hold any of them.")
+    assert limits.finding([mild, window, network, none], list("abcd")).endswith("; d never.")
+
+
+def test_it_is_no_longer_for_twenty_applications() -> None:
+    names = [f"application {number}" for number in range(20)]
+    assert len(limits.finding([frame(BASE)] * 20, names)) < 400
+
+
+def test_of_many_applications_those_without_data_are_named() -> None:
+    lost = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
+    told = limits.finding([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
+    assert "set the pace of all 4 for 90 % or more" in told
+    assert told.endswith("What holds a and f back: the data cannot answer (sender not captured).")
+
+
+def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run(app, app=app, baseline=True) for app in "abc"])
+    for app, kept in {"a": (5, 0, 0, 0), "b": (4, 0, 1, 0), "c": (0, 1, 0, 4)}.items():
+        times = {name: part * 100 * tiny.MS for name, part in zip(LIMITS, kept, strict=True)}
+        tiny.table(tmp_path, "captures", app, "pc3", [tiny.capture()])
+        tiny.table(tmp_path, "flows", app, "pc3", [tiny.flow("10.77.2.1", "10.77.1.1", **times)])
+    warehouse = Warehouse(tmp_path)
+    figure = limits.shares(Context(warehouse, page._series(warehouse, "")))
+    assert figure is not None
+    panels = figure.chart.to_dict(validate=True)["concat"]
+    scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in panels]
+    assert len(scales) == 3
+    assert scales[1:] == scales[:-1]
+    labels = ["application", "sender's buffer", "receiver's window", "network"]
+    assert scales[0]["domain"] == labels
+    assert len(set(scales[0]["range"])) == len(labels)
+    drawn = svg.render(figure.chart, "limits")
+    # Once in the legend; what stands beside a bar has a share behind it.
+    assert [drawn.count(f">{escape(label, quote=False)}<") for label in labels] == [1] * len(labels)
 
 
 def test_points_are_named_by_the_axes_that_vary_as_measured() -> None:

@@ -41,6 +41,7 @@ NEW = (
         ("phase_times", "application.phases"),
         ("mpi_costs", "app.json"),
         ("transfer_table", "pingpong"),
+        ("transfer_errors", "pingpong"),
         ("fairness", "beside: tcp"),
         ("completion_by_rate", "the rate was not varied"),
         ("limits", "no flow tables"),

@@ -9,6 +9,7 @@ import pytest
 
 from flowsweep import run_records
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import load
 
 
 @pytest.fixture
@@ -45,6 +46,15 @@ def test_a_run_without_a_record_is_a_row_with_the_reason(runs):
     assert (row["status"], row["reason"]) == ("no record", "no run.json")
 
 
+def test_spark_is_told_a_type_for_every_column(runs, tmp_path):
+    run_records.write_table(runs(a={"completion_s": 1}), tmp_path / "runs.parquet", None)
+    told = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA])
+    types = {field["name"]: field["type"] for field in told["fields"]}
+    assert list(types) == pl.read_parquet(tmp_path / "runs.parquet").columns
+    assert (types["run"], types["start"], types["loss"]) == ("string", "long", "double")
+    assert types["hosts"]["elementType"]["fields"][0]["type"] == "string"
+
+
 def test_times_keep_their_nanoseconds(runs, tmp_path):
     directory = runs(a={"start": "2026-11-20T23:40:12.123456789Z", "completion_s": 1})
     run_records.write_table(directory, tmp_path / "runs.parquet", None)
@@ -58,6 +68,39 @@ def test_the_table_is_the_same_bytes_again(runs, tmp_path):
     for name in ("one", "two"):
         run_records.write_table(directory, tmp_path / name, None)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+PLANNED = """
+sites: {west: [pc1], east: [pc2]}
+link: {rtt: 1ms, rate: 100Mbit/s}
+workload: {app: lu, problem: {rows: 64}}
+axes: {rtt: [16ms]}
+warmup: 0
+"""
+
+
+def test_runs_that_the_plan_has_no_more_are_marked_and_told(runs, command, tmp_path):
+    experiment = tmp_path / "mine.yaml"
+    experiment.write_text(PLANNED)
+    hashes = {run.id: run.spec_hash() for run in load(experiment).plan()}
+    found = runs(**{
+        "lu-rtt_16ms-r1": {"spec_hash": hashes["lu-rtt_16ms-r1"]},
+        "lu-baseline-r1": {"spec_hash": "0123456789abcdef"},  # of another problem, say
+        "lu-baseline-r2": {"completion_s": 1},  # does not tell how it was made
+        "lu-rtt_64ms-r1": {"spec_hash": "0123456789abcdef"},
+    })  # fmt: skip
+    rows = run_records.read_rows(found, experiment)
+    assert {row["run"]: row["planned"] for row in rows} == {
+        "lu-rtt_16ms-r1": True,
+        "lu-baseline-r1": False,
+        "lu-baseline-r2": True,
+        "lu-rtt_64ms-r1": False,
+    }
+    assert {row["planned"] for row in run_records.read_rows(found)} == {None}
+    result = command("flowsweep", "runs", found, "--experiment", experiment, "-o", tmp_path / "t")
+    assert result.returncode == 0
+    assert result.stderr.strip().endswith("not in the report: lu-baseline-r1, lu-rtt_64ms-r1")
+    assert pl.read_parquet(tmp_path / "t").height == 4
 
 
 @pytest.mark.parametrize(

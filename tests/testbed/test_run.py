@@ -107,12 +107,12 @@ def test_program_that_fails_is_a_row_with_its_message(experiment, flowsweep, tmp
 
 def test_program_that_never_ends_is_ended_at_the_limit(experiment, flowsweep, tmp_path):
     text = experiment.read_text().replace("node_ns: 5000", "node_ns: 900000")
-    experiment.write_text(text.replace("timeout: 200s", "timeout: 3s"))
+    experiment.write_text(text.replace("timeout: 200s", "timeout: 1s"))
     done = flowsweep("run", experiment, "--output", tmp_path / "long")
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "long" / "run.json").read_text())
     assert record["status"] == "failed"
-    assert "not finished after 3 s" in record["reason"]
+    assert "not finished after 1 s" in record["reason"]
 
 
 def test_app_that_is_not_there_is_an_error_with_a_suggestion(experiment, flowsweep, tmp_path):

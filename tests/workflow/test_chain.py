@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,6 +138,21 @@ def test_after_touching_one_capture_only_its_run_is_parsed_again(swept, snakemak
     parsed = {re.search("run=([^/]+)/", path)[1] for path in after if after[path] != before[path]}
     assert parsed == {touched}
     assert times_of(swept, "runs/*/run.json") == records_before
+
+
+def test_runs_of_a_point_taken_out_of_the_file_are_kept_and_left_out(swept, snakemake, tmp_path):
+    shutil.copytree(swept.parents[1], tmp_path, dirs_exist_ok=True)
+    experiment = tmp_path / "tiny.yaml"
+    experiment.write_text(TINY.replace("  rate: [2Mbit/s]\n", ""))
+    result = snakemake(tmp_path, experiment)
+    assert result.returncode == 0, result.stderr
+    left_out = "nqueens-rate_2Mbit-r1"
+    assert f"not in the report: {left_out}" in result.stdout + result.stderr
+    results = tmp_path / "results/tiny"
+    assert starts(results) == starts(swept)
+    html = (results / "report.html").read_text()
+    assert re.findall(rf"[^\n]*{left_out}[^\n]*", html) == [f"    <p><code>{left_out}</code></p>"]
+    assert "3 runs, 3 valid" in html
 
 
 def test_killed_at_any_moment_it_continues_and_runs_nothing_twice(

@@ -39,19 +39,3 @@ def test_databases_are_those_of_a_sequential_search(tmp_path, problem, ranks, co
     assert {phase["name"] for phase in record["phases"]} == {"init", "busy", "sync"}
     for rank in record["ranks"]:
         assert set(rank["mpi"]) == {"send", "receive", "probe_failed", "probe_found"}
-
-
-@pytest.mark.parametrize(
-    ("problem", "ranks", "message"),
-    [
-        ({"stones": 0}, 2, "stones: found 0, expected a whole number from 1 to 15"),
-        ({"tuned_polling": 1}, 2, "tuned_polling: found 1, expected true or false"),
-        ({"stone": 5}, 2, "stone: found 5, expected one of stones, job_ns"),
-        ({}, 1, "ranks: found 1, expected at least 2"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
-    done, record = alone("awari", problem, tmp_path, ranks=ranks)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr

@@ -56,22 +56,6 @@ def test_plain_udp_tells_what_arrived(tmp_path, measurement):
     measurement(run).holds(check)
 
 
-@pytest.mark.parametrize(
-    ("problem", "ranks", "message"),
-    [
-        ({"transport": "carrier pigeon"}, 2, "expected one of lambda, tcp, udp"),
-        ({"megabytes": 0}, 2, "megabytes: found 0, expected a number from 0.001"),
-        ({"folder": "/nowhere"}, 2, "folder: found '/nowhere', expected a folder"),
-        ({}, 3, "ranks: found 3, expected an even number: senders and receivers"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
-    done, record = alone("bulk", problem, tmp_path, ranks=ranks)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 LINK_MBIT_S = 60
 BLOCK_SHARE = 1456 / 1472  # content of a datagram
 STEP_NS = 100_000_000

@@ -62,30 +62,6 @@ def test_turning_a_right_puzzle_gives_a_right_puzzle():
     assert not puzzle.fits(pieces, 5, [*planted[1:], planted[0]])
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        ({"side": 0}, "side: found 0, expected a whole number from 1 to 64"),
-        ({"colours": 0}, "colours: found 0, expected a whole number from 1"),
-        (
-            {"slice_ms": 0},
-            "slice_ms: found 0, expected a number from 0.01",
-        ),
-        ({"pieces": 9}, "pieces: found 9, expected one of side, colours"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
-    done, record = alone("jigsaw", problem, tmp_path)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
-def test_more_slaves_than_first_pieces_are_refused(tmp_path):
-    done, _ = alone("jigsaw", {"side": 1}, tmp_path, ranks=6)
-    assert "ranks: found '5 slaves', expected a master and 1 to 4 slaves" in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """The same puzzle at three round-trip times."""

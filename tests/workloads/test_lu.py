@@ -59,23 +59,6 @@ def test_columns_are_the_same_however_they_are_made():
     assert 0.49 < whole.max() < 0.5
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        ({"rows": 0}, "rows: found 0, expected a whole number from 2"),
-        ({"rows": 64, "block": 65}, "block: found 65, expected a whole number from 1 to 64"),
-        ({"rows": 64, "block": 32}, "ranks: found 3, expected 2 or more, and a block for each"),
-        ({"rows": 64, "flop_ns": "fast"}, "flop_ns: found 'fast', expected a number"),
-        ({"row": 64}, "row: found 64, expected one of rows, block"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
-    done, record = alone("lu", problem, tmp_path)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """Small and large socket buffers, at short and long round-trip time."""

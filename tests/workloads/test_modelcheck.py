@@ -48,24 +48,6 @@ def test_a_naive_controller_lets_a_person_wait_for_ever(tmp_path):
     assert record["correct"] is True
 
 
-@pytest.mark.parametrize(
-    ("problem", "ranks", "message"),
-    [
-        ({"floors": 1}, 2, "floors: found 1, expected a whole number from 2 to 16"),
-        ({"persons": 7}, 2, "persons: found 7, expected a whole number from 1 to 6"),
-        ({"batch_bytes": 8}, 2, "batch_bytes: found 8"),
-        ({"controller": "mad"}, 2, "controller: found 'mad', expected one of clever, naive"),
-        ({"doors": 1}, 2, "doors: found 1, expected one of floors, persons"),
-        ({}, 1, "ranks: found 1, expected at least 2"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
-    done, record = alone("modelcheck", problem, tmp_path, ranks=ranks)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """Without and with a limit on messages that are not full."""

@@ -27,27 +27,6 @@ def test_sizes_are_timed_one_after_the_other(tmp_path):
     assert sum(span["bytes"] for span in record["transfers"]) == 2 * 4 * sum(sizes)
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        ({"message_bytes": -1}, "message_bytes: found -1, expected a whole number from 0"),
-        ({"message_bytes": []}, "message_bytes: found [], expected a size or a list of sizes"),
-        ({"repetitions": 0}, "repetitions: found 0, expected a whole number from 1"),
-        ({"size": 1}, "size: found 1, expected one of message_bytes, repetitions, warmup"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
-    done, record = alone("pingpong", problem, tmp_path, ranks=2)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
-def test_one_rank_is_too_few(tmp_path):
-    done, _ = alone("pingpong", {}, tmp_path, ranks=1)
-    assert "ranks: found 1, expected at least 2" in done.stderr
-
-
 @pytest.fixture(scope="module")
 def run(namespaces, tmp_path_factory):
     """Few messages over a long way."""

@@ -26,22 +26,6 @@ def test_what_has_appeared_is_found(tmp_path, compute):
     assert {phase["name"] for phase in record["phases"]} >= {"fetch", "search", "serve"}
 
 
-@pytest.mark.parametrize(
-    ("problem", "ranks", "message"),
-    [
-        ({"side": 63}, 3, "side: found 63, expected a whole number from 64"),
-        ({"servers": 2}, 3, "ranks: found 3, expected a master, 2 servers and at least 1 worker"),
-        ({"pairs": 2}, 5, "ranks: found '3 workers', expected at most 2 workers"),
-        ({"telescope": "Subaru"}, 3, "telescope: found 'Subaru', expected one of pairs"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
-    done, record = alone("supernova", problem, tmp_path, ranks=ranks)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """On a link on which the first three jobs are in each other's way."""

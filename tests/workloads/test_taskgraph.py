@@ -77,22 +77,6 @@ def test_what_is_no_task_graph_is_told_with_its_line(tmp_path, text, message):
     assert message in str(caught.value).replace("'", "")
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        ({"tasks": 0}, "tasks: found 0, expected a whole number from 1"),
-        ({"graph": "none.stg"}, "none.stg', expected a readable .stg file (FileNotFoundError)"),
-        ({"tasks": 1}, "ranks: found '2 workers', expected a master and 1 to 1 workers"),
-        ({"most_bytes": 50, "least_bytes": 51}, "least_bytes: found 51, expected a whole number"),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, message):
-    done, record = alone("taskgraph", problem, tmp_path)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """A short run with captures."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flowsweep.analysis import uklight
 
-TABLES = Path(__file__).parents[3] / "shared" / "papers" / "tables"
+ROOT = Path(__file__).parents[2]
+TABLES = ROOT.parent / "shared" / "papers" / "tables"
 
 
-def record(rtt: str, seconds: float, *, loss: str = "0%", jitter: str = "0ns", size: int = 4):
-    asked = {"rtt": rtt, "loss": loss, "jitter": jitter, "buffer": "108KiB"}
-    sizes = [{"message_bytes": size << 20, "mean_s": seconds}]
-    return {
-        "axes": {axis: {"asked": text} for axis, text in asked.items()},
-        "application": {"answer": {"sizes": sizes}},
-    }
+def published() -> dict[tuple[float, ...], float]:
+    """Seconds by size (MB), loss (%), jitter (share) and latency (ms), as the report has them."""
+    sql = (ROOT / "reports" / "models" / "published_messages.sql").read_text()
+    return {tuple(map(float, row[:4])): float(row[4]) for row in duckdb.sql(sql).fetchall()}
 
 
 def test_tables_are_those_of_the_paper():
@@ -30,35 +29,36 @@ def test_tables_are_those_of_the_paper():
         for row in csv.DictReader(path.open()):
             loss = float(row.get("loss_percent", 0))
             jitter = float(row.get("jitter_fraction_of_latency", 0))
-            cell = uklight.Cell(int(row["message_mb"]), loss, jitter, float(row["latency_ms"]))
+            cell = (float(row["message_mb"]), loss, jitter, float(row["latency_ms"]))
             expected[cell] = float(row["transfer_s"])
-    assert uklight.published() == expected
+    assert published() == expected
     assert len(expected) == 64
 
 
-def test_latency_is_what_was_added_and_jitter_its_share():
-    runs = [
-        record("10.1ms", 0.70),
-        record("10.1ms", 0.72),
-        record("14.1ms", 1.1, jitter="1.6ms"),
-        record("26.1ms", 8.0, loss="0.1%", size=16),
-        record("10.1ms", 0.9, jitter="1.6ms"),  # a share of no latency: in no table
-    ]
-    found = uklight.measured(runs)
-    assert found == {
-        uklight.Cell(4, 0.0, 0.0, 0.0): [0.70, 0.72],
-        uklight.Cell(4, 0.0, 0.4, 4.0): [1.1],
-        uklight.Cell(16, 0.1, 0.0, 16.0): [8.0],
+def test_the_unknowns_are_chosen_on_the_row_of_4_mb_without_loss():
+    row = zip(uklight.LATENCIES_MS, uklight.ROW_S, strict=True)
+    assert {(4.0, 0.0, 0.0, latency): seconds for latency, seconds in row} == {
+        cell: seconds for cell, seconds in published().items() if cell[:3] == (4.0, 0.0, 0.0)
     }
-    off = uklight.errors(found)
-    assert off[uklight.Cell(4, 0.0, 0.0, 0.0)] == pytest.approx(0.71 / 0.703 - 1)
-    assert [cell for cell in off if uklight.is_chosen_on(cell)] == [uklight.Cell(4, 0.0, 0.0, 0.0)]
 
 
-def test_one_way_is_the_mean_of_with_and_without():
-    lossy, plain = uklight.Cell(4, 1.0, 0.0, 2.0), uklight.Cell(4, 0.0, 0.0, 2.0)
-    assert uklight.one_way({lossy: [3.0], plain: [1.0, 2.0]}) == {lossy: [2.25], plain: [1.5]}
-    assert uklight.one_way({lossy: [3.0]}) == {}
+def record(rtt: str, seconds: float, *, loss: str = "0%", size: int = 4) -> dict:
+    asked = {"rtt": rtt, "loss": loss, "buffer": "108KiB"}
+    sizes = [{"message_bytes": size << 20, "mean_s": seconds}]
+    return {
+        "axes": {axis: {"asked": text} for axis, text in asked.items()},
+        "application": {"answer": {"sizes": sizes}},
+    }
+
+
+def test_other_cells_have_no_say_in_the_choice():
+    runs = [
+        record("10.1ms", 0.7),
+        record("14.1ms", 0.9),
+        record("10.1ms", 9.9, loss="0.1%"),
+        record("10.1ms", 2.7, size=16),
+    ]
+    assert uklight.rows_of(runs) == [(110_592, 10.1, 0.7), (110_592, 14.1, 0.9)]
 
 
 def test_a_planted_pair_is_chosen():

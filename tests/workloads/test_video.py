@@ -40,27 +40,6 @@ def test_frames_of_a_folder_are_read(tmp_path):
     assert record["correct"] is True
 
 
-@pytest.mark.parametrize(
-    ("problem", "ranks", "message"),
-    [
-        ({"format": "8K"}, 4, "format: found '8K', expected one of 4K, 2K, 1K"),
-        ({"frames": 0}, 4, "frames: found 0"),
-        ({"frames": 3}, 4, "frames: found 3, expected one for each of 4 ranks"),
-        ({"readers": 2}, 4, "ranks: found 4, expected 2 readers, 1 filters"),
-        (
-            {"folder": "/nowhere"},
-            4,
-            "folder: found 'frame-00000.rgb48: missing', expected a frame of 777600 bytes (rank 0)",
-        ),
-    ],
-)
-def test_bad_parameters_end_at_once_with_a_message(tmp_path, problem, ranks, message):
-    done, record = alone("video", problem, tmp_path, ranks=ranks)
-    assert done.returncode != 0
-    assert record is None
-    assert message in done.stderr
-
-
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
     """On a wide and on a narrow link: frames of 194 400 bytes, 15.6 Mbit/s at 10 fps."""

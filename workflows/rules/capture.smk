@@ -38,3 +38,5 @@ if RUN_PLAN:
         logger.info(
             f"{EXPERIMENT.name}: {estimate(list(RUN_PLAN.values()), Path(RUNS_FOLDER))}"
         )
+        for line in congestion.warnings(RUN_PLAN.values()):
+            logger.warning(line)

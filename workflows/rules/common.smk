@@ -10,6 +10,7 @@ from snakemake.logging import logger
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.estimate import estimate
+from flowsweep.testbed import congestion
 from flowsweep.run_records import capture_files
 
 # `flowsweep` of this very environment, also when it is not activated.

@@ -37,12 +37,12 @@ class Job:
         self.beside = common.choice(problem, "beside", ("nothing", "tcp")) == "tcp"
         self.bytes = round(common.number(problem, "megabytes", 32, 0.001, 1e5) * 1e6)
         self.start_bit_s = common.number(problem, "start_mbit_s", 20, 0.1, 1e5) * 1e6
-        least = common.number(problem, "least_mbit_s", self.start_bit_s / 4e6, 0.1, 1e5)
-        self.least_bit_s = least * 1e6
-        self.most_bit_s = common.number(problem, "most_mbit_s", 1e5, 0.1, 1e5) * 1e6
+        start = self.start_bit_s / 1e6
+        self.least_bit_s = 1e6 * common.number(problem, "least_mbit_s", start / 4, 1e-3, start)
+        self.most_bit_s = 1e6 * common.number(problem, "most_mbit_s", 1e5, start, 1e5)
         self.seed = common.whole_number(problem, "seed", 1, 0, 2**31)
         # /tmp may be memory.
-        self.folder = Path(str(problem.get("folder", "/var/tmp")))  # noqa: S108 - a private folder in it
+        self.folder = Path(common.text(problem, "folder") or "/var/tmp")  # noqa: S108 - without a name
         if not self.folder.is_dir():
             raise common.BadProblemError("folder", str(self.folder), "a folder")
         ranks = common.ranks_started()

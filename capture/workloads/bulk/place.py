@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,21 @@ CHUNK = 1 << 18
 class Place:
     """What is transferred: a buffer, or a file on disk."""
 
-    def __init__(self, size: int, kind: str, folder: Path, content: bytes | None = None) -> None:
+    def __init__(
+        self, size: int, kind: str, folder: Path, content: Iterator[bytes] | None = None
+    ) -> None:
+        """`content`: in pieces; without, there is room for it."""
         self.bytes = size
         self.memory = self.file = None
         if kind == "memory":
-            self.memory = bytearray(content or bytes(size))
+            self.memory = bytearray(size) if content is None else bytearray().join(content)
             return
         self.file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - see close
         if content is None:
             os.posix_fallocate(self.file.fileno(), 0, size)
             return
-        self.file.write(content)
+        for piece in content:
+            self.file.write(piece)
         os.fsync(self.file.fileno())
         # From disk, not from the memory of the kernel.
         os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

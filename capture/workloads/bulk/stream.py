@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import random
 import socket
 import threading
 import time
@@ -93,10 +92,7 @@ class Stream:
     def __init__(self, ranks: channels.Ranks, job: Job, peer: int, *, sends: bool) -> None:
         self.ranks, self.job, self.peer, self.sends = ranks, job, peer, sends
         self.kernel = Kernel()
-        content = None
-        if sends:
-            chance = random.Random(job.seed * 1000 + ranks.rank)  # noqa: S311 - no secret
-            content = chance.randbytes(job.bytes)
+        content = common.content(job.seed * 1000 + ranks.rank, job.bytes) if sends else None
         self.place = Place(job.bytes, job.source if sends else job.target, job.folder, content)
         self.channel = ranks.connect(peer) if sends else None
         self.beside = ranks.connect(peer) if sends and job.beside else None

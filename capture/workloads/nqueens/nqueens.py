@@ -99,8 +99,9 @@ class Computed:
         job = os.environ.get("PMIX_NAMESPACE", "alone").replace("/", "-")
         shape = f"{kernel.board}-{len(tasks)}"
         place = f"{tempfile.gettempdir()}/{APP}-{os.getuid()}-{job}-{shape}"
-        index, data = Path(f"{place}.json"), Path(f"{place}.solutions")
-        with Path(f"{place}.lock").open("w") as lock:
+        self._files = [Path(f"{place}.{end}") for end in ("json", "solutions", "lock")]
+        index, data, locked = self._files
+        with locked.open("w") as lock:
             # One rank computes, alone, while the others wait here: so it can be timed.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not index.exists():
@@ -111,6 +112,11 @@ class Computed:
             task: tuple(span) for task, span in zip(tasks, found["spans"], strict=True)
         }
         self._data = data.open("rb")
+
+    def remove(self) -> None:
+        """Leaves nothing behind on this machine."""
+        for path in self._files:
+            path.unlink(missing_ok=True)
 
     @staticmethod
     def _compute(kernel: Kernel, tasks: list[bytes], index: Path, data: Path) -> None:
@@ -241,18 +247,15 @@ def slave(ranks: mpi.Ranks, board: int, solver: Kernel | Computed, node_ns: floa
 
 def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     """Checks the problem, before MPI starts where possible, and runs this rank's part."""
-    unknown = sorted(set(problem) - {"board", "split", "node_ns"})
-    if unknown:
-        raise common.BadProblemError(
-            unknown[0], problem[unknown[0]], "one of board, split, node_ns"
-        )
+    common.only(problem, "board", "split", "node_ns")
     board = common.whole_number(problem, "board", 12, 1, MAX_BOARD)
     split = common.whole_number(problem, "split", min(2, board), 1, min(4, board))
-    pace = problem.get("node_ns")
-    if pace is not None and not (isinstance(pace, int | float) and 0 < pace <= 1e6):
-        raise common.BadProblemError("node_ns", pace, "nanoseconds, more than 0 and at most 1e6")
+    # Without one: as measured here.
+    node_ns = problem.get("node_ns")
+    if node_ns is not None:
+        node_ns = common.number(problem, "node_ns", 1, 1e-3, 1e6)
     tasks = sub_boards(board, split)
-    slaves = int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")) - 1
+    slaves = common.ranks_started() - 1
     if slaves < 1:
         raise common.BadProblemError("ranks", slaves + 1, "a master and at least 1 slave")
     if slaves > len(tasks):
@@ -269,9 +272,11 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
         slave(ranks, board, kernel, None)
     else:
         computed = Computed(kernel, tasks)
-        ranks.notes = {}
-        slave(ranks, board, computed, float(pace or computed.measured_node_ns))
-        ranks.notes["node_ns"] = float(pace or computed.measured_node_ns)
+        node_ns = node_ns or computed.measured_node_ns
+        slave(ranks, board, computed, node_ns)
+        ranks.notes["node_ns"] = node_ns
+        # All ranks had read it before the first task was handed out.
+        computed.remove()
     ranks.finish(output, {})
 
 

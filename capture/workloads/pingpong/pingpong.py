@@ -6,7 +6,6 @@ does. Nothing else is on its way meanwhile; ranks between the two wait.
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from pathlib import Path
@@ -24,11 +23,6 @@ MAX_REPETITIONS = 1_000_000
 PING, PONG, OVER = 1, 2, 3
 
 
-def content(size: int) -> bytearray:
-    """What is sent: the same on every rank, and like nothing a fault would leave."""
-    return bytearray(random.Random(size).randbytes(size))  # noqa: S311 - a pattern, no secret
-
-
 def transmit(ranks: mpi.Ranks, data: bytearray, to: int, tag: int) -> None:
     """One message; its span ends when the network has taken all of it."""
     begin = ranks.now()
@@ -43,7 +37,8 @@ def serve(ranks: mpi.Ranks, peer: int, size: int, warmup: int, repetitions: int)
     Raises:
         ValueError: What came back is not what was sent.
     """
-    sent = content(size)
+    # Like nothing that a fault would leave.
+    sent = bytearray().join(common.content(size, size))
     times = []
     for number in range(warmup + repetitions):
         sent[:8] = number.to_bytes(8, "little")[:size]

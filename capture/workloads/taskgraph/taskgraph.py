@@ -142,9 +142,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     memory_mb = common.whole_number(problem, "memory_mb", 1024, 1, 10**6)
     most = common.whole_number(problem, "most_bytes", 1 << 20, 1, MAX_BYTES)
     least = common.whole_number(problem, "least_bytes", min(100, most), 1, most)
-    given = problem.get("graph")
-    if given is not None and not isinstance(given, str):
-        raise common.BadProblemError("graph", given, "the path of a .stg file")
+    given = common.text(problem, "graph")
     bare = graph.read(Path(__file__).parent / given) if given else graph.generate(count, seed)
     # The largest task fits into an empty computer; about four of usual size run at once.
     tasks = graph.furnish(bare, seed, least, most, (max(1, memory_mb // 8), max(1, memory_mb // 2)))

@@ -91,7 +91,7 @@ class Job:
         self.compress_ns = common.number(problem, "compress_ns", 200, 0, 1e6)
         if compute == "busy":
             self.filter_ns = self.compress_ns = None
-        folder = problem.get("folder", "")
+        folder = common.text(problem, "folder")
         self.folder = Path(folder) if folder else None
         width, height = (length // shrink for length in SIZES[self.format])
         self.pixels = width * height

@@ -240,6 +240,8 @@ def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int
     """
     drops: dict[str, tuple[int | None, int | None]] = {}
     for path, name in files:
+        if not path.name:
+            continue  # a folder: the parser says so
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
         stem = path.name.removesuffix(suffix)
         manifest = path.with_name(f"{stem}.capture.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ def plan(experiment: Path, output_format: str, output: Path | None) -> None:
 def show(loaded: Experiment, folder: Path | None = None) -> None:
     """The plan as text: what, in which order, what is there already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
+    from flowsweep.testbed import congestion
 
     folder = folder or Path("results", loaded.name, "runs")
     runs = loaded.plan()
@@ -56,3 +58,5 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
         print(f"{there} {run.id:<{width}}  {run.block:>5}  {run.summary()}")
     print(f"{len(runs)} runs, {loaded.repetitions} blocks, seed {loaded.seed}")
     print(str(estimate(runs, folder)))
+    for warning in congestion.warnings(runs):
+        print(warning, file=sys.stderr)

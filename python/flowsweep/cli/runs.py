@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -12,12 +13,21 @@ from flowsweep.cli.options import PATH
 @click.command()
 @click.argument("directory", type=PATH)
 @click.option("--output", "-o", type=PATH, required=True, help="Parquet file to write.")
-@click.option("--experiment", type=PATH, help="Experiment file, for the baseline and the name.")
+@click.option("--experiment", type=PATH, help="Experiment file, for plan and name.")
 def runs(directory: Path, output: Path, experiment: Path | None) -> None:
     """Collect run.json of every run in DIRECTORY into the table `runs`.
+
+    With an experiment file that has a plan, runs that are not in it are marked: the report leaves
+    them out, and says so.
 
     Example: flowsweep runs results/demo/runs --output results/demo/tables/runs.parquet
     """
     from flowsweep import run_records
 
-    run_records.write_table(directory, output, experiment)
+    left_out = run_records.write_table(directory, output, experiment)
+    if left_out:
+        print(
+            f"note: {directory}: not in the plan of {experiment}, or made with other settings, "
+            f"and so not in the report: {', '.join(left_out)}",
+            file=sys.stderr,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flowsweep.cli.options import PATH
+from flowsweep.errors import FlowsweepError
 from flowsweep.render import capture
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ TOP_FLOWS = 5
 NOTABLE = 0.05
 #: Columns of `captures` that are as they should be up to that share.
 USUAL = ("not_ip_packets", "tunnelled_packets")
+#: So many packets, and such a share of the octets, that repeat others: no network is as bad.
+DOUBLED_PACKETS, DOUBLED = 50, 0.45
 #: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
 BESIDE = 4
 #: Columns of `flows` that share out the time of sending, and what they are called.
@@ -40,15 +44,24 @@ LIMITS = {
 def show(files: tuple[Path, ...], output_format: str) -> None:
     """Summarise a capture: quality, throughput, the largest flows.
 
-    Several FILES are shown one by one.
+    Several FILES are shown one by one; what cannot be read is told behind the others.
 
     Example: flowsweep show trace.pcap.zst
     """
-    summaries = [summarise(path) for path in files]
-    if output_format == "json":
+    summaries, failures = [], []
+    for path in files:
+        try:
+            summaries.append(summarise(path))
+        except FlowsweepError as failure:
+            failures.append(failure)
+    if summaries and output_format == "json":
         print(json.dumps([asdict(summary) for summary in summaries], indent=2))
-    else:
+    elif summaries:
         capture.print_summaries(summaries)
+    for other in failures[:-1]:
+        print(f"error: {other}", file=sys.stderr)
+    if failures:
+        raise failures[-1]
     if any(summary.packets == 0 or summary.damaged for summary in summaries):
         raise click.exceptions.Exit(1)
 
@@ -154,7 +167,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         if number:
             share = number / packets
             level = "ok" if column in USUAL and share <= NOTABLE else "note"
-            if column.startswith(("unknown", "malformed")) and share > NOTABLE:
+            if column.startswith(("unknown", "malformed", "unread")) and share > NOTABLE:
                 level = "bad"
             text = f"{capture.counted(number, noun)} {text} ({capture.percent(share)})"
             notes.append(Note(level, text))
@@ -189,9 +202,24 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
     note("not_ip_packets", "of something else than IP, such as ARP: in no flow")
     note("unknown_link_packets", "of a link type that is not known")
     note("cut_packets", "cut inside a header")
-    note("malformed_packets", "with a header that contradicts itself")
+    note("malformed_packets", "with a header that contradicts itself, or too many headers")
+    note("unread_tcp_packets", "of TCP cut behind the ports: their payload is not known")
     note("time_regressions", "earlier than the one before")
     note("fragments", "of IP; those behind the first have no ports", "fragment")
+    data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
+    again, octets, sent = (
+        int(data[column].sum() or 0)
+        for column in ("retransmitted_packets", "retransmitted_bytes", "payload_bytes")
+    )
+    if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
+        notes.append(
+            Note(
+                "bad",
+                f"{capture.counted(again, 'packet')} of TCP repeat others"
+                f" ({capture.percent(octets / sent)} of the octets):"
+                " was everything captured more than once, as on a bridge and its port?",
+            )
+        )
     midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
     if midstream:
         notes.append(

@@ -56,7 +56,7 @@ def shell(experiment: Path, command: tuple[str, ...], settings: tuple[str, ...])
     program = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     bed = replace(describe.bed_of(planned), program=program)
     with enclosure.exclusive("a testbed shell", _say) as lock:
-        code, _ = enclosure.run(bed, "shell", lock)
+        code, _ = enclosure.run(bed, "shell", lock, _say)
     raise click.exceptions.Exit(code)
 
 

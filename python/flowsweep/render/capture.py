@@ -15,6 +15,8 @@ ASCII_BLOCKS = ".:-=+*#@"
 MENTIONED = 0.001
 #: Before what did not fit the line.
 NEXT_LINE = "\n  "
+#: The same behind `messages` and `held by`.
+BEHIND_TITLE = "\n          "
 
 
 def counted(number: int, noun: str) -> str:
@@ -57,8 +59,10 @@ def _print_head(console: Any, summary: Summary) -> None:
     snap = f"snap length {summary.snaplen:,} B" if summary.snaplen else "no snap length"
     links = ", ".join(_link_name(link) for link in summary.link_types)
     about = f"{links}, {snap}, {stamp} stamps"
-    fits = len(summary.file) + 2 + len(about) <= console.width
-    console.print(f"[bold]{escape(summary.file)}[/]{'  ' if fits else NEXT_LINE}{about}")
+    name = _shortened(summary.file, console.width)
+    fits = len(name) + 2 + len(about) <= console.width
+    about = about if fits else NEXT_LINE + _wrapped(about, console, NEXT_LINE)
+    console.print(f"[bold]{escape(name)}[/]{'  ' if fits else ''}{about}")
     if summary.packets == 0:
         well = "the file is cut or damaged" if summary.damaged else "the file is well formed"
         console.print(f"0 packets; {well}")
@@ -79,9 +83,22 @@ def _print_notes(console: Any, notes: list[Note]) -> None:
 
     colours = {"ok": "green", "note": "yellow", "bad": "red"}
     for note in notes:
-        lines = textwrap.wrap(note.text, max(20, console.width - 8), break_on_hyphens=False)
-        text = escape("\n        ".join(lines))
+        text = escape(_wrapped(note.text, console, "\n        "))
         console.print(f"  [{colours[note.level]}]{note.level:<4}[/]  {text}")
+
+
+def _wrapped(text: str, console: Any, next_line: str) -> str:
+    """The text in lines that fit behind `next_line`, which is between them."""
+    room = max(20, console.width - len(next_line.lstrip("\n")))
+    return next_line.join(textwrap.wrap(text, room, break_on_hyphens=False))
+
+
+def _shortened(name: str, width: int) -> str:
+    """The name, without its middle where it is longer than a line."""
+    if len(name) <= width:
+        return name
+    kept = max(8, width - 3)
+    return f"{name[: kept // 2]}...{name[-(kept - kept // 2) :]}"
 
 
 def _print_throughput(console: Any, summary: Summary) -> None:
@@ -174,11 +191,12 @@ def _print_pieces(console: Any, summary: Summary) -> None:
     """A line on messages, and one on what held the senders of the top flows back."""
     found = summary.messages
     if found:
-        console.print(
-            f"\nmessages  {found['count']:,}: median {_bytes(found['p50_bytes'])},"
+        text = (
+            f"{found['count']:,}: median {_bytes(found['p50_bytes'])},"
             f" p90 {_bytes(found['p90_bytes'])}, max {_bytes(found['max_bytes'])};"
             f" {100 * found['guessed_share']:.0f} % of ends guessed"
         )
+        console.print(f"\nmessages  {_wrapped(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:
         return
@@ -198,7 +216,8 @@ def _print_pieces(console: Any, summary: Summary) -> None:
         if time >= MENTIONED * total
     ]
     flows = counted(len(near), "top flow")
-    console.print(f"held by   {', '.join(words)}  ({flows} sent from here)")
+    text = f"{', '.join(words)}  ({flows} sent from here)"
+    console.print(f"held by   {_wrapped(text, console, BEHIND_TITLE)}")
 
 
 def _link_name(link: str) -> str:

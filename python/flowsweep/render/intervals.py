@@ -33,11 +33,17 @@ def gaps(context: Context) -> Figure | None:
     shown = context.series_in(rows)
     alone = len(shown) == 1
     columns = [_panels(context.of(rows, one), one, alone=alone) for one in shown]
+    # Where one of two columns has fewer rows, its place stays empty.
+    gap = (
+        alt.Chart(values([{}]))
+        .mark_point(opacity=0)
+        .properties(width=theme.HALF_WIDTH, height=ROW_HEIGHT)
+    )
     cells = []
-    for first in range(0, len(columns), 2):
-        pair = columns[first : first + 2]
+    for first in range(0, len(columns), 1 if alone else 2):
+        pair = columns[first : first + (1 if alone else 2)]
         for number in range(max(map(len, pair))):
-            cells += [panels[min(number, len(panels) - 1)] for panels in pair]
+            cells += [panels[number] if number < len(panels) else gap for panels in pair]
     title = alt.TitleParams(
         "share of gaps per 1/20 decade (%)",
         fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds",

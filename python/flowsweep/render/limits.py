@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,6 +26,9 @@ HOLDERS = CLASSES[1:4]
 WORDS = 230
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
+#: So many applications have a sentence each; of more, so many standouts are named.
+FEW = 3
+BASELINE = "the baseline"
 #: Less of the sending time than this known: no sentence about it.
 MOSTLY = 0.5
 
@@ -53,9 +58,7 @@ def shares(context: Context) -> Figure | None:
     return Figure(
         name="limits",
         heading="What holds the senders back, per point of the sweep",
-        finding=" ".join(
-            finding(frame, one.label) for frame, one in zip(frames, shown, strict=True)
-        ),
+        finding=finding(frames, [one.label for one in shown]),
         caption=sentence(
             f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "
             "the sites (all, where there is one site), each in the capture of the host that sent.",
@@ -87,39 +90,124 @@ def _most(rows: pl.DataFrame) -> float | None:
     return float(most) if isinstance(most, float) else None
 
 
-def finding(rows: pl.DataFrame, label: str) -> str:
-    """What the numbers of one application say, in one sentence.
+@dataclass(frozen=True)
+class Held:
+    """What the numbers of one application say.
 
-    Args:
-        rows: Its points, the baseline first.
-        label: Its name.
+    Attributes:
+        begin: The point that is told of first: the baseline, if it is known there.
+        pace: Who set the pace at that point, and for which share of the sending time.
+        most: What else held it most at any point, for which share, and where.
+        is_first: Whether that is the point of `begin`.
     """
+
+    label: str
+    begin: str
+    pace: tuple[str, float]
+    most: tuple[str, float, str]
+    is_first: bool
+    points: int
+
+
+def held(rows: pl.DataFrame, label: str) -> Held | None:
+    """Reads the points of one application, the baseline first; None if nothing is known."""
     known = rows.filter(pl.col("unknown_share").fill_null(1.0) < MOSTLY)
     if known.is_empty():
-        reasons = _reasons(rows) or ["no flow lasted"]
-        return f"What holds {label} back: the data cannot answer ({', '.join(reasons)})."
+        return None
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     first = known.row(0, named=True)
-    begin = "At the baseline" if first["is_baseline"] else f"At {names[known.row(0)]}"
-    column, _, words, _ = max(CLASSES[:4], key=lambda one: first[one[0]])
+    column, _, pace, _ = max(CLASSES[:4], key=lambda one: first[one[0]])
+    share, place, holder = max(
+        (row[name], -number, words)
+        for number, row in enumerate(known.iter_rows(named=True))
+        for name, _, words, _ in HOLDERS
+    )
+    return Held(
+        label,
+        BASELINE if first["is_baseline"] else names[known.row(0)],
+        (pace, first[column]),
+        (holder, share, names[known.row(-place)]),
+        is_first=place == 0,
+        points=known.height,
+    )
+
+
+def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
+    """What the numbers say: a sentence for each application, of many the standouts.
+
+    Args:
+        frames: The points of each application, the baseline first.
+        labels: Their names.
+    """
+    told = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
+    known = [one for one in told if one is not None]
+    many = len(known) > FEW
+    said = [_paces(known), _standouts(known)] if many else [_one(one) for one in known]
+    silent = [label for label, one in zip(labels, told, strict=True) if one is None]
+    if silent:
+        reasons = _reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
+        said.append(
+            f"What holds {_listed(silent)} back: the data cannot answer "
+            f"({', '.join(reasons) or 'no flow lasted'})."
+        )
+    return " ".join(said)
+
+
+def _one(one: Held) -> str:
+    pace, share = one.pace
     said = (
-        f"{begin} {words} set the pace of {label} for {numbers.share(first[column])} of the "
+        f"At {one.begin} {pace} set the pace of {one.label} for {numbers.share(share)} of the "
         "sending time"
     )
-    # The point at which one of the others held it most.
-    candidates = [
-        (row[holder[0]], -number, holder[2])
-        for number, row in enumerate(known.iter_rows(named=True))
-        for holder in HOLDERS
-    ]
-    share, place, holder = max(candidates)
-    if known.height == 1:
+    holder, most, where = one.most
+    if one.points == 1:
         return f"{said}."
-    if share < NOTABLE:
+    if most < NOTABLE:
         return f"{said}; at no point did anything else hold it."
-    where = names[known.row(-place)]
-    at = "also there" if place == 0 else f"at {where}"
-    return f"{said}; {holder} held it most {at}, for {numbers.share(share)}."
+    at = "also there" if one.is_first else f"at {where}"
+    return f"{said}; {holder} held it most {at}, for {numbers.share(most)}."
+
+
+def _paces(known: Sequence[Held]) -> str:
+    """Who set the pace of how many at the baseline; who was not the application is named."""
+    own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2])
+    others = [
+        f"{one.pace[0]} that of {one.label} for {numbers.share(one.pace[1])}"
+        for one in known
+        if one.pace[0] != CLASSES[0][2]
+    ]
+    parts = []
+    if own:
+        count = f"all {len(own)}" if not others else f"{len(own)} of {len(known)}"
+        parts.append(
+            f"the application itself set the pace of {count} for {numbers.share(own[0])} or more "
+            "of the sending time"
+        )
+    at_baseline = all(one.begin == BASELINE for one in known)
+    where = BASELINE if at_baseline else f"{BASELINE}, or else the first point that is known,"
+    return f"At {where} {_listed([*parts, *others])}."
+
+
+def _standouts(known: Sequence[Held]) -> str:
+    """Those that anything but the application held most, at any point; of the rest, how much."""
+    order = sorted(known, key=lambda one: -one.most[1])
+    if order[0].most[1] < NOTABLE:
+        return "At no point did anything else hold any of them."
+    named = [one for one in order[:FEW] if one.most[1] >= NOTABLE]
+    said = [
+        f"{one.label} ({one.most[0]}, {numbers.share(one.most[1])}"
+        f"{f' at {one.most[2]}' if one.points > 1 else ''})"
+        for one in named
+    ]
+    rest = order[len(named) :]
+    who = rest[0].label if len(rest) == 1 else f"the other {len(rest)}"
+    most = rest[0].most[1]
+    how = f"for {numbers.share(most)} or less at every point" if most >= NOTABLE else "never"
+    return f"Held most by anything else: {', '.join(said)}; {who} {how}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _panel(

@@ -166,6 +166,14 @@ def _panels(
         alt.layer(*bytes_).properties(width=round(room * 0.6), height=height),
     ]
     if not alone:
-        name = alt.TitleParams(one.label, color=one.text_colour, frame="group")
-        found = [panel.properties(title=name) for panel in found]
+        # Only as far as the panel beside it, where the name stands again.
+        limits = (round(room * 0.4) + GAP, round(room * 0.6))
+        found = [
+            panel.properties(
+                title=alt.TitleParams(
+                    one.label, color=one.text_colour, frame="group", limit=limit - 24
+                )
+            )
+            for panel, limit in zip(found, limits, strict=True)
+        ]
     return found

@@ -248,6 +248,7 @@ def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
         "name": directory.absolute().name,
         "title": title[1].strip("\"'") if title else "",
         "facts": parts,
+        "left_out": context.model("left_out").height,
         "grade": grades["grade"][0] if grades.height else None,
         "grade_class": tables.GRADE_CLASS.get(grades["grade"][0]) if grades.height else "",
         "hash": hashlib.sha256(source.encode()).hexdigest()[:12] if source else "",
@@ -258,5 +259,6 @@ def _marked(sentence: str) -> str:
     """Markup of a verdict sentence to HTML."""
     text = escape(sentence, quote=False)
     # A number stays with its unit.
-    text = re.sub(r"\*\*(.+?)\*\*", lambda found: f"<b>{found[1].replace(' ', NBSP)}</b>", text)
+    text = re.sub(r"\*\*([\d.,]+) (\S+)\*\*", rf"**\1{NBSP}\2**", text)
+    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
     return re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)

@@ -36,12 +36,19 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         },
         "seeds": sorted({str(record["seed"]) for record in records if "seed" in record}),
         "compute": modes,
+        "left_out": _left_out(context),
+        "folder": f"{_shown_path(directory)}/runs",
         "experiment": source,
         "tables": _tables(context, directory / "tables"),
         "models": [
             {"name": name, "sql": text} for name, text in sorted(context.warehouse.models.items())
         ],
     }
+
+
+def _left_out(context: Context) -> list[str]:
+    """Runs that the experiment file does not have: their files are there, no figure uses them."""
+    return [str(run) for run in context.model("left_out")["run"]]
 
 
 def _shown_path(directory: Path) -> str:
@@ -68,13 +75,18 @@ def _version(name: str) -> str:
 
 
 def _tables(context: Context, folder: Path) -> list[dict[str, Any]]:
-    """Files, rows and a hash over the files of each table."""
+    """Files, rows and a hash over the files of each table, without the runs left out."""
     found = []
+    left_out = {f"run={run}" for run in _left_out(context)}
     for table in ("runs", *TABLES):
         paths = (
             [folder / "runs.parquet"]
             if table == "runs"
-            else sorted(folder.glob(f"{table}/run=*/host=*/{table}.parquet"))
+            else [
+                path
+                for path in sorted(folder.glob(f"{table}/run=*/host=*/{table}.parquet"))
+                if path.parts[-3] not in left_out
+            ]
         )
         digest = hashlib.sha256()
         for path in paths:

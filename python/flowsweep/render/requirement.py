@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 ROW_HEIGHT = 24
-WIDTH = 500
+WIDEST = 500
+# Pixels for names at the left; what they leave goes to the plot.
+LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
+LETTER = 6.3
+# The name stands in the first of the two rows of an application.
+ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
 
 
@@ -31,13 +36,16 @@ def strip(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
+    longest = max(len(f"{one.label}, 10 %") for one in shown) if len(shown) > 1 else 0
+    left = round(min(MOST_LEFT, max(LEAST_LEFT, LETTER * longest)))
     panels = [
-        _panel(context, rows.filter(pl.col("axis") == axis), shown, title)
+        _panel(context, swept, title, left, several=len(shown) > 1)
         for axis, title in AXES
-        if not rows.filter(pl.col("axis") == axis).is_empty()
+        for swept in [rows.filter(pl.col("axis") == axis)]
+        if not swept.is_empty()
     ]
     # A browser's font may be wider than the one that was measured with: room at the right.
-    room = {"left": 4, "top": 8, "right": 40, "bottom": 4}
+    room = {"left": 4 + left // 8, "top": 8, "right": 40, "bottom": 4}
     chart: Any = alt.vconcat(*panels, spacing=26).properties(padding=room)
     has_interval = rows["low"].is_not_null().any() or rows["high"].is_not_null().any()
     return Figure(
@@ -56,9 +64,12 @@ def strip(context: Context) -> Figure | None:
     )
 
 
-def _panel(context: Context, rows: pl.DataFrame, shown: list[Series], title: str) -> Any:
+def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
+    """The thresholds of one axis, of the applications for which it was varied."""
     import altair as alt
 
+    shown = context.series_in(rows)
+    width = min(WIDEST, BOTH - left)
     ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
     if not ends:
         ends = [1.0, 10.0]
@@ -67,7 +78,7 @@ def _panel(context: Context, rows: pl.DataFrame, shown: list[Series], title: str
         low, high = low / 2, high * 2
     ticks = axes.log_ticks(low, high)
     names = [
-        f"{one.label}, {level} %" if len(shown) > 1 else f"within {level} %"
+        f"{one.label}, {level} %" if several else f"within {level} %"
         for one in shown
         for level in (10, 50)
     ]
@@ -81,15 +92,21 @@ def _panel(context: Context, rows: pl.DataFrame, shown: list[Series], title: str
         "row:N",
         title=None,
         scale=alt.Scale(domain=names),
-        axis=alt.Axis(grid=False, labelLimit=220, labelColor=theme.TEXT, minExtent=90),
+        axis=alt.Axis(
+            grid=False,
+            labelExpr=ROW_NAME,
+            labelLimit=left,
+            labelColor=theme.TEXT,
+            minExtent=left,
+        ),
     )
     layers: list[Any] = []
     for one in shown:
         for row in context.of(rows, one).sort("level").iter_rows(named=True):
             level = 10 if row["level"] < 1.3 else 50
-            name = f"{one.label}, {level} %" if len(shown) > 1 else f"within {level} %"
-            layers += _marks(row, name, one, (x, y), (low, high))
-    return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * len(names))
+            name = f"{one.label}, {level} %" if several else f"within {level} %"
+            layers += _marks(row, name, one, (x, y), (low, high, width))
+    return alt.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
 def _marks(
@@ -97,11 +114,12 @@ def _marks(
     name: str,
     one: Series,
     place: tuple[alt.X, alt.Y],
-    span: tuple[float, float],
+    ends: tuple[float, float, int],
 ) -> list[alt.Chart]:
     import altair as alt
 
     (x, y), axis, unit = place, row["axis"], row["unit"]
+    *span, width = ends
     marks: list[alt.Chart] = []
     words, italic = describe(row, unit), row["state"] not in ("found", "one-sided")
     if row["estimate"] is not None and row["state"] in ("found", "one-sided"):
@@ -138,7 +156,7 @@ def _marks(
         align="left", fontStyle="italic" if italic else "normal",
         color=theme.MUTED if italic else one.text_colour,
     )  # fmt: skip
-    marks.append(text.encode(x=alt.value(WIDTH + 12), y=y, text="text:N"))
+    marks.append(text.encode(x=alt.value(width + 12), y=y, text="text:N"))
     return marks
 
 

@@ -13,6 +13,7 @@ from flowsweep.render import (
     limits,
     messages,
     phases,
+    published,
     requirement,
     run_tables,
     sweep_tables,
@@ -57,6 +58,7 @@ SECTIONS = (
         tables=(
             ("completion_by_problem", "Time and traffic by problem", sweep_tables.problems),
             ("transfer_table", "Seconds for a message", demand_tables.transfers),
+            ("transfer_errors", published.heading, published.errors),
         ),
     ),
     Section(

@@ -18,6 +18,9 @@ DIRECTIONS = ("out", "in")
 # Rate 0 has no place on a log axis: it gets a band left of the first decade.
 ZERO = 150.0
 OWN_SCALE = 10
+# More lines than these have their words beside the plot, which is so wide, so far apart.
+FEW = 5
+WIDE, LINE = 440, 16
 FIRST_DECADE = 1e3
 
 
@@ -130,7 +133,7 @@ def cdf(context: Context) -> Figure | None:
     high = 10.0 ** _decade_above(max(largest, 1e6))
     panels = [_cdf_panel(context, rows, shown, direction, high) for direction in DIRECTIONS]
     host, bin_ms = rows["host"][0], numbers.plain(rows["bin_ms"][0])
-    chart: Any = alt.concat(*panels, columns=2, align="all")
+    chart: Any = alt.concat(*panels, columns=1 if len(shown) > FEW else 2, align="all")
     if largest <= 0:
         chart = empty("no packet in these runs", theme.FULL_WIDTH, 120)
     counts = "; ".join(
@@ -193,8 +196,17 @@ def _cdf_panel(
         layers.append(line.encode(x=x, y=y))
         text = f"{one.label} {numbers.share(mine['share'][0])} empty"
         labels.append([steps[0]["share"], text, one.text_colour])
-    # Words right of the band, at least 14 px apart.
+    # From the line that begins at the top down.
     labels.sort(key=lambda label: -label[0])
+    if len(shown) > FEW:
+        # Beside the plot: inside it so many words would stand on the curves.
+        for number, (_, text, colour) in enumerate(labels):
+            words = alt.Chart(values([{"text": text}])).mark_text(align="left", color=colour)
+            y_words = alt.value(8 + LINE * number)
+            layers.append(words.encode(x=alt.value(WIDE + 14), y=y_words, text="text:N"))
+        height = max(210, LINE * len(labels))
+        return alt.layer(*layers).properties(width=WIDE, height=height)
+    # Right of the band, at least 14 px apart.
     places = _apart([label[0] for label in labels])
     for place, (_, text, colour) in zip(places, labels, strict=True):
         data = values([{"x": ZERO * 2.4, "share": place, "text": text}])

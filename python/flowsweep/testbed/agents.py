@@ -13,18 +13,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import emulation, kernel
 from flowsweep.testbed.launch import program_path
 from flowsweep.testbed.steering import Steering
 from flowsweep.testbed.tools import KILLED, ended
+from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed, BedHost
 
+# Far more than any of it takes, also on a machine that was not run for a while.
 START_LIMIT_S = 60.0
-STOP_LIMIT_S = 20.0
+STOP_LIMIT_S = 60.0
 POLL_S = 0.001
 EMULATOR_PRIORITY = 50
 
@@ -79,10 +80,10 @@ class Agent:
         if code not in (0, 1):  # 1: data was lost, and the manifest says how much
             raise self._failure("failed", ended(code))
 
-    def _failure(self, what: str, found: str) -> FlowsweepError:
+    def _failure(self, what: str, found: str) -> TransientError:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         killed = self._process.returncode == -signal.SIGKILL
-        return FlowsweepError(
+        return TransientError(
             f"testbed: {self.name} {what}",
             found=found if killed else " / ".join(lines[-3:]) or found or "no output",
             expected="ready" if what == "did not start" else "running until it is stopped",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import socket
 import struct
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed, BedHost
 
 RTM_GETLINK, IFLA_IFNAME, IFLA_STATS64 = 18, 3, 23
-NLM_F_REQUEST, NLM_F_DUMP, NLMSG_DONE = 1, 0x300, 3
+NLM_F_REQUEST, NLM_F_DUMP, NLM_F_DUMP_INTR = 1, 0x300, 0x10
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+DUMP_TRIES = 5
 
 Frames = dict[str, tuple[int, int]]  # interface -> frames received, frames sent
 
@@ -51,17 +55,40 @@ class _Counters(NamedTuple):
 
 
 def _interfaces() -> dict[str, _Counters]:
-    """Counters of the current namespace; /sys would show those of another one."""
+    """Counters of the current namespace; /sys would show those of another one.
+
+    What the kernel could not tell whole, because something changed meanwhile or it had no memory,
+    is asked for again.
+    """
+    for _ in range(DUMP_TRIES - 1):
+        with contextlib.suppress(InterruptedError):
+            return _dump()
+    return _dump()
+
+
+def _dump() -> dict[str, _Counters]:
     found: dict[str, _Counters] = {}
+    interrupted = False
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
         request = struct.pack("=IHHIIBxxxIII", 32, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0,
                               0, 0, 0, 0)  # fmt: skip
         route.send(request)
         while True:
-            data = route.recv(65536)
+            try:
+                data = route.recv(65536)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                raise InterruptedError from None
             while len(data) >= 16:
-                size, kind = struct.unpack_from("=IH", data)
+                size, kind, flags = struct.unpack_from("=IHH", data)
+                interrupted |= bool(flags & NLM_F_DUMP_INTR)
+                if kind == NLMSG_ERROR:
+                    code = -int(struct.unpack_from("=i", data, 16)[0])
+                    raise OSError(code, f"interface counters: {os.strerror(code)}")
                 if kind == NLMSG_DONE:
+                    if interrupted:
+                        raise InterruptedError("interface counters: changed while they were read")
                     return found
                 name, counters = _attributes(data[32:size])
                 if name:

@@ -10,6 +10,7 @@ cleaned up, whichever of them is killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -26,14 +27,19 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import kernel
+from flowsweep.testbed import kernel, transient
 from flowsweep.testbed.tools import KILLED, ended
+from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
 
 LOCK_NAME = "flowsweep-testbed.lock"
 END_LIMIT_S = 10.0
+# Before a testbed that could not be set up is set up again: what the kernel has too little of for
+# a moment, such as namespaces while it still takes old ones down, is there again later.
+PAUSES_S = (0.2, 1.0)
+SHORT_OF = tuple(map(os.strerror, (errno.ENOMEM, errno.EAGAIN, errno.ENOSPC)))
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -76,12 +82,15 @@ def lock_file(subject: str = "") -> int:
     path = folder / LOCK_NAME
     if subject:
         path = folder / f"{LOCK_NAME}-{hashlib.sha256(subject.encode()).hexdigest()[:12]}"
-    try:
-        return os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
-        return descriptor
+    # The other way round, somebody else's file in a folder like /tmp would not be opened at all
+    # (fs.protected_regular).
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, os.O_RDWR)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
+            return descriptor
 
 
 @contextlib.contextmanager
@@ -132,6 +141,15 @@ class Hub:
                 start_new_session=mode != "shell",
                 preexec_fn=kernel.die_with_parent,  # noqa: PLW1509 - there is one thread
             )
+        except OSError as error:
+            for descriptor in (self._spec, self._events, self._said):
+                os.close(descriptor)
+            raise TransientError(
+                "testbed: no process could be started",
+                found=str(error),
+                expected="unshare, as process and with memory of its own",
+                remedy="stop other programs, and run it again",
+            ) from None
         finally:
             os.close(spec)
             os.close(events)
@@ -160,34 +178,72 @@ class Hub:
             os.close(descriptor)
 
 
-def run(bed: Bed, mode: str, lock: int) -> tuple[int, dict[str, Any]]:
-    """Runs a hub from its start to its end; its exit code and its result."""
-    return Hub(mode, lock).run(bed)
+def run(
+    bed: Bed,
+    mode: str,
+    lock: int,
+    say: Callable[[str], None],
+    first: Callable[[], Hub] | None = None,
+) -> tuple[int, dict[str, Any]]:
+    """Runs a hub from its start to its end; its exit code and its result.
+
+    What fails before the program is started is set up again: nothing is lost by it. `first` gives
+    the hub of the first time, if there is one already.
+    """
+    pauses_s = list(PAUSES_S)
+    while True:
+        try:
+            hub = first() if first is not None else Hub(mode, lock)
+            return hub.run(bed)
+        except TransientError as error:
+            if error.in_program or not pauses_s:
+                raise
+            say(f"  set up once more: {error.line}")
+        first = None
+        time.sleep(pauses_s.pop(0))
 
 
 def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
-    lines = text.splitlines()
-    if not lines:
-        last = said.strip().splitlines()[-1:] or [ended(code)]
-        # What unshare says (util-linux 2.38) when SIGKILL ended the process below it.
-        killed = code == -signal.SIGKILL or last[0].startswith("unshare: sigprocmask unblock")
-        raise FlowsweepError(
-            "testbed: it ended without a result",
-            found="killed by SIGKILL" if killed else last[0],
-            expected="a testbed that lasts as long as its program"
-            if killed
-            else "namespaces in which a network can be built",
-            remedy=KILLED if killed else "flowsweep testbed check",
+    events = list(_events(text))
+    last = events[-1] if events else {}
+    if last.get("event") == "result":
+        return code, last
+    error = transient.from_event(last) if last.get("event") == "error" else _silence(code, said)
+    if isinstance(error, TransientError):
+        error.in_program = events[0]["event"] == "started" if events else False
+    raise error
+
+
+def _events(text: str) -> Iterator[dict[str, Any]]:
+    """What the hub reported. One that was killed may have left half a line."""
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
+
+
+def _silence(code: int, said: str) -> FlowsweepError:
+    """Why the hub ended without a result; `said`: on standard error."""
+    what = "testbed: it ended without a result"
+    lines = said.strip().splitlines()
+    last = lines[-1] if lines else ended(code)
+    # What unshare says (util-linux 2.38) when SIGKILL ended the process below it.
+    if code == -signal.SIGKILL or last.startswith("unshare: sigprocmask unblock"):
+        return TransientError(
+            what,
+            found="killed by SIGKILL",
+            expected="a testbed that lasts as long as its program",
+            remedy=KILLED,
         )
-    result: dict[str, Any] = json.loads(lines[-1])
-    if result["event"] == "error":
-        raise FlowsweepError(
-            result["what"],
-            found=result["found"],
-            expected=result["expected"],
-            remedy=result["remedy"],
-        )
-    return code, result
+    places = [line.strip() for line in lines if line.lstrip().startswith('File "')]
+    refused = last.startswith("unshare:") and not last.endswith(SHORT_OF)
+    return (FlowsweepError if refused else TransientError)(
+        what,
+        found=f"{last} ({places[-1]})" if places else last,
+        expected="namespaces in which a network can be built",
+        remedy="install Python and flowsweep where this user may execute them"
+        if "failed to execute" in last
+        else "flowsweep testbed check",
+    )
 
 
 @contextlib.contextmanager

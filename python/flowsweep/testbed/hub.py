@@ -13,17 +13,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import (
     backend,
+    congestion,
     counters,
     launch,
     netem,
     probe,
     program,
     topology,
+    transient,
     validity,
     watch,
 )
@@ -43,20 +46,28 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
         bed = Bed.from_json(spec.read())
     with os.fdopen(events_fd, "w") as events:
         os.set_inheritable(events_fd, False)
+
+        def tell(event: dict[str, Any]) -> None:
+            print(json.dumps(event), file=events, flush=True)
+
         try:
-            code, result = MODES[mode](bed)
+            code, result = MODES[mode](bed, lambda: tell({"event": "started"}))
         except FlowsweepError as error:
-            names = ("what", "found", "expected", "remedy")
-            result = {"event": "error", **{name: getattr(error, name) for name in names}}
-            code = 2
-        print(json.dumps(result), file=events)
+            code, result = 2, transient.to_event(error)
+        except Exception as error:  # noqa: BLE001 - it is told, with its place
+            code, result = 2, transient.to_event(transient.unexpected(error))
+        tell(result)
     return code
 
 
-def run(bed: Bed) -> tuple[int, dict[str, Any]]:
-    """One captured run of the program; 0 and everything that is known about it."""
+def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
+    """One captured run of the program; 0 and everything that is known about it.
+
+    `started` is called when the program is.
+    """
     begin = time.monotonic()
     topology.build(bed)
+    lacking = _use_congestion_control(bed)
     name, why, paths = _choose(bed)
     links = backend.start(name, bed)
     real_time = links.stats()["scheduling"] == "fifo"
@@ -80,7 +91,10 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
             capture.check_alive()
         watcher.look()
 
-    failure, spoiled = program.run(bed, environment, look, priority)
+    started()
+    failure, spoiled = lacking, None
+    if lacking is None:
+        failure, spoiled = program.run(bed, environment, look, priority)
     end = time.time_ns()
     got = watcher.record()
     done = time.monotonic()
@@ -113,7 +127,7 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
         "end_ns": end,
         "failure": failure,
         "spoiled": spoiled,
-        "tcp": topology.tcp_settings(bed, bed.hosts[0]),
+        "tcp": topology.tcp_settings(bed, bed.hosts[0], by_route=lacking is None),
         "faults": validity.faults(bed, evidence),
         "emulator": {
             "backend": name,
@@ -138,6 +152,18 @@ def run(bed: Bed) -> tuple[int, dict[str, Any]]:
             "take_down": round(time.monotonic() - done, 4),
         },
     }
+
+
+def _use_congestion_control(bed: Bed) -> str | None:
+    """Why the program need not be started, or None.
+
+    The rest is done all the same: the run is a row like any other, and the sweep goes on.
+    """
+    try:
+        congestion.use(bed)
+    except congestion.LackingError as error:
+        return error.line
+    return None
 
 
 def _choose(bed: Bed) -> tuple[str, str, list[probe.Path]]:
@@ -182,9 +208,10 @@ def _quiet_limit_s(bed: Bed) -> float:
     return 2.0 + 4e-9 * bed.longest_rtt_ns + 2 * bed.longest_drain_s
 
 
-def shell(bed: Bed) -> tuple[int, dict[str, Any]]:
+def shell(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """The topology with its links; a command in the hub, whose exit code is ours."""
     topology.build(bed)
+    congestion.use(bed)
     environment = launch.write_scripts(bed, [])
     name, *_ = _choose(bed)
     links = backend.start(name, bed)
@@ -193,6 +220,7 @@ def shell(bed: Bed) -> tuple[int, dict[str, Any]]:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if bed.schedule:
         links.start_schedule()
+    started()
     process = subprocess.Popen(bed.program, env=environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     code = process.wait()
@@ -203,7 +231,7 @@ def shell(bed: Bed) -> tuple[int, dict[str, Any]]:
     }
 
 
-def check(bed: Bed) -> tuple[int, dict[str, Any]]:
+def check(bed: Bed, _started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """What works here, with a little traffic: 0 and a fact for each part of the testbed."""
     topology.build(bed)
     facts: dict[str, Any] = {"event": "result", "netem": netem.missing(bed) is None}

@@ -27,11 +27,11 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         program = []
     try:
         with enclosure.exclusive("a testbed check", say) as lock:
-            _, facts = enclosure.run(_bed(program), "check", lock)
+            _, facts = enclosure.run(_bed(program), "check", lock, say)
     except FlowsweepError as error:
         # What would send the reader here again is no remedy.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
-        cannot = "they can be made, but no network in them"
+        cannot = "they can be made, but no testbed in them"
         broken = Finding("bad", made.name, f"{cannot}: {error.what}: {error.found}", remedy)
         return [broken, *_untested("not tested: it needs a network")]
     return [

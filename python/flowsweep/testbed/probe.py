@@ -6,25 +6,20 @@ are the kernel's, so that how late Python is called plays no part.
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
-import select
 import socket
 import statistics
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed import bed as beds
-from flowsweep.testbed import counters, emulation, kernel
+from flowsweep.testbed import counters, datagrams, emulation
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed, BedHost, BedLink
 
-SO_TIMESTAMPNS = 35
-UDP_SEGMENT = 103
 FRAMES_PER_CALL = 32
 DISCARD_PORT = 9
 PROBES = 9
@@ -33,9 +28,8 @@ RTT_TRIES = 3
 RTT_TOLERANCE = 0.05
 RTT_TOLERANCE_NS = 300_000
 FRAME_HEADER_BYTES = 14 + 20 + 8
-TRAIN_PAYLOAD_BYTES = 1472
 PROBE_PAYLOAD_BYTES = 8
-FULL_FRAME_BYTES = FRAME_HEADER_BYTES + TRAIN_PAYLOAD_BYTES
+FULL_FRAME_BYTES = FRAME_HEADER_BYTES + datagrams.PAYLOAD_BYTES
 TRAIN_S = 0.03
 TRAIN_PARTS = 5
 MAX_TRAIN_FRAMES = 120  # what a socket's buffer of the usual size holds
@@ -67,7 +61,7 @@ def announce(bed: Bed) -> None:
     """
     broadcast = str(ipaddress.ip_network(beds.EXPERIMENT_NETWORK).broadcast_address)
     for host in bed.hosts:
-        with _socket(host) as sender:
+        with datagrams.opened(host) as sender:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sender.sendto(b"", (broadcast, DISCARD_PORT))
 
@@ -111,7 +105,10 @@ def round_trips(bed: Bed) -> list[int]:
     found = []
     for link in bed.links:
         asked = _asked(bed, link)
-        with _socket(bed.at(link.a)[0]) as here, _socket(bed.at(link.b)[0]) as there:
+        with (
+            datagrams.opened(bed.at(link.a)[0]) as here,
+            datagrams.opened(bed.at(link.b)[0]) as there,
+        ):
             found.append(_round_trip(here, there, asked))
     return found
 
@@ -131,42 +128,18 @@ def _asked(bed: Bed, link: BedLink) -> _Asked:
 def exercise(bed: Bed, seconds: float) -> None:
     """A full frame each way every millisecond between the first hosts of two sites."""
     near, far = (bed.at(site)[0] for site in bed.sites[:2])
-    with _socket(near) as here, _socket(far) as there:
-        payload = bytes(TRAIN_PAYLOAD_BYTES)
+    with datagrams.opened(near) as here, datagrams.opened(far) as there:
+        payload = bytes(datagrams.PAYLOAD_BYTES)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            here.sendto(payload, there.getsockname())
-            there.sendto(payload, here.getsockname())
+            datagrams.send(here, payload, there)
+            datagrams.send(there, payload, here)
             time.sleep(PROBE_GAP_S)
         time.sleep(2e-9 * bed.longest_rtt_ns + 0.01)
 
 
-@contextlib.contextmanager
-def _socket(host: BedHost) -> Iterator[socket.socket]:
-    with kernel.network_namespace(host.namespace):
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with made:
-        made.bind((host.address, 0))
-        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        made.setblocking(False)
-        yield made
-
-
-def _receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | None:
-    """A datagram and its arrival in nanoseconds; None after `limit_s`."""
-    readable, _, _ = select.select([receiver], [], [], max(0.0, limit_s))
-    if not readable:
-        return None
-    data, ancillary, _, _ = receiver.recvmsg(2048, 64)
-    for level, kind, stamp in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
-            seconds, nanoseconds = struct.unpack("qq", stamp[:16])
-            return data, seconds * 10**9 + nanoseconds
-    return data, time.time_ns()
-
-
 def _measure(path: _Asked, near: BedHost, far: BedHost) -> Path:
-    with _socket(near) as here, _socket(far) as there:
+    with datagrams.opened(near) as here, datagrams.opened(far) as there:
         rtt_ns = _round_trip(here, there, path)
         rate = None if path.rate_bit_s is None else _settled_rate(here, there, far, path)
     return Path((near.name, far.name), rtt_ns, rate)
@@ -206,7 +179,7 @@ def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple
     for number in range(2 * PROBES):
         sender, receiver = ways[number % 2]
         sent[base + number] = time.time_ns()
-        sender.sendto(struct.pack("!Q", base + number), receiver.getsockname())
+        datagrams.send(sender, struct.pack("!Q", base + number), receiver)
         time.sleep(gap_s)
     end = time.monotonic() + path.rtt_ns / 1e9 + 1.0
     found = []
@@ -214,7 +187,7 @@ def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple
         waited = {number for number in sent if (number - base) % 2 == way}
         delays = []
         while waited:
-            arrival = _receive(receiver, end - time.monotonic())
+            arrival = datagrams.receive(receiver, end - time.monotonic())
             if arrival is None:
                 break
             (number,) = struct.unpack("!Q", arrival[0][:8].ljust(8, b"\0"))
@@ -247,9 +220,8 @@ def _rate(
     sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
 ) -> float | None:
     """Frame bits per second of full frames while the link's queue is never empty."""
-    # The kernel cuts a large datagram into frames, faster than Python could send them.
     asked = path.rate_bit_s or 0.0
-    sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, TRAIN_PAYLOAD_BYTES)
+    datagrams.cut_into_frames(sender)
     frames = max(TRAIN_PARTS + 1, int(asked * TRAIN_S / (8 * path.full_frame_bytes)))
     if frames <= min(path.queue_bytes // FULL_FRAME_BYTES, MAX_TRAIN_FRAMES):
         return _rate_of_train(sender, receiver, frames, path)
@@ -265,12 +237,13 @@ def _rate_of_train(
     """
     for first in range(0, frames, FRAMES_PER_CALL):
         count = min(FRAMES_PER_CALL, frames - first)
-        sender.sendto(bytes(TRAIN_PAYLOAD_BYTES * count), receiver.getsockname())
+        # What is sent late leaves a gap between two parts at the most.
+        datagrams.send_frames(sender, count, receiver, TRAIN_S)
     line_s = frames * path.full_frame_bytes * 8 / (path.rate_bit_s or 1.0)
     limit = time.monotonic() + path.rtt_ns / 1e9 + 2 * line_s + 0.5
     arrivals: list[int] = []
     while len(arrivals) < frames:
-        arrival = _receive(receiver, limit - time.monotonic())
+        arrival = datagrams.receive(receiver, limit - time.monotonic())
         if arrival is None:
             break
         arrivals.append(arrival[1])
@@ -286,17 +259,14 @@ def _rate_of_overload(
 ) -> float | None:
     """Of twice as much as the link carries: by the counter of the receiver's interface."""
     asked = path.rate_bit_s or 1.0
-    burst = bytes(TRAIN_PAYLOAD_BYTES * FRAMES_PER_CALL)
     burst_s = FRAMES_PER_CALL * path.full_frame_bytes * 8 / (2 * asked)
-    target = receiver.getsockname()
     start = time.monotonic()
     first_s = path.rtt_ns / 1e9 + OVERLOAD_LEAD_S
     bursts, readings = 0, list[tuple[float, int]]()
     while len(readings) < 2:
         now = time.monotonic() - start
         if bursts * burst_s <= now:
-            with contextlib.suppress(BlockingIOError):
-                sender.sendto(burst, target)
+            datagrams.send_frames(sender, FRAMES_PER_CALL, receiver)
             # What could not be sent in time is not made up for: the queue holds enough.
             bursts = max(bursts, int(now / burst_s)) + 1
         elif now >= first_s + OVERLOAD_S * len(readings):

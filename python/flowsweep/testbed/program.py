@@ -30,6 +30,11 @@ LOG = "program.log"  # what a command printed, in the run directory
 LOST_DAEMON = re.compile(
     r"lost communication with a remote daemon\..*?Remote daemon: .*? on node (\S+)", re.DOTALL
 )
+# On standard output, before anything of the program: a host on which nothing could be started.
+NO_DAEMON = re.compile(
+    r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
+)
+BEGINNING_BYTES = 65_536
 NOISE = "plm:ssh: Warning: setpgid"  # mpirun's, of a child that was quicker
 
 
@@ -38,10 +43,14 @@ Command = tuple[list[str], dict[str, str]]  # words, and what the environment ha
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended. No code: it was ended at the limit. `said`: on standard error."""
+    """How a program ended. No code: it was ended at the limit.
+
+    `said`: on standard error; `printed`: the beginning of what it wrote on standard output.
+    """
 
     code: int | None
     said: str
+    printed: str
     limit_s: float
 
     @property
@@ -64,6 +73,9 @@ class Ended:
         lost = LOST_DAEMON.search(self.said)
         if self.code is not None and lost is not None:
             return f"mpirun lost its daemon on {lost[1]}: it was killed, or it crashed; {MEMORY}"
+        missing = NO_DAEMON.search(self.printed)
+        if self.code and missing is not None:
+            return f"mpirun could not start its daemon on {missing[1]}: {_reason(self.said)}"
         if self.code == -signal.SIGKILL:
             return f"mpirun was {ended(self.code)}; {MEMORY}"
         return None
@@ -100,7 +112,7 @@ def run_commands(
 
     What they print goes to `log`.
     """
-    with log.open("wb") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
+    with log.open("w+b") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
         processes = [
             subprocess.Popen(
                 words,
@@ -118,7 +130,10 @@ def run_commands(
         finally:
             _end(processes)
         stderr.seek(0)
-        return Ended(code, stderr.read().decode(errors="replace"), limit_s)
+        said = stderr.read().decode(errors="replace")
+        stdout.seek(0)
+        printed = stdout.read(BEGINNING_BYTES).decode(errors="replace")
+        return Ended(code, said, printed, limit_s)
 
 
 def _commands(bed: Bed, priority: Sequence[str]) -> list[Command]:

@@ -6,6 +6,7 @@ last: a directory with run.json is complete.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -19,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import describe, enclosure, workloads
+from flowsweep.testbed import congestion, describe, enclosure, workloads
+from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.testbed.bed import Bed
 
 RECORD = "run.json"
+EMPTY_LIMIT_S = 10.0
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log")
 
 
@@ -55,12 +58,18 @@ class Ahead:
     def start(cls) -> Ahead:
         """A hub that waits, and the file that it will be locked by."""
         lock = enclosure.lock_file()
-        return cls(lock, enclosure.Hub("run", lock))
+        with contextlib.suppress(TransientError):  # tried again when it is needed
+            return cls(lock, enclosure.Hub("run", lock))
+        return cls(lock, None)
 
     def take(self) -> enclosure.Hub:
         """The hub that waits, or a new one."""
         hub, self.hub = self.hub, None
         return hub or enclosure.Hub("run", self.lock)
+
+    def run(self, bed: Bed, say: Callable[[str], None]) -> dict[str, Any]:
+        """One run by a hub."""
+        return enclosure.run(bed, "run", self.lock, say, self.take)[1]
 
     def cancel(self) -> None:
         """Ends the hub if nobody took it."""
@@ -99,24 +108,52 @@ def perform(
     return record
 
 
+def _empty(folder: Path) -> None:
+    """Makes the folder anew. What a killed run left there may still be written to for a moment."""
+    end = time.monotonic() + EMPTY_LIMIT_S
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
 def _try_until_valid(
     run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """The first try that is not invalid, or the last; the reasons of the others stay with it."""
+    for warning in congestion.warnings([run]):
+        say(warning)
     reasons: list[str] = []
     while True:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        record = _capture(run, program, partial, ahead)
-        record["invalid_tries"] = reasons
-        # A failed program is a result, and a warm-up is not used: neither is tried again.
-        if record["status"] != "invalid" or run.warmup or len(reasons) >= run.experiment.retries:
-            return record
-        reasons.append(record["reason"])
-        say(f"  invalid  {run.id}, once more: {record['reason']}")
+        _empty(partial)
+        last = len(reasons) >= run.experiment.retries
+        try:
+            record = _capture(run, program, partial, ahead, say)
+        except TransientError as error:
+            # A part of the testbed failed in mid-run: what is left of it counts as little as an
+            # invalid run.
+            if last or not error.in_program:
+                raise
+            reason = error.line
+        else:
+            record["invalid_tries"] = reasons
+            # A failed program is a result, and a warm-up is not used: neither is tried again.
+            if last or record["status"] != "invalid" or run.warmup:
+                return record
+            reason = record["reason"]
+        reasons.append(reason)
+        say(f"  invalid  {run.id}, once more: {reason}")
 
 
-def _capture(run: Run, program: workloads.Program, partial: Path, ahead: Ahead) -> dict[str, Any]:
+def _capture(
+    run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
+) -> dict[str, Any]:
     application = partial / "app.json"
     bed = program.on(describe.bed_of(run, partial), run, application.absolute())
     if bed.machines:
@@ -124,7 +161,7 @@ def _capture(run: Run, program: workloads.Program, partial: Path, ahead: Ahead) 
 
         result = machines.run(bed)
     else:
-        _, result = ahead.take().run(bed)
+        result = ahead.run(bed, say)
     return _record(run, bed, result, _application(application) or _wall_time(run, result))
 
 

@@ -30,12 +30,16 @@ class Steering:
 
     @classmethod
     def of(cls, bed: Bed) -> Steering | None:
+        """Of a testbed, by its fastest path; see `at`."""
+        return cls.at(max(bed.path_rate_bit_s(link.a, link.b) or 0.0 for link in bed.links))
+
+    @classmethod
+    def at(cls, rate_bit_s: float) -> Steering | None:
         """None for slow paths; where there is one core, no such sysctl, no real-time priority.
 
         Slower paths do not need it, and each hop to another core adds some 20 us to a round trip.
         """
-        rates = [bed.path_rate_bit_s(link.a, link.b) or 0.0 for link in bed.links]
-        if max(rates) < FAST_BIT_S:
+        if rate_bit_s < FAST_BIT_S:
             return None
         cores = os.sched_getaffinity(0)
         if len(cores) < 2 or not DEFAULT_MASK.exists() or not _may_be_real_time():

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from flowsweep.errors import FlowsweepError
+from flowsweep.testbed.transient import TransientError
 
 # The remedy where a part of the testbed was killed with SIGKILL: nobody but the kernel does.
 MEMORY = "dmesg tells whether the kernel did so because memory was used up"
@@ -61,9 +61,9 @@ def ended(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def _failure(tool: str, said: str, code: int) -> FlowsweepError:
+def _failure(tool: str, said: str, code: int) -> TransientError:
     message = said.strip().splitlines()
-    return FlowsweepError(
+    return TransientError(
         f"testbed: {tool} failed",
         found=message[0] if message else f"exit code {code}",
         expected="links, addresses and queueing disciplines set",

@@ -10,12 +10,10 @@ Hosts of one site meet in their bridge; the emulator sees only frames between si
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 from pathlib import Path
 
-from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
 from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
@@ -49,7 +47,7 @@ def build(bed: Bed) -> None:
     for host, started in zip(bed.hosts, addresses, strict=True):
         started.finish()
         with kernel.network_namespace(host.namespace):
-            _settings(bed, host)
+            _settings(bed)
 
 
 def _private_state(bed: Bed) -> None:
@@ -157,7 +155,7 @@ def _addresses(bed: Bed, host: BedHost) -> Batch:
         return Batch("ip", lines)
 
 
-def _settings(bed: Bed, host: BedHost) -> None:
+def _settings(bed: Bed) -> None:
     settings = {
         # A run must not inherit what an earlier connection learned.
         "tcp_no_metrics_save": "1",
@@ -170,41 +168,17 @@ def _settings(bed: Bed, host: BedHost) -> None:
         settings["tcp_rmem"] = settings["tcp_wmem"] = f"{min(size, 4096)} {size} {size}"
     for name, value in settings.items():
         (SYSCTL / "net/ipv4" / name).write_text(value)
-    if bed.congestion_control is not None:
-        _congestion_control(bed, host, bed.congestion_control)
 
 
-def tcp_settings(bed: Bed, host: BedHost) -> dict[str, str]:
-    """What TCP of a host really uses: [least default most] bytes of buffers, and the rest."""
+def tcp_settings(bed: Bed, host: BedHost, *, by_route: bool) -> dict[str, str]:
+    """What TCP of a host really uses: [least default most] bytes of buffers, and the rest.
+
+    by_route: the congestion control that was asked for is in its routes.
+    """
     names = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "tcp_slow_start_after_idle")
     with kernel.network_namespace(host.namespace):
         found = {name: (SYSCTL / "net/ipv4" / name).read_text().split() for name in names}
     settings = {name.removeprefix("tcp_"): " ".join(words) for name, words in found.items()}
-    if bed.congestion_control is not None:
+    if bed.congestion_control is not None and by_route:
         settings["congestion_control"] = bed.congestion_control
     return settings
-
-
-def _congestion_control(bed: Bed, host: BedHost, name: str) -> None:
-    """By route: a namespace may not choose by sysctl what its owner did not allow."""
-    route = f"{beds.EXPERIMENT_NETWORK} dev {EXPERIMENT_INTERFACE} proto kernel scope link"
-    available = (SYSCTL / "net/ipv4/tcp_available_congestion_control").read_text().split()
-    failure = FlowsweepError(
-        f"tcp.congestion_control: this kernel cannot use {name}",
-        found=f"available: {' '.join(available)}",
-        expected=name,
-        remedy=f"modprobe tcp_{name} as root, or choose one of those available",
-    )
-    try:
-        batch("ip", [f"route change {route} src {host.address} congctl {name}"])
-    except FlowsweepError:
-        raise failure from None
-    other = next(peer for peer in bed.hosts if peer is not host)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
-        attempt.setblocking(False)
-        # The SYN ends at the emulator's port, where nobody listens yet.
-        if attempt.connect_ex((other.address, 9)) not in (0, errno.EINPROGRESS):
-            raise FlowsweepError(f"{host.name} has no route to {other.name}")
-        used = attempt.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-    if used.rstrip(b"\0").decode() != name:
-        raise failure

@@ -54,7 +54,7 @@ class _CpuTime:
         for entry in PROC.iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(OSError):
-                    text = (entry / "stat").read_text()
+                    text = (entry / "stat").read_text(errors="replace")
                     # own and waited-for children's, user and system
                     ours += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
         return cls(sum(cores), sum(cores) - idle, ours)
@@ -99,10 +99,12 @@ class Watch:
 
     def _look_at_sockets(self) -> None:
         for host in self._bed.hosts:
-            for found in sockets.connections(host):
-                self._buffers["receive"].append(found.receive_buffer)
-                self._buffers["send"].append(found.send_buffer)
-                self._controls.add(found.congestion_control)
+            # What the kernel cannot tell now is seen at the next look.
+            with contextlib.suppress(OSError):
+                for found in sockets.connections(host):
+                    self._buffers["receive"].append(found.receive_buffer)
+                    self._buffers["send"].append(found.send_buffer)
+                    self._controls.add(found.congestion_control)
 
     def record(self) -> dict[str, Any]:
         """What was seen, for run.json. Shares are of the time of the program."""
@@ -168,7 +170,7 @@ def _rank(entry: Path) -> int | None:
 def _sample(pid: int, process: _Process) -> None:
     """The counters now; those of a process that has ended stay as they were."""
     try:
-        status = (PROC / str(pid) / "status").read_text()
+        status = (PROC / str(pid) / "status").read_text(errors="replace")
         schedule = (PROC / str(pid) / "schedstat").read_text().split()
     except OSError:
         return

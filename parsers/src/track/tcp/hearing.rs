@@ -1,7 +1,9 @@
 //! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
 
 use super::super::sender::DONE;
-use super::{Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, Tcp, UNKNOWN, WAITS, WINDOW};
+use super::{
+    Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS, WINDOW,
+};
 use crate::decode::{Sack, flag};
 use crate::segment::{Segment, since};
 
@@ -29,14 +31,15 @@ impl Tcp {
         if segment.has(flag::RST) && (!self.has(STARTED) || ack != self.end) {
             return told;
         }
-        if ack < self.una {
+        if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
             return told;
         }
         told.all = self.has(STARTED) && ack >= self.end;
+        let mut sent = None;
         if ack == self.una {
             told.repeats = self.has(STARTED) && self.end > self.una;
         } else {
-            self.advance(ack, segment.time);
+            sent = self.advance(ack, segment.time);
         }
         let opens = window.is_some_and(|window| ack + window > self.edge);
         if let Some(window) = window {
@@ -53,15 +56,32 @@ impl Tcp {
             }
         }
         if segment.sacks > 0 {
-            self.selectively_acknowledged(ack, segment, sacks);
+            sent = self.selectively_acknowledged(ack, segment, sacks, sent);
         }
+        self.measure(sent, segment.time);
         told
     }
 
-    /// The cumulative acknowledgement moves up to `ack`. It is one sample, of the newest segment it covers:
-    /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3).
+    /// Before its SYN is answered an acknowledgement of what was never sent belongs to a connection that the
+    /// other side still holds between these ports (RFC 9293 3.5.1).
+    fn is_of_another_time(&self, segment: &Segment, ack: i64) -> bool {
+        self.has(SYN) && !segment.has(flag::SYN) && ack > self.end
+    }
+
+    /// What was `sent` then is acknowledged at `time`: one sample.
     #[inline]
-    pub(super) fn advance(&mut self, ack: i64, time: i64) {
+    pub(super) fn measure(&mut self, sent: Option<i64>, time: i64) {
+        if let Some(sent) = sent
+            && let Some(sender) = &mut self.sender
+        {
+            sender.rtt.add(since(time, sent));
+        }
+    }
+
+    /// The cumulative acknowledgement moves up to `ack`. It is one sample, of the newest segment it covers:
+    /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3). When that was sent.
+    #[inline]
+    pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
         let una = self.una;
         self.una = ack;
         // Karn: where any of the octets was sent twice, nobody knows which sending is acknowledged.
@@ -80,9 +100,7 @@ impl Tcp {
                 }
             }
         }
-        let Some(sender) = &mut self.sender else {
-            return;
-        };
+        let sender = self.sender.as_mut()?;
         let mut newest = None;
         while let Some(first) = sender.pending.front() {
             if first.to > ack {
@@ -91,23 +109,28 @@ impl Tcp {
             newest = Some((first.to, first.time));
             sender.pending.pop_front();
         }
-        // An acknowledgement of octets that were not captured measures nothing that was.
-        if let Some((to, sent)) = newest
-            && to == ack
-            && sent != DONE
-            && !ambiguous
-        {
-            sender.rtt.add(since(time, sent));
-        }
         let octets = if una == UNKNOWN { 0 } else { ack - una };
         let octets = u32::try_from(octets).unwrap_or(u32::MAX);
         sender.limits.released(time, ack, octets);
+        // An acknowledgement of octets that were not captured measures nothing that was.
+        newest
+            .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous)
+            .map(|(_, sent)| sent)
     }
 
     /// Segments above a hole are acknowledged by SACK; the cumulative acknowledgement that follows when the
-    /// hole is filled would measure the recovery.
+    /// hole is filled would measure the recovery. An acknowledgement is one sample: of the newest segment in
+    /// the first block that covers a new one, which made the other side send it (RFC 2018 4), or else of the
+    /// one that the cumulative number covers, `sent` then.
     #[cold]
-    fn selectively_acknowledged(&mut self, una: i64, segment: &Segment, sacks: &[Sack; 4]) {
+    fn selectively_acknowledged(
+        &mut self,
+        una: i64,
+        segment: &Segment,
+        sacks: &[Sack; 4],
+        mut sent: Option<i64>,
+    ) -> Option<i64> {
+        let mut answered = false;
         for &(left, right) in sacks.iter().take(usize::from(segment.sacks)) {
             let (left, right) = (self.unwrap(left), self.unwrap(right));
             // Below the cumulative acknowledgement a block reports a duplicate (RFC 2883).
@@ -118,9 +141,7 @@ impl Tcp {
                 .rare
                 .as_ref()
                 .is_some_and(|rare| rare.repeated.touches(left, right));
-            let Some(sender) = &mut self.sender else {
-                return;
-            };
+            let sender = self.sender.as_mut()?;
             sender.limits.lost(self.end);
             let behind = sender
                 .pending
@@ -132,13 +153,16 @@ impl Tcp {
                 if pending.from < left || pending.time == DONE {
                     break;
                 }
-                let sent = std::mem::replace(&mut pending.time, DONE);
-                newest.get_or_insert((pending.to, sent));
+                let time = std::mem::replace(&mut pending.time, DONE);
+                newest.get_or_insert((pending.to, time));
             }
-            if let Some((_, sent)) = newest.filter(|&(to, _)| to == right && !ambiguous) {
-                sender.rtt.add(since(segment.time, sent));
+            if let Some((to, time)) = newest
+                && !std::mem::replace(&mut answered, true)
+            {
+                sent = (to == right && !ambiguous).then_some(time);
             }
         }
+        sent
     }
 }
 

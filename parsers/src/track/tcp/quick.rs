@@ -39,7 +39,8 @@ impl Tcp {
         let ack = peer.una + acknowledges as i64;
         let all = acknowledges == outstanding;
         if acknowledges > 0 {
-            peer.advance(ack, segment.time);
+            let sent = peer.advance(ack, segment.time);
+            peer.measure(sent, segment.time);
         }
         self.opens_window(peer, segment, ack, all);
         let window = segment.window;

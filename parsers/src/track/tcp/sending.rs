@@ -44,7 +44,8 @@ impl Tcp {
     pub(super) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);
-        if !self.has(STARTED) {
+        // Numbers before the SYN, without an octet, were of an older connection (RFC 9293 3.5.1).
+        if !self.has(STARTED) || syn && self.covered.is_empty() {
             self.bits |= STARTED;
             self.end = from;
             self.first = from + i64::from(syn);
@@ -215,17 +216,19 @@ impl Tcp {
         self.bits |= WINDOW;
         if syn {
             self.syn_window = self.syn_window.max(window);
-            self.note_syn(segment);
+            if self.una == UNKNOWN || !self.has(SYN) {
+                self.note_syn(segment);
+            }
         } else {
             self.greatest_window = self.greatest_window.max(window);
             self.bits |= GREATEST;
         }
     }
 
+    /// What the SYN announces. Of several before the first acknowledgement the last one holds: it is repeated
+    /// because those before it were lost, and some hosts leave options out then.
     fn note_syn(&mut self, segment: &Segment) {
-        if self.has(SYN) {
-            return;
-        }
+        self.bits &= !(HAS_MSS | HAS_SHIFT | SACK_PERMITTED);
         self.bits |= SYN;
         if let Some(mss) = segment.mss() {
             self.mss = mss;

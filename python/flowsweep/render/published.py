@@ -1,0 +1,88 @@
+"""Table `transfer_errors`: measured times of messages beside those of the UKLight paper."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.render import numbers
+from flowsweep.render.tables import Column, table
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+# What a row of the table is made of; the columns are latencies.
+KEYS = ("message_mb", "buffer_bytes", "links", "congestion", "loss_percent", "jitter_fraction")
+
+
+def errors(context: Context) -> str | None:
+    """Error of each cell, measured seconds below; a row per loss or jitter."""
+    frame = context.rows("transfer_errors")
+    if frame.is_empty():
+        return None
+    latencies = sorted(set(frame["latency_ms"]))
+    rows = frame.select(KEYS).unique(maintain_order=True).rows()
+    cells = {
+        (tuple(row[key] for key in KEYS), row["latency_ms"]): row
+        for row in frame.iter_rows(named=True)
+    }
+    varied = [
+        (place, head, words)
+        for place, head, words in (
+            (0, "MB", numbers.plain),
+            (1, "buffer", numbers.size),
+            (2, "links", numbers.plain),
+            (3, "congestion", str),
+            (4, "loss (%)", numbers.plain),
+            (5, "jitter", numbers.plain),
+        )
+        if place in (0, 4, 5) or len({row[place] for row in rows}) > 1
+    ]
+    columns = [Column(head, [words(row[place]) for row in rows]) for place, head, words in varied]
+    columns += [
+        Column(
+            f"{numbers.plain(latency)} ms",
+            [_cell(cells.get((row, latency))) for row in rows],
+            spanner="error at an added latency of",
+        )
+        for latency in latencies
+    ]
+    columns += [
+        Column(
+            "one way",
+            [
+                _middle([one for (key, _), one in cells.items() if key == row], "one_way_error")
+                for row in rows
+            ],
+        )
+    ]
+    return table("transfer_errors", columns)
+
+
+def heading(context: Context) -> str:
+    """How far off the cells are that nothing was chosen on."""
+    rows = context.rows("transfer_errors").rows(named=True)
+    others = [abs(row["error"]) for row in rows if not row["is_chosen_on"]]
+    if not others:
+        return "Beside the published times: the row that the unknowns were chosen on"
+    return (
+        f"Beside the published times: of {numbers.plural(len(others), 'cell')} that nothing was "
+        f"chosen on, the median error is {numbers.share(median(others))}, the largest "
+        f"{numbers.share(max(others))}"
+    )
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return numbers.NONE
+    error = "chosen on" if row["is_chosen_on"] else numbers.estimate(row["transfer_s"]) + " s"
+    return f"{numbers.change(row['error'])}<small>{error}</small>"
+
+
+def _middle(rows: list[Row], key: str) -> str:
+    """The median over a row of the table, but for one that has nothing to correct."""
+    known = [row[key] for row in rows if row[key] is not None]
+    plain = not rows[0]["loss_percent"] and not rows[0]["jitter_fraction"]
+    return numbers.NONE if plain or not known else numbers.change(median(known))

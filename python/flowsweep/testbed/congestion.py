@@ -1,0 +1,118 @@
+"""TCP's congestion control: whether this kernel has it, and how emulated hosts come to use it."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import enclosure, kernel
+from flowsweep.testbed.tools import batch
+from flowsweep.testbed.transient import TransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flowsweep.experiment import Run
+    from flowsweep.testbed.bed import Bed, BedHost
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+LOADER = Path("/proc/sys/kernel/modprobe")  # names the program that the kernel starts
+NAME = re.compile("[a-z0-9_-]{1,15}")  # TCP_CA_NAME_MAX of linux/tcp.h, with the end of the text
+DISCARD_PORT = 9
+
+
+class LackingError(FlowsweepError):
+    """This kernel has no such congestion control: a fault of the point, not of the testbed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"tcp.congestion_control: this kernel cannot use {name}",
+            found=f"available: {' '.join(available())}",
+            expected=name,
+            remedy=f"modprobe tcp_{name} as root, or choose one of those available",
+        )
+
+    @property
+    def line(self) -> str:
+        """In one line, as the reason of a failed run."""
+        return f"{self.what} ({self.found}); {self.remedy}, and remove this run"
+
+
+def available() -> list[str]:
+    """What the kernel could use now, without loading a module."""
+    try:
+        return AVAILABLE.read_text().split()
+    except OSError:
+        return []
+
+
+def warnings(runs: Iterable[Run]) -> list[str]:
+    """A line for each congestion control of these runs that the kernel lacks: they will fail."""
+    asked: dict[str, int] = {}
+    for run in runs:
+        name = run.point.congestion
+        if name is not None and run.experiment.testbed.kind == "namespaces":
+            asked[name] = asked.get(name, 0) + 1
+    there = available()
+    return [
+        f"warning: this kernel has no congestion control {name} (available: {' '.join(there)}): "
+        f"{count} {'run' if count == 1 else 'runs'} will fail; modprobe tcp_{name} as root"
+        for name, count in asked.items()
+        if there and name not in there and not _can_be_loaded(name)
+    ]
+
+
+def _can_be_loaded(name: str) -> bool:
+    """Whether the kernel would load a module for the name: it does so for root only."""
+    if not NAME.fullmatch(name) or not enclosure.is_privileged():
+        return False
+    try:
+        words = [LOADER.read_text().strip(), "--dry-run", "--quiet", f"tcp_{name}"]
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def use(bed: Bed) -> None:
+    """Every host uses what the testbed asks for, if it asks for one.
+
+    Raises:
+        LackingError: If the kernel has it not, and cannot load it.
+    """
+    if bed.congestion_control is not None:
+        for host in bed.hosts:
+            with kernel.network_namespace(host.namespace):
+                _use(bed, host, bed.congestion_control)
+
+
+def _use(bed: Bed, host: BedHost, name: str) -> None:
+    """By route: a namespace may not choose by sysctl what its owner did not allow."""
+    device = f"dev {beds.EXPERIMENT_INTERFACE}"
+    route = f"{beds.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
+    if not NAME.fullmatch(name):
+        raise LackingError(name)
+    try:
+        batch("ip", [f"route change {route} congctl {name}"])
+    except TransientError:
+        if name in available():
+            raise
+        raise LackingError(name) from None
+    other = next(peer for peer in bed.hosts if peer is not host)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
+        attempt.setblocking(False)
+        # The SYN ends at the emulator's port, where nobody listens yet.
+        result = attempt.connect_ex((other.address, DISCARD_PORT))
+        if result not in (0, errno.EINPROGRESS):
+            raise TransientError(
+                f"testbed: {host.name} has no route to {other.name}",
+                found=errno.errorcode.get(result, str(result)),
+            )
+        used = attempt.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    if used.rstrip(b"\0").decode() != name:
+        raise LackingError(name)

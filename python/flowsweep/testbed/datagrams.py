@@ -1,0 +1,96 @@
+"""Datagrams between two hosts from one process: sent as fast as the kernel can, stamped by it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed import kernel
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import BedHost
+
+SO_TIMESTAMPNS = 35
+UDP_SEGMENT = 103
+PAYLOAD_BYTES = 1472  # of a full frame
+
+
+@contextlib.contextmanager
+def opened(host: BedHost) -> Iterator[socket.socket]:
+    """A socket at the experiment address of a host, that never waits and stamps what it gets."""
+    with kernel.network_namespace(host.namespace):
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with made:
+        made.bind((host.address, 0))
+        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        made.setblocking(False)
+        yield made
+
+
+def cut_into_frames(sender: socket.socket) -> None:
+    """From now on `send_frames` may be used."""
+    sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD_BYTES)
+
+
+def send(sender: socket.socket, data: bytes, receiver: socket.socket, limit_s: float = 0) -> bool:
+    """Hands a datagram over; False if the sender's buffer stays full for so long.
+
+    It is full when the kernel did not come to pass on what was sent before.
+    """
+    end = time.monotonic() + limit_s
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            sender.sendto(data, receiver.getsockname())
+            return True
+        left_s = end - time.monotonic()
+        if left_s <= 0:
+            return False
+        select.select([], [sender], [], left_s)
+
+
+def send_frames(
+    sender: socket.socket, count: int, receiver: socket.socket, limit_s: float = 0
+) -> None:
+    """Hands over so many full frames, as far as there is room for them.
+
+    The kernel cuts a large datagram into frames, faster than Python could send them; before
+    Linux 6.11 it does not where checksums are not left to the interface.
+    """
+    if sender.getsockopt(socket.IPPROTO_UDP, UDP_SEGMENT):
+        try:
+            send(sender, bytes(PAYLOAD_BYTES * count), receiver, limit_s)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 0)
+        else:
+            return
+    for _ in range(count):
+        send(sender, bytes(PAYLOAD_BYTES), receiver, limit_s)
+
+
+def receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | None:
+    """A datagram and its arrival in nanoseconds; None after `limit_s`."""
+    end = time.monotonic() + limit_s
+    while True:
+        readable, _, _ = select.select([receiver], [], [], max(0.0, end - time.monotonic()))
+        if not readable:
+            return None
+        # What the kernel finds broken when it is read is not there: see BUGS in select(2).
+        with contextlib.suppress(BlockingIOError):
+            return _stamped(receiver)
+
+
+def _stamped(receiver: socket.socket) -> tuple[bytes, int]:
+    data, ancillary, _, _ = receiver.recvmsg(2048, 64)
+    for level, kind, stamp in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+            seconds, nanoseconds = struct.unpack("qq", stamp[:16])
+            return data, seconds * 10**9 + nanoseconds
+    return data, time.time_ns()

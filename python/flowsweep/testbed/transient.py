@@ -1,0 +1,61 @@
+"""Failures of the testbed itself that need not come again, and how an unexpected one is told."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+from flowsweep.errors import FlowsweepError
+
+PARTS = ("what", "found", "expected", "remedy")
+PACKAGE = Path(__file__).parents[1]
+AGAIN = "run it again; if it comes again, it is a fault of flowsweep: tell it with these lines"
+
+
+class TransientError(FlowsweepError):
+    """A part of the testbed failed that may work the next time: worth a further try.
+
+    `in_program`: the program had been started; else only setting up is repeated.
+    """
+
+    in_program = False
+
+    @property
+    def line(self) -> str:
+        """What and found in one line, as the reason of an invalid run."""
+        return f"{self.what}: {self.found}" if self.found else self.what
+
+
+def unexpected(error: Exception) -> TransientError:
+    """An exception that nobody meant to raise: its type, its message, and every place of ours."""
+    message = "".join(traceback.format_exception_only(error)).strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    # The innermost first; what is not ours only where the exception was raised.
+    inner = [] if not frames or frames[-1] in ours else [frames[-1]]
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        for frame in [*inner, *reversed(ours)]
+    ]
+    return TransientError(
+        "testbed: a fault that was not foreseen",
+        found=f"{' / '.join(message.splitlines())} ({', '.join(places)})",
+        expected="a testbed that is set up, measured and taken down",
+        remedy=AGAIN,
+    )
+
+
+def to_event(error: FlowsweepError) -> dict[str, Any]:
+    """What the hub reports of an error."""
+    return {
+        "event": "error",
+        "transient": isinstance(error, TransientError),
+        **{name: getattr(error, name) for name in PARTS},
+    }
+
+
+def from_event(event: dict[str, Any]) -> FlowsweepError:
+    """The error that the hub reported."""
+    kind = TransientError if event["transient"] else FlowsweepError
+    return kind(event["what"], **{name: event[name] for name in PARTS[1:]})

@@ -1,0 +1,63 @@
+-- One row per cell of the UKLight tables that was measured: how far off it is. Only of a link
+-- of 300 Mbit/s, which is what the paper had.
+with
+
+-- 4 MB without loss: the row on which base round-trip time and window were chosen
+compared as (
+    select
+        *,
+        message_mb = 4 and loss_percent = 0 and jitter_fraction = 0
+            as is_chosen_on,
+    from message_times
+    inner join published_messages
+        using (message_mb, loss_percent, jitter_fraction, latency_ms)
+    where rate_asked_mbit_s = 300
+),
+
+plain as (
+    select
+        message_mb,
+        latency_ms,
+        buffer_bytes,
+        links,
+        congestion,
+        transfer_s as plain_s,
+    from message_times
+    where
+        loss_percent = 0
+        and jitter_fraction = 0
+        and rate_asked_mbit_s = 300
+),
+
+final as (
+    select
+        compared.message_mb,
+        compared.loss_percent,
+        compared.jitter_fraction,
+        compared.latency_ms,
+        compared.published_s,
+        compared.transfer_s,
+        compared.runs,
+        compared.is_chosen_on,
+        round(compared.transfer_s / compared.published_s - 1, 4) as error,
+        round(
+            (compared.transfer_s + plain.plain_s) / 2 / compared.published_s - 1,
+            4
+        ) as one_way_error,
+        compared.buffer_bytes,
+        compared.links,
+        compared.congestion,
+    from compared
+    left join plain
+        on
+            compared.message_mb = plain.message_mb
+            and compared.latency_ms = plain.latency_ms
+            and compared.buffer_bytes is not distinct from plain.buffer_bytes
+            and compared.links is not distinct from plain.links
+            and compared.congestion is not distinct from plain.congestion
+)
+
+select * from final
+order by
+    message_mb, buffer_bytes, links, congestion, jitter_fraction, loss_percent,
+    latency_ms

@@ -1,0 +1,61 @@
+-- One row per size of a message, loss, jitter and latency: seconds for one message, one
+-- way, as the application (pingpong) measured it; the median over the repetitions.
+with
+
+-- added latency is the round-trip time beyond the shortest one that was asked for
+bases as (
+    select min(rtt_asked_ms) as rtt_ms
+    from points
+    where run in (select run from app_sizes)
+),
+
+measured as (
+    select
+        points.* exclude (run, app, problem, point),
+        -- a megabyte of the paper has 2^20 bytes
+        round(app_sizes.message_bytes / 1048576, 6) as message_mb,
+        round(coalesce(points.loss, 0) * 100, 6) as loss_percent,
+        round(coalesce(points.rtt_asked_ms - bases.rtt_ms, 0), 6)
+            as latency_ms,
+        case
+            when coalesce(points.jitter_ms, 0) = 0 then 0
+            when latency_ms > 0 then round(points.jitter_ms / latency_ms, 6)
+        end as jitter_fraction,
+        app_sizes.mean_s as transfer_s,
+    from app_sizes
+    inner join points using (run)
+    cross join bases
+),
+
+final as (
+    select
+        message_mb,
+        loss_percent,
+        jitter_fraction,
+        latency_ms,
+        round(median(transfer_s), 6) as transfer_s,
+        round(min(transfer_s), 6) as transfer_s_min,
+        round(max(transfer_s), 6) as transfer_s_max,
+        count(*) as runs,
+        ---------- the point
+        rtt_asked_ms,
+        jitter_ms,
+        rate_asked_mbit_s,
+        buffer_bytes,
+        links,
+        congestion,
+    from measured
+    group by
+        message_mb,
+        loss_percent,
+        jitter_fraction,
+        latency_ms,
+        rtt_asked_ms,
+        jitter_ms,
+        rate_asked_mbit_s,
+        buffer_bytes,
+        links,
+        congestion
+)
+
+select * from final

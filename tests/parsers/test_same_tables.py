@@ -1,0 +1,201 @@
+"""Real captures, cut, packed, piped and shared out among threads: the same six tables."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from agreement import PCAPS
+
+from flowsweep import _parsers
+
+TABLES = ("captures", "flows", "intervals", "throughput", "messages", "packets")
+#: Both byte orders, pcapng, tunnels, tags, fragments, losses, time that goes back, a flood.
+FILES = (
+    "appneta-tcpreplay/test.rewrite_l7fuzzing",
+    "arkime-arkime/arkime_synthetic.pcap",
+    "blitz-tcptrace/first_seg_ooo.dmp.gz",
+    "blitz-tcptrace/hardware_dups.dmp.gz",
+    "cisco-mercury/pppoe_double_vlan_tagging.pcap",
+    "m-lab-packet-headers/large-ndt.pcap",
+    "nfstream-nfstream/ftp.pcap",
+    "ntop-nDPI/ip_fragmented_garbage.pcap",
+    "ntop-nDPI/reasm_crash_anon.pcapng",
+    "ntop-nDPI/synscan.pcap",
+    "wireshark-wireshark/grpc_stream_reassembly_sample.pcapng.gz",
+    "zeek-zeek/irc-dcc-send.pcapng",
+    "zeek-zeek/tcp/timestamp.pcap",
+    "zeek-zeek/trunc/mpls-6in6-broken.pcap.gz",
+)
+#: Columns that say where in which file something is.
+PLACES = ("file", "interface", "file_offset")
+CUTS = 4
+
+Tables = dict[str, bytes]
+
+
+def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
+    """The tables' bytes; every file is called by the same name, which is in the tables."""
+    folder.mkdir(exist_ok=True)
+    _parsers.parse(
+        [(path, "capture") for path in paths],
+        {table: folder / f"{table}.parquet" for table in TABLES},
+        bin_ns=10_000_000,
+        udp_timeout_ns=60_000_000_000,
+        threads=threads,
+        manifests={},
+        notes=[],
+        progress=None,
+    )
+    return {table: (folder / f"{table}.parquet").read_bytes() for table in TABLES}
+
+
+def plain(path: Path) -> bytes:
+    """The bytes of a capture, unpacked."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+def by_pyarrow(kind: str) -> Callable[[bytes], bytes]:
+    """A compression that Python itself has not."""
+
+    def compress(content: bytes) -> bytes:
+        pyarrow = pytest.importorskip("pyarrow")
+        packed = pyarrow.BufferOutputStream()
+        with pyarrow.CompressedOutputStream(packed, kind) as stream:
+            stream.write(content)
+        return bytes(packed.getvalue())
+
+    return compress
+
+
+PACKED = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lambda content: lzma.compress(content, preset=0),
+    "zstd": by_pyarrow("zstd"),
+    "lz4": by_pyarrow("lz4"),
+}
+
+
+@pytest.fixture(scope="module", params=FILES)
+def capture(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Tables]:
+    """A plain capture and its tables, made with one thread."""
+    if not PCAPS.is_dir():
+        pytest.skip(f"no captures in {PCAPS}; set FLOWSWEEP_PCAPS to their folder")
+    path = tmp_path_factory.mktemp("plain") / "capture"
+    path.write_bytes(plain(PCAPS / request.param))
+    return path, parse(path.parent / "tables", path)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads(capture: tuple[Path, Tables], tmp_path: Path, threads: int) -> None:
+    path, tables = capture
+    assert parse(tmp_path, path, threads=threads) == tables
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_compression(capture: tuple[Path, Tables], tmp_path: Path, kind: str) -> None:
+    path, tables = capture
+    packed = tmp_path / "packed"
+    packed.write_bytes(PACKED[kind](path.read_bytes()))
+    assert parse(tmp_path / "tables", packed, threads=2) == tables
+
+
+def test_pipe(capture: tuple[Path, Tables], tmp_path: Path) -> None:
+    path, tables = capture
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeder = threading.Thread(target=pipe.write_bytes, args=[path.read_bytes()])
+    feeder.start()
+    found = parse(tmp_path / "tables", pipe)
+    feeder.join()
+    assert found == tables
+
+
+def test_several_files(capture: tuple[Path, Tables], tmp_path: Path) -> None:
+    path, tables = capture
+    content = path.read_bytes()
+    whole = frames(path.parent / "tables")
+    ends = clean_cuts(whole["packets"])
+    if not ends:
+        pytest.skip("nowhere are all packets before earlier than all behind")
+    chance = random.Random(path.stat().st_size)
+    for cut in chance.sample(ends, min(CUTS, len(ends))):
+        paths = [tmp_path / "first", tmp_path / "second"]
+        for part, packets in zip(paths, split(content, cut), strict=True):
+            part.write_bytes(packets)
+        found = parse(tmp_path / "tables", *paths, threads=2)
+        for table in TABLES[1:5]:
+            assert found[table] == tables[table], (cut, table)
+        parts = frames(tmp_path / "tables")
+        assert (
+            parts["packets"]
+            .drop(PLACES, strict=False)
+            .equals(whole["packets"].drop(PLACES, strict=False))
+        ), cut
+        assert totals(parts["captures"]).equals(totals(whole["captures"])), cut
+
+
+def frames(folder: Path) -> dict[str, pl.DataFrame]:
+    """The tables that say where packets lie."""
+    return {
+        table: pl.read_parquet(folder / f"{table}.parquet") for table in ("captures", "packets")
+    }
+
+
+def totals(captures: pl.DataFrame) -> pl.DataFrame:
+    """The counts, which add up; but for super-packets, which depend on the MSS seen before."""
+    numbers = captures.select(pl.selectors.numeric()).drop(
+        "interface", "snaplen", "ts_resolution_ns", "super_packets"
+    )
+    return numbers.sum()
+
+
+def clean_cuts(packets: pl.DataFrame) -> list[int]:
+    """Numbers of packets that all before are earlier than, and all behind are not."""
+    times = packets["time"].dt.epoch("ns")
+    before = times.cum_max().shift(1)
+    behind = times.cum_min(reverse=True)
+    clean = (before < behind).fill_null(False)
+    return [int(place) for place in clean.arg_true()]
+
+
+def split(content: bytes, cut: int) -> tuple[bytes, bytes]:
+    """Two captures: the packets before number `cut`, from 0, and the others."""
+    ends, head = (pcapng_ends if content.startswith(b"\n\r\r\n") else pcap_ends)(content)
+    place = ends[cut]
+    return content[:place], content[:head] + content[place:]
+
+
+def pcap_ends(content: bytes) -> tuple[list[int], int]:
+    """Where each record of a classic capture begins, and where the first does."""
+    order = "<" if content[0] in (0xD4, 0x4D) else ">"
+    places, at = [], 24
+    while at + 16 <= len(content):
+        places.append(at)
+        at += 16 + struct.unpack_from(f"{order}I", content, at + 8)[0]
+    return places, 24
+
+
+def pcapng_ends(content: bytes) -> tuple[list[int], int]:
+    """The same of blocks with a packet, in one section whose interfaces come first."""
+    order = "<" if content[8] == 0x4D else ">"
+    places, at = [], 0
+    while at + 12 <= len(content):
+        kind, length = struct.unpack_from(f"{order}II", content, at)
+        if kind in (2, 3, 6):
+            places.append(at)
+        at += length
+    return places, places[0]

@@ -1,0 +1,39 @@
+"""A congestion control that the kernel lacks costs its points, and not the sweep."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+WARNING = "warning: this kernel has no congestion control nosuch (available: "
+
+
+@pytest.fixture
+def lacking(experiment):
+    """An experiment that asks for one that no kernel has."""
+    experiment.write_text(experiment.read_text().replace(": reno", ": nosuch"))
+    return experiment
+
+
+def test_a_point_that_the_kernel_cannot_make_is_a_failed_run(lacking, flowsweep, tmp_path):
+    done = flowsweep("run", lacking, "-o", tmp_path / "one")
+    assert done.returncode == 0, done.stderr
+    assert WARNING in done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert record["status"] == "failed"
+    assert record["completion_s"] is None
+    assert record["reason"].startswith("tcp.congestion_control: this kernel cannot use nosuch")
+    assert "modprobe tcp_nosuch as root" in record["reason"]
+    assert record["tcp"]["congestion_control"] != "nosuch"
+    # The workflow parses the captures of every run.
+    for host in ("pc1", "pc2", "pc3"):
+        manifest = json.loads((tmp_path / "one" / f"{host}.capture.json").read_text())
+        assert manifest["status"] == "complete"
+
+
+def test_the_plan_warns(lacking, flowsweep):
+    done = flowsweep("plan", lacking)
+    assert done.returncode == 0
+    assert WARNING in done.stderr
+    assert " runs will fail; modprobe tcp_nosuch as root" in done.stderr

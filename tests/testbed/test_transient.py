@@ -1,0 +1,115 @@
+"""What fails once in the testbed ends no sweep; what was not foreseen is told with its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import counters, enclosure, transient
+from flowsweep.testbed.transient import TransientError
+
+TOOL = """#!/bin/sh
+count=$(cat {count} 2>/dev/null || echo 0)
+echo $((count + 1)) >{count}
+[ $count -ge {times} ] || {{ echo "RTNETLINK answers: Cannot allocate memory" >&2; exit 1; }}
+exec {real} "$@"
+"""
+NO_MEMORY = "RTNETLINK answers: Cannot allocate memory"
+
+
+@pytest.fixture
+def failing(tmp_path):
+    """An environment in which a program fails for the first so many times."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def make(**times: int) -> dict[str, str]:
+        for name, number in times.items():
+            real = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
+            script = TOOL.format(count=folder / f"{name}.count", times=number, real=real)
+            (folder / name).write_text(script)
+            (folder / name).chmod(0o755)
+        return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    return make
+
+
+def test_what_fails_once_is_done_once_more(experiment, flowsweep, failing, tmp_path):
+    # The first set-up fails, and mpirun's daemon on the first host that it is started on.
+    done = flowsweep("run", experiment, "-o", tmp_path / "one", env=failing(bridge=1, nsenter=1))
+    assert done.returncode == 0, done.stderr
+    assert f"set up once more: testbed: bridge failed: {NO_MEMORY}" in done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert record["invalid_tries"][0].startswith("mpirun could not start its daemon on pc")
+    assert NO_MEMORY in record["invalid_tries"][0]
+    assert record["application"]["correct"] is True
+
+
+def test_what_fails_again_and_again_is_an_error(experiment, flowsweep, failing, tmp_path):
+    done = flowsweep("run", experiment, "-o", tmp_path / "one", env=failing(bridge=99))
+    assert done.returncode == 2
+    assert done.stderr.count("set up once more") == len(enclosure.PAUSES_S)
+    assert f"error: testbed: bridge failed\n  found     {NO_MEMORY}" in done.stderr
+    assert not (tmp_path / "one").exists()
+
+
+KILL = """\
+sites: {west: [pc1], east: [pc2]}
+link: {rtt: 1ms, rate: 100Mbit/s}
+workload: {where: first, command: "test -e DONE || {
+    touch DONE; kill -9 $(pgrep -x flowsweep-wan); sleep 99; }"}
+limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 500ms}
+"""
+
+
+def test_a_run_in_which_the_emulator_dies_is_made_again(namespaces, flowsweep, tmp_path):
+    (tmp_path / "kill.yaml").write_text(KILL.replace("DONE", str(tmp_path / "done")))
+    done = flowsweep("run", tmp_path / "kill.yaml", "-o", tmp_path / "one")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    told = "testbed: flowsweep-wan ended too early: killed by SIGKILL"
+    assert record["invalid_tries"][0] == told
+    assert f"once more: {told}" in done.stderr
+    assert record["status"] == "valid", record["reason"]
+
+
+def test_an_exception_that_was_not_foreseen_is_told_with_type_message_and_place(monkeypatch):
+    def broken(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(counters.socket, "socket", broken)
+    with pytest.raises(BlockingIOError) as caught:
+        counters._interfaces()
+    told = transient.unexpected(caught.value)
+    found = told.found or ""
+    assert found.startswith("BlockingIOError: [Errno 11] Resource temporarily unavailable (")
+    assert f"{Path(__file__).name}:" in found
+    assert "in broken" in found
+    assert "in _dump, counters.py:" in found
+    assert vars(transient.from_event(transient.to_event(told))) == vars(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "transient_", "in_program", "found"),
+    [
+        ("", "", True, False, "exit code 1"),
+        ('{"event": "started"}\n', "", True, True, "exit code 1"),
+        ('{"event": "started"}\n{"event": "resu', "", True, True, "exit code 1"),
+        ("", "unshare: unshare failed: Operation not permitted", False, False, "not permitted"),
+        ("", "unshare: unshare failed: No space left on device", True, False, "No space left"),
+        ("", '  File "hub.py", line 7\nNameError: x', True, False, 'x (File "hub.py", line 7)'),
+    ],
+)
+def test_a_hub_without_a_result_is_told_as_far_as_it_came(
+    text, said, transient_, in_program, found
+):
+    with pytest.raises(FlowsweepError) as caught:
+        enclosure._outcome(1, text, said)
+    assert isinstance(caught.value, TransientError) == transient_
+    assert getattr(caught.value, "in_program", False) == in_program
+    assert found in (caught.value.found or "")
