@@ -167,12 +167,14 @@ def test_who_looks_seldom_while_computing_looks_in_vain_less(near):
     near.holds(check)
 
 
-# Rank 1 does not receive for a second: as soon as 16 messages wait for it, one goes to rank 2.
+# Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2. A file
+# tells it: how long it takes until no more fits into the sockets between them differs.
 SLOW_RECEIVER = """
-import json, sys, time
+import json, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 import awari
 import mpi
+full = pathlib.Path(sys.argv[3])
 ranks = mpi.Ranks("awari", {}, "paced", never_blocks=True)
 sender = awari.Sender(ranks, 16, per_destination=json.loads(sys.argv[2]))
 if ranks.rank == 0:
@@ -180,12 +182,15 @@ if ranks.rank == 0:
     ranks.receive(2)
     while ranks.posted(1) < 16:
         sender.send(bytearray(8192), 1, 2)
+    full.touch()
     sender.send(bytearray(8192), 2, 2)
     print(json.dumps([sender.stalls, sender.stalled_s]))
     sender.send(b"", 1, 3)
     ranks.flush()
 else:
     ranks.send(b"", 0, 1)
+    while ranks.rank == 1 and not full.exists():
+        time.sleep(0.01)
     time.sleep(1.0 if ranks.rank == 1 else 0)
     while ranks.receive(0)[1] != 3 and ranks.rank == 1:
         pass
@@ -194,7 +199,7 @@ else:
 
 @pytest.mark.parametrize("per_destination", [True, False])
 def test_a_slow_receiver_stalls_others_only_in_a_shared_ring(tmp_path, per_destination):
-    words = (WORKLOADS / "awari", json.dumps(per_destination))
+    words = (WORKLOADS / "awari", json.dumps(per_destination), tmp_path / "full")
     done = mpirun(tmp_path, 3, "-c", SLOW_RECEIVER, *words)
     assert done.returncode == 0, done.stderr
     stalls, seconds = json.loads(done.stdout)
