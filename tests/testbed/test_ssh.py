@@ -32,8 +32,8 @@ testbed:
 timeout: 200s
 limits: {cpu_pressure: 100%}
 """
-# With SHLVL, bash does not read the user's .bashrc: that may start anything, and take a lock which a
-# killed one keeps.
+# With SHLVL, bash does not read the user's .bashrc: that may start anything, and take a lock which
+# a killed one keeps.
 SSHD = """\
 Port 2222
 ListenAddress 10.99.0.NUMBER

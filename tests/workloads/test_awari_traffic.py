@@ -167,8 +167,8 @@ def test_who_looks_seldom_while_computing_looks_in_vain_less(near):
     near.holds(check)
 
 
-# Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2. A file
-# tells it: how long it takes until no more fits into the sockets between them differs.
+# Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2. A
+# file tells it: how long it takes until no more fits into the sockets between them differs.
 SLOW_RECEIVER = """
 import json, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
