@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.render import numbers, points
-from flowsweep.render.tables import Column, application, badge, figures, table
+from flowsweep.render.tables import Column, application, badge, figures, key_columns, table
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
@@ -152,20 +152,16 @@ def transfers(context: Context) -> str | None:
         size: min(value for (key, _), value in cells.items() if key[0] == size)
         for size in {row[0] for row in rows}
     }
-    varied = [
-        (place, head, words)
-        for place, head, words in (
-            (0, "MB", numbers.plain),
-            (1, "Mbit/s", numbers.plain),
-            (2, "buffer", numbers.size),
-            (3, "links", numbers.plain),
-            (4, "congestion", str),
-            (5, "loss (%)", numbers.plain),
-            (6, "jitter", numbers.plain),
-        )
-        if place in (0, 5, 6) or len({row[place] for row in rows}) > 1
-    ]
-    columns = [Column(head, [words(row[place]) for row in rows]) for place, head, words in varied]
+    heads = (
+        ("MB", numbers.plain),
+        ("Mbit/s", numbers.plain),
+        ("buffer", numbers.size),
+        ("links", numbers.plain),
+        ("congestion", str),
+        ("loss (%)", numbers.plain),
+        ("jitter", numbers.plain),
+    )
+    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter"))
     columns += [
         Column(
             f"{numbers.plain(latency)} ms",

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.render import numbers
-from flowsweep.render.tables import Column, table
+from flowsweep.render.tables import Column, key_columns, table
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
@@ -28,19 +28,15 @@ def errors(context: Context) -> str | None:
         (tuple(row[key] for key in KEYS), row["latency_ms"]): row
         for row in frame.iter_rows(named=True)
     }
-    varied = [
-        (place, head, words)
-        for place, head, words in (
-            (0, "MB", numbers.plain),
-            (1, "buffer", numbers.size),
-            (2, "links", numbers.plain),
-            (3, "congestion", str),
-            (4, "loss (%)", numbers.plain),
-            (5, "jitter", numbers.plain),
-        )
-        if place in (0, 4, 5) or len({row[place] for row in rows}) > 1
-    ]
-    columns = [Column(head, [words(row[place]) for row in rows]) for place, head, words in varied]
+    heads = (
+        ("MB", numbers.plain),
+        ("buffer", numbers.size),
+        ("links", numbers.plain),
+        ("congestion", str),
+        ("loss (%)", numbers.plain),
+        ("jitter", numbers.plain),
+    )
+    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter"))
     columns += [
         Column(
             f"{numbers.plain(latency)} ms",

@@ -90,6 +90,19 @@ def figures(head: str, values: Sequence[float | None], spanner: str | None = Non
     return Column(head, numbers.column(list(values)), spanner=spanner)
 
 
+def key_columns(
+    rows: Sequence[tuple[Any, ...]],
+    heads: Sequence[tuple[str, Callable[[Any], str]]],
+    always: Sequence[str],
+) -> list[Column]:
+    """Columns of what tells rows apart; but for those in `always`, only where it varies."""
+    return [
+        Column(head, [make(row[place]) for row in rows])
+        for place, (head, make) in enumerate(heads)
+        if head in always or len({row[place] for row in rows}) > 1
+    ]
+
+
 def badge(text: str, kind: str | None) -> str:
     """A status in words, coloured."""
     return f'<span class="badge {kind or "muted"}">{escape(text)}</span>'

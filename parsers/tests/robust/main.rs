@@ -1,6 +1,8 @@
 //! Any bytes to tables: never a panic, nothing lost, the same tables however the input is cut.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod histories;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -258,115 +260,6 @@ fn a_record_that_claims_four_gigabytes_is_damage_and_allocates_nothing() {
     assert_eq!(summary.packets, 1);
     assert_eq!(summary.damage[0].found, "captured length 4294967295");
     check_totals(&sink, &summary);
-}
-
-#[test]
-fn a_new_syn_with_another_number_starts_a_connection_and_a_repeated_one_does_not() {
-    let syn = |seq| segment(false, 2, seq, 0, 0);
-    let bytes = capture(&[(1, syn(100)), (2, syn(100)), (3, syn(900))]);
-    let (sink, summary) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(summary.connections, 2);
-    assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1), Some(0)]);
-}
-
-#[test]
-fn options_are_those_of_the_last_syn_before_the_answer() {
-    let syn = |mss: u16| {
-        let mut frame = segment(false, 2, 100, 0, 4);
-        frame[46] = 0x60;
-        frame.extend([2, 4]);
-        frame.extend(mss.to_be_bytes());
-        frame
-    };
-    let answer = segment(true, 18, 700, 101, 0);
-    let bytes = capture(&[(1, syn(1460)), (2, syn(536)), (3, answer), (4, syn(9000))]);
-    let (sink, _) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(one_flow(&sink, "mss"), [Some(536), None]);
-    let bytes = capture(&[(1, syn(1460)), (2, segment(false, 2, 100, 0, 0))]);
-    let (sink, _) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(one_flow(&sink, "mss"), [None]);
-}
-
-#[test]
-fn an_answer_of_an_older_connection_says_nothing_of_the_new_one() {
-    // RFC 9293 3.5.1: one side forgot the connection, the other did not.
-    let bytes = capture(&[
-        (0, segment(false, 2, 777, 0, 0)),
-        (1000, segment(true, 16, 500_000, 90_000, 0)),
-        (1001, segment(false, 4, 90_000, 0, 0)),
-        (2000, segment(false, 2, 777, 0, 0)),
-        (2500, segment(true, 18, 99, 778, 0)),
-        (2501, segment(false, 16, 778, 100, 5)),
-        (3001, segment(true, 16, 100, 783, 20)),
-    ]);
-    let (sink, summary) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(summary.connections, 1);
-    assert_eq!(one_flow(&sink, "rtt_min_ns"), [Some(500), Some(1)]);
-    assert_eq!(one_flow(&sink, "max_in_flight_bytes"), [Some(5), Some(20)]);
-    assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(0), Some(0)]);
-}
-
-#[test]
-fn rtt_samples_take_the_newest_segment_and_none_where_an_octet_was_sent_twice() {
-    let data = |seq| segment(false, 16, seq, 0, 100);
-    let ack = |number| segment(true, 16, 0, number, 0);
-    let bytes = capture(&[
-        (0, segment(false, 2, 999, 0, 0)),
-        (50, segment(true, 18, 5000, 1000, 0)),
-        (100, data(1000)),
-        (200, data(1100)),
-        (1200, ack(1200)),
-        (2000, data(1200)),
-        (3000, data(1200)),
-        (4000, ack(1300)),
-    ]);
-    let (sink, _) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(one_flow(&sink, "handshake_rtt_ns")[0], Some(50));
-    assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(2));
-    assert_eq!(one_flow(&sink, "rtt_min_ns")[0], Some(50));
-    assert_eq!(one_flow(&sink, "rtt_max_ns")[0], Some(1000));
-    assert_eq!(one_flow(&sink, "retransmitted_bytes")[0], Some(100));
-    assert_eq!(one_flow(&sink, "max_in_flight_bytes")[0], Some(200));
-}
-
-#[test]
-fn sequence_numbers_wrap_without_a_trace() {
-    let start = u32::MAX - 1500;
-    let data = |index: u32| segment(false, 16, start.wrapping_add(index * 1000), 0, 1000);
-    let bytes = capture(&[
-        (1, data(0)),
-        (2, data(2)),
-        (3, data(1)),
-        (4, data(3)),
-        (5, data(1)),
-    ]);
-    let (sink, _) = parse(vec![bytes], 1).unwrap();
-    assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(1)]);
-    assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1)]);
-    assert_eq!(one_flow(&sink, "retransmitted_bytes"), [Some(1000)]);
-}
-
-#[test]
-fn a_syn_that_comes_late_turns_the_directions_of_packets_before_it() {
-    // The server's first data overtook the client's SYN in the capture.
-    let bytes = capture(&[
-        (1, segment(true, 16, 500, 100, 10)),
-        (2, segment(false, 2, 99, 0, 0)),
-    ]);
-    let (sink, _) = parse(vec![bytes], 1).unwrap();
-    let (_, batch) = sink
-        .0
-        .iter()
-        .find(|(table, _)| *table == Table::Packets)
-        .unwrap();
-    let directions = batch
-        .column_by_name("direction")
-        .unwrap()
-        .as_string::<i32>();
-    assert_eq!(
-        directions.iter().collect::<Vec<_>>(),
-        [Some("backward"), Some("forward")]
-    );
 }
 
 #[test]
