@@ -109,7 +109,8 @@ def uklight() -> Results:
 )
 def test_all_runs_are_valid_and_right(name):
     for run, record in Results(name).runs.items():
-        assert record["status"] == "valid", (run, record["reason"])
+        # A warm-up is not used, nor tried again.
+        assert record["status"] == "valid" or record["warmup"], (run, record["reason"])
         assert record["application"]["correct"] is True, run
 
 

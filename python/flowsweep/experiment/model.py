@@ -119,7 +119,7 @@ class Experiment(Model):
     )
     repetitions: int = Field(3, ge=1, le=1000, description="Runs of each point.")
     retries: int = Field(
-        2,
+        4,
         ge=0,
         le=100,
         description="Further tries of a run that is invalid; the last one is kept, with its reason "
