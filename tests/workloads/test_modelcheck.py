@@ -133,9 +133,13 @@ def check_waves(runs) -> None:
 
 
 def test_full_messages_are_of_8_kib(runs):
-    """A full message is five segments of 1448 bytes and one of 974."""
-    sizes = sent(runs[0], "pc1")["payload_bytes"].value_counts(sort=True)["payload_bytes"]
-    assert sizes.head(2).to_list() == [FULL_BYTES, TAIL_BYTES]
+    """A full message is five segments of 1448 bytes and one of 974.
+
+    How many small ones there are besides depends on who waits for whom.
+    """
+    sizes = sent(runs[0], "pc1")["payload_bytes"]
+    most = sizes.filter(sizes > FULL_BYTES // 4).value_counts(sort=True)["payload_bytes"]
+    assert most.head(2).to_list() == [FULL_BYTES, TAIL_BYTES]
 
 
 def test_a_limit_on_flushing_makes_messages_fewer_and_larger(measured):

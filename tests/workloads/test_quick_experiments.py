@@ -170,7 +170,10 @@ def test_modelcheck_sends_batches_of_8_kib_from_all_to_all(das3):
     free, limited = (
         das3.messages(one)["bytes"] for one in (run, "modelcheck-flush_rate_limit_100-r1")
     )
-    assert free.mode()[0] == limited.mode()[0] == BATCH_BYTES
+    # How many small ones there are depends on who waits for whom; most jobs travel in full batches.
+    for sizes in (free, limited):
+        assert sizes.filter(sizes == BATCH_BYTES).sum() > 0.5 * sizes.sum()
+        assert sizes.filter(sizes > BATCH_BYTES // 2).mode()[0] == BATCH_BYTES
     # Where queues run dry messages are small; a limit makes them fewer and larger.
     assert (free < BATCH_BYTES // 8).sum() > 1.3 * (limited < BATCH_BYTES // 8).sum()
     assert limited.mean() > 1.2 * free.mean()
