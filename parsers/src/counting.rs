@@ -70,9 +70,9 @@ impl Counting {
             })?;
         }
         if let Some(rows) = &mut self.messages {
-            // By the packet, whatever the chunks: one of several threads is longer.
-            self.ended.sort_by_key(|row| row.position);
-            rows.add(&self.ended, &mut |batch| sink.batch(Table::Messages, batch))?;
+            let order = by_packet(&self.ended, chunk.count());
+            let ended = order.iter().map(|&number| self.ended[number as usize]);
+            rows.add(ended, &mut |batch| sink.batch(Table::Messages, batch))?;
         }
         self.ended.clear();
         self.number += chunk.count() as u64;
@@ -88,11 +88,31 @@ impl Counting {
         if let Some(rows) = &mut self.messages {
             let last = unfinished_messages(connections, &mut self.states);
             let emit = &mut |batch| sink.batch(Table::Messages, batch);
-            rows.add(&last, emit)?;
+            rows.add(last.into_iter(), emit)?;
             rows.flush(emit)?;
         }
         Ok(())
     }
+}
+
+/// Numbers of messages in the order of the packets that ended them, whatever the chunks: one of several threads is
+/// longer. Those of one packet stay as they are.
+fn by_packet(messages: &[MessageRow], packets: usize) -> Vec<u32> {
+    let mut next = vec![0; packets];
+    for message in messages {
+        next[message.position as usize] += 1;
+    }
+    let mut place = 0;
+    for next in &mut next {
+        place += std::mem::replace(next, place);
+    }
+    let mut order = vec![0; messages.len()];
+    for (number, message) in (0..).zip(messages) {
+        let next = &mut next[message.position as usize];
+        order[*next] = number;
+        *next += 1;
+    }
+    order
 }
 
 pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, TimestampNanosecondArray,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampNanosecondArray,
 };
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use rayon::prelude::*;
 
@@ -144,6 +146,21 @@ pub(crate) fn int64_or_null<'a>(
     Box::new(move || Arc::new(values.into_iter().collect::<Int64Array>()))
 }
 
+/// Which rows have a value, for columns that share it; none where all have.
+pub(crate) fn known(rows: impl Iterator<Item = bool>) -> Option<NullBuffer> {
+    let known: NullBuffer = rows.collect();
+    (known.null_count() > 0).then_some(known)
+}
+
+/// Integers that are known in the rows of `known`.
+pub(crate) fn int64_where<'a>(
+    known: Option<&NullBuffer>,
+    values: impl IntoIterator<Item = i64> + Send + 'a,
+) -> Making<'a> {
+    let known = known.cloned();
+    Box::new(move || Arc::new(Int64Array::new(values.into_iter().collect(), known)))
+}
+
 /// Small integers of which some may be unknown.
 pub(crate) fn int32_or_null<'a>(
     values: impl IntoIterator<Item = Option<i32>> + Send + 'a,
@@ -177,12 +194,8 @@ pub(crate) fn time<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Mak
 pub(crate) fn text<'a, S: AsRef<str>>(
     values: impl IntoIterator<Item = S> + Send + 'a,
 ) -> Making<'a> {
-    Box::new(move || {
-        let mut builder = StringBuilder::new();
-        for value in values {
-            builder.append_value(value);
-        }
-        Arc::new(builder.finish())
+    texts(values, |value, out| {
+        out.extend_from_slice(value.as_ref().as_bytes());
     })
 }
 
@@ -190,14 +203,31 @@ pub(crate) fn text<'a, S: AsRef<str>>(
 pub(crate) fn addresses<'a>(
     values: impl IntoIterator<Item = (u128, bool)> + Send + 'a,
 ) -> Making<'a> {
+    texts(values, |(value, v6), out| {
+        text::write_address(out, value, v6);
+    })
+}
+
+/// One text behind the other, as `write` makes them of `values`: a string of its own for each would cost more.
+fn texts<'a, V>(
+    values: impl IntoIterator<Item = V> + Send + 'a,
+    write: impl Fn(V, &mut Vec<u8>) + Send + 'a,
+) -> Making<'a> {
     Box::new(move || {
-        let mut builder = StringBuilder::new();
-        for (value, v6) in values {
-            // Written where it stays: a string of its own for each row would cost more than the digits.
-            let _ = text::write_address(&mut builder, value, v6);
-            builder.append_value("");
+        let values = values.into_iter();
+        let rows = values.size_hint().0;
+        let mut all = Vec::with_capacity(12 * rows);
+        let mut lengths = Vec::with_capacity(rows);
+        for value in values {
+            let before = all.len();
+            write(value, &mut all);
+            lengths.push(all.len() - before);
         }
-        Arc::new(builder.finish())
+        Arc::new(StringArray::new(
+            OffsetBuffer::from_lengths(lengths),
+            all.into(),
+            None,
+        ))
     })
 }
 

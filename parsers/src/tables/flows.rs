@@ -155,14 +155,20 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&Direction) -> u64| {
         columns::int64(rows.iter().map(move |row| value(row.side.own) as i64))
     };
+    let with_tcp = columns::known(rows.iter().map(|row| row.tcp));
     let tcp = |value: fn(&Row<'_>) -> i64| {
-        columns::int64_or_null(rows.iter().map(move |row| row.tcp.then(|| value(row))))
+        columns::int64_where(with_tcp.as_ref(), rows.iter().map(move |row| value(row)))
     };
     let syn = |value: fn(&SynOptions) -> Option<i64>| {
         columns::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
     };
+    let with_rtt = columns::known(rows.iter().map(|row| row.rtt.is_some()));
     let rtt = |value: fn(&Rtt) -> i64| {
-        columns::int64_or_null(rows.iter().map(move |row| row.rtt.as_ref().map(value)))
+        let values = rows.iter();
+        columns::int64_where(
+            with_rtt.as_ref(),
+            values.map(move |row| row.rtt.as_ref().map_or(0, value)),
+        )
     };
     columns::batch(
         Table::Flows.schema(),

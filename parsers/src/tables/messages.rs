@@ -69,10 +69,10 @@ impl Messages {
     /// Adds `rows`; hands full batches to `emit`.
     pub(crate) fn add(
         &mut self,
-        rows: &[MessageRow],
+        rows: impl Iterator<Item = MessageRow>,
         emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.rows.extend_from_slice(rows);
+        self.rows.extend(rows);
         let full = self.rows.len() - self.rows.len() % BATCH_ROWS;
         for rows in self.rows[..full].chunks(BATCH_ROWS) {
             emit(batch(rows)?)?;

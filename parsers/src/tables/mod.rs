@@ -9,7 +9,7 @@ mod packets;
 mod text;
 mod throughput;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::SchemaRef;
 
@@ -85,6 +85,8 @@ impl Table {
 
     /// Its Arrow schema; every field's metadata describes the column.
     pub fn schema(self) -> SchemaRef {
-        Arc::new(columns::schema(self.columns()))
+        static ALL: LazyLock<[SchemaRef; Table::ALL.len()]> =
+            LazyLock::new(|| Table::ALL.map(|table| Arc::new(columns::schema(table.columns()))));
+        Arc::clone(&ALL[self as usize])
     }
 }

@@ -1,31 +1,45 @@
 //! Numbers of headers to the words of the tables: addresses, protocols, link types.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::io::Write;
 use std::net::Ipv6Addr;
 
 use crate::decode::FRAGMENT;
 
-/// Writes an address as text, IPv6 in the form of RFC 5952.
-pub(crate) fn write_address(out: &mut impl Write, value: u128, v6: bool) -> fmt::Result {
-    if v6 {
-        return write!(out, "{}", Ipv6Addr::from(value));
-    }
-    let mut text = [0; 15];
-    let mut length = 0;
-    for (index, byte) in (value as u32).to_be_bytes().into_iter().enumerate() {
-        if index > 0 {
-            text[length] = b'.';
-            length += 1;
-        }
-        for (least, digit) in [(100, byte / 100), (10, byte / 10 % 10), (0, byte % 10)] {
-            if byte >= least {
-                text[length] = b'0' + digit;
-                length += 1;
+/// Each octet in decimal with a dot behind it, and how many characters that is.
+const OCTETS: [([u8; 4], usize); 256] = {
+    let mut all = [([b'.'; 4], 0); 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let (text, length) = &mut all[octet];
+        let mut unit = 100;
+        while unit > 0 {
+            if octet >= unit || unit == 1 {
+                text[*length] = b'0' + (octet / unit % 10) as u8;
+                *length += 1;
             }
+            unit /= 10;
         }
+        *length += 1;
+        octet += 1;
     }
-    out.write_str(std::str::from_utf8(&text[..length]).unwrap_or_default())
+    all
+};
+
+/// Writes an address as text, IPv6 in the form of RFC 5952.
+pub(crate) fn write_address(out: &mut Vec<u8>, value: u128, v6: bool) {
+    if v6 {
+        let _ = write!(out, "{}", Ipv6Addr::from(value));
+        return;
+    }
+    let mut text = [0; 16];
+    let mut length = 0;
+    for octet in (value as u32).to_be_bytes() {
+        let (digits, more) = OCTETS[usize::from(octet)];
+        text[length..length + 4].copy_from_slice(&digits);
+        length += more;
+    }
+    out.extend_from_slice(&text[..length - 1]);
 }
 
 /// Name of an IP protocol number; `ip-N` where it has none here.

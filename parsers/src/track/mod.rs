@@ -43,22 +43,36 @@ pub(crate) fn sides<'a>(
     connections: &'a Connections,
     states: &'a States,
 ) -> impl Iterator<Item = Side<'a>> {
-    connections.iter().flat_map(move |(number, connection)| {
-        let forward = connection.forward_from_high();
-        [false, true].into_iter().filter_map(move |backward| {
-            let from_high = forward != backward;
-            let sides = states.get(number)?.sides.each_ref().map(Option::as_deref);
+    let mut all = connections.iter();
+    let mut second = None;
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(side) = second.take() {
+                return Some(side);
+            }
+            let (number, connection) = all.next()?;
+            let Some(state) = states.get(number) else {
+                continue;
+            };
+            let sides = state.sides.each_ref().map(Option::as_deref);
             let [low, high] = sides.map(|side| side.filter(|it| it.packets > 0));
-            let (own, peer) = if from_high { (high, low) } else { (low, high) };
-            Some(Side {
-                number,
-                connection,
-                backward,
-                from_high,
-                own: own?,
-                peer,
-            })
-        })
+            let side = |backward: bool| {
+                let from_high = connection.forward_from_high() != backward;
+                let (own, peer) = if from_high { (high, low) } else { (low, high) };
+                Some(Side {
+                    number,
+                    connection,
+                    backward,
+                    from_high,
+                    own: own?,
+                    peer,
+                })
+            };
+            second = side(true);
+            if let Some(first) = side(false) {
+                return Some(first);
+            }
+        }
     })
 }
 
