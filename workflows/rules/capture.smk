@@ -30,13 +30,3 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         shell:
             "flowsweep run {params.experiment:q} --run {wildcards.run_id:q}"
             f" --output {RUNS_FOLDER}/{{wildcards.run_id}}"
-
-
-if RUN_PLAN:
-
-    onstart:
-        logger.info(
-            f"{EXPERIMENT.name}: {estimate(list(RUN_PLAN.values()), Path(RUNS_FOLDER))}"
-        )
-        for line in congestion.warnings(RUN_PLAN.values()):
-            logger.warning(line)

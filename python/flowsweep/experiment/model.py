@@ -61,8 +61,8 @@ class Limits(Model):
 
     other_programs: Share = Field(
         0.6,
-        description="Share of all cores that programs outside the testbed may use. A busy loop on "
-        "every core takes 75 % or more.",
+        description="Share of all cores that programs outside the testbed, and other virtual "
+        "machines on the same host, may use. A busy loop on every core takes 75 % or more.",
     )
     cpu_pressure: Share = Field(
         0.9,

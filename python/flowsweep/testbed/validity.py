@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 IDLE_FLOOR_NS = 1_000_000
 IDLE_SHARE = 0.1
+# Above this share, time that the host of a virtual machine gave to others is named beside lateness.
+TELLING_STOLEN = 0.001
 LEAST_WATCHED_S = 0.25  # the kernel counts the use of cores in steps of milliseconds
 
 
@@ -131,7 +133,11 @@ def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
     late = int(lateness["p99"]) if lateness is not None else 0
     limit = bed.limits.latest_ns(bed.shortest_rtt_ns)
     if late > limit:
-        found.append(f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)")
+        fault = f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)"
+        stolen = evidence.got["stolen"]
+        if stolen >= TELLING_STOLEN:
+            fault += f", {100 * stolen:.1f} % of the cores went to other virtual machines"
+        found.append(fault)
     return found
 
 
@@ -140,10 +146,11 @@ def _machine_faults(bed: Bed, evidence: Evidence) -> list[str]:
     if evidence.got["watched_s"] < LEAST_WATCHED_S:
         return []
     found, limits = [], bed.limits
-    others = evidence.got["other_programs"]
-    if others > limits.other_programs:
+    others, stolen = evidence.got["other_programs"], evidence.got["stolen"]
+    if others + stolen > limits.other_programs:
+        machines = f", other virtual machines {100 * stolen:.0f} %" if stolen >= 0.005 else ""
         found.append(
-            f"other programs used {100 * others:.0f} % of the cores "
+            f"other programs used {100 * others:.0f} % of the cores{machines} "
             f"(limit {100 * limits.other_programs:g} %)"
         )
     pressure = evidence.got["cpu_pressure"]

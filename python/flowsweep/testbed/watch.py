@@ -38,18 +38,20 @@ class _Process:
 class _CpuTime:
     """Clock ticks (1/100 s) since the start of the machine, over all cores.
 
-    `ours`: of every process of these namespaces, with those that have ended.
+    `ours`: of every process of these namespaces, with those that have ended. `stolen`: wanted here,
+    and given to other virtual machines by the host of this one.
     """
 
     whole: int
     busy: int
     ours: int
+    stolen: int
 
     @classmethod
     def now(cls) -> _CpuTime:
         # user, nice, system, idle, iowait, irq, softirq, steal (proc(5))
         cores = [int(word) for word in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
-        idle = cores[3] + cores[4]
+        idle, stolen = cores[3] + cores[4], cores[7]
         ours = 0
         for entry in PROC.iterdir():
             if entry.name.isdigit():
@@ -57,7 +59,7 @@ class _CpuTime:
                     text = (entry / "stat").read_text(errors="replace")
                     # own and waited-for children's, user and system
                     ours += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
-        return cls(sum(cores), sum(cores) - idle, ours)
+        return cls(sum(cores), sum(cores) - idle - stolen, ours, stolen)
 
 
 class Watch:
@@ -113,6 +115,7 @@ class Watch:
         cpu = _CpuTime.now()
         whole = max(1, cpu.whole - self._cpu_before.whole)
         others = cpu.busy - self._cpu_before.busy - (cpu.ours - self._cpu_before.ours)
+        stolen = cpu.stolen - self._cpu_before.stolen
         pressure = None
         if after is not None and self._pressure_before is not None:
             waited_ns = (after - self._pressure_before) * 1e3
@@ -123,6 +126,7 @@ class Watch:
             "cores": len(os.sched_getaffinity(0)),
             "cpu_pressure": None if pressure is None else round(pressure, 4),
             "other_programs": round(max(0.0, others / whole), 4),
+            "stolen": round(max(0.0, stolen / whole), 4),
             "ranks": [
                 {
                     "rank": process.rank,
