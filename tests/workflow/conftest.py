@@ -52,8 +52,8 @@ def swept(namespaces, command, root, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     experiment = folder / "tiny.yaml"
     experiment.write_text(TINY)
-    result = command(
-        "snakemake", "--snakefile", root / "Snakefile", "--configfile", experiment, cwd=folder
-    )
+    files = ("--snakefile", root / "Snakefile", "--configfile", experiment)
+    result = command("snakemake", "--verbose", *files, cwd=folder)
     assert result.returncode == 0, result.stdout + result.stderr
+    (folder / "snakemake.log").write_text(result.stderr)
     return folder / "results/tiny"

@@ -49,6 +49,14 @@ def test_every_run_of_the_plan_is_there_and_valid(swept):
     assert all(record["application"]["correct"] for record in found.values())
 
 
+def test_the_scheduler_looks_for_work_only_where_something_has_changed(swept):
+    """What it does besides is taken from the emulated hosts."""
+    log = (swept.parents[1] / "snakemake.log").read_text()
+    selected = [int(count) for count in re.findall("^Selected jobs: ([0-9]+)", log, re.MULTILINE)]
+    assert sum(selected) >= 10  # runs, their tables, the list of runs, the report
+    assert len(selected) <= sum(selected) + 2
+
+
 def test_the_report_shows_the_completion_times_of_the_application(swept, command):
     truth = {run: record["application"]["completion_s"] for run, record in records(swept).items()}
     result = command("flowsweep", "query", "run_table", swept, "--format", "json")
