@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use crate::decode::{Packet, Sack, decode};
 use crate::memory::use_large_pages;
 use crate::records::{Interface, Record};
-use crate::segment::{Owner, Segment, plain};
+use crate::segment::{Before, Owner, Segment, plain};
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
 
@@ -155,6 +155,7 @@ impl Room<'_> {
             };
         }
         let mut packet = Packet::default();
+        let mut earlier = Before::NONE;
         let mut nobody = CaptureRow::default();
         let mut slots = self.owners.iter_mut().zip(self.segments).zip(self.sacks);
         for records in records.chunk_by(|one, next| one.interface == next.interface) {
@@ -166,7 +167,8 @@ impl Room<'_> {
             row.count(records, before);
             before = records[records.len() - 1].time;
             for (record, ((owner, segment), sacks)) in records.iter().zip(&mut slots) {
-                if plain(record, link_type, bytes, self.hashing, owner, segment) {
+                let slot = (&mut *owner, &mut *segment);
+                if plain(record, link_type, bytes, self.hashing, &mut earlier, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }

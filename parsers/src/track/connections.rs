@@ -10,7 +10,7 @@ use super::throughput::Throughput;
 use crate::chunk::Chunk;
 use crate::decode::{Key, flag};
 use crate::memory::prefetch;
-use crate::segment::{Owner, Segment, since};
+use crate::segment::{Owner, Part, Segment, since};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -226,10 +226,10 @@ impl Connections {
             if out_of_cache {
                 self.look_ahead(owners, position);
             }
-            numbers.push(if owner.flow {
-                self.number(owner, segment, before)
-            } else {
+            numbers.push(if owner.part == Part::None {
                 NONE
+            } else {
+                self.number(owner, segment, before)
             });
         }
     }
@@ -237,10 +237,13 @@ impl Connections {
     /// Asks for the memory that packets behind `position` will use.
     #[inline]
     fn look_ahead(&self, owners: &[Owner], position: usize) {
-        if let Some(owner) = owners.get(position + 2 * AHEAD) {
+        if let Some(owner) = owners.get(position + 2 * AHEAD)
+            && owner.part != Part::Again
+        {
             self.index.prefetch(owner.hash);
         }
         if let Some(owner) = owners.get(position + AHEAD)
+            && owner.part != Part::Again
             && let Some(number) = self.index.first(owner.hash)
             && let Some(connection) = self.list.get(number)
         {
@@ -252,9 +255,10 @@ impl Connections {
     fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
         // Packets come in bursts.
         if let Some(connection) = self.list.get_mut(self.last)
-            && connection.is(&owner.key)
-            && !owner.fragment
-            && !connection.ended_before(segment, self.idle_ns)
+            && (owner.part == Part::Again
+                || owner.part == Part::Whole
+                    && connection.is(&owner.key)
+                    && !connection.ended_before(segment, self.idle_ns))
         {
             if connection.take(owner, segment, &mut self.throughput) && self.last < before {
                 self.turned.push(self.last);
@@ -266,7 +270,7 @@ impl Connections {
 
     #[inline(never)]
     fn other_number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
-        let number = if owner.fragment {
+        let number = if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
             self.of_fragment(owner, segment)
         } else {
             self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
@@ -330,7 +334,7 @@ impl Connections {
     #[cold]
     fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         let datagram = owner.hash;
-        if owner.later_fragment
+        if owner.part == Part::LaterFragment
             && let Some(first) = self.fragmented.get(&datagram)
             && first.is_recent(segment.time)
         {
@@ -340,7 +344,7 @@ impl Connections {
         }
         let hash = owner.key.hash(&self.hashing);
         let number = self.find_or_add(&owner.key, hash, owner.vlan, segment);
-        if !owner.later_fragment {
+        if owner.part == Part::FirstFragment {
             if self.fragmented.len() >= MOST_FRAGMENTED {
                 self.fragmented
                     .retain(|_, first| first.is_recent(segment.time));
