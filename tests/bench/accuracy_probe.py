@@ -1,13 +1,13 @@
 """Measures a path from inside a namespace; each result is one line of JSON.
 
-rtt ADDRESS PER_SECOND COUNT        round-trip times of ICMP echoes, ns, by kernel stamp
+rtt ADDRESS PER_SECOND COUNT        ICMP echoes: when sent, and round-trip time by kernel stamp, ns
 stream ADDRESS PER_SECOND COUNT     numbered, stamped datagrams; prints how many were sent
 sink SILENCE_S                      receives them: number, time sent, time of arrival, frame bytes
 sink-sizes SILENCE_S                receives any datagrams: frames after the first, and the time
 flood ADDRESS BIT_PER_S SECONDS FRAME_BYTES
 count SECONDS                       frames and bytes that came in meanwhile, and the time, ns
 discard SECONDS                     takes datagrams and drops them
-witness CORE                        until its input ends: the latest waking on a core, ns late
+witness CORE                        until its input ends: when a core was withheld, and how long, ns
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ UDP_SEGMENT = 103
 ICMP_ECHO = 8
 # The witness is one step below the emulators, which have 50: it waits for them, they not for it.
 PRIORITIES = {"rtt": 20, "stream": 20, "witness": 49}
-WITNESS_GAP_NS = 2_000_000
+WITNESS_GAP_NS = 1_000_000
+# No emulator keeps a core that long.
+WITNESS_LATE_NS = 250_000
 STAMP = struct.Struct("!QQ")
 
 
@@ -54,12 +56,12 @@ def checksum(data: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
-def rtt(address: str, per_second: float, count: int) -> list[int]:
+def rtt(address: str, per_second: float, count: int) -> list[tuple[int, int]]:
     link = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     link.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     link.setblocking(False)
     mark = os.getpid() & 0xFFFF
-    times: list[int] = []
+    times: list[tuple[int, int]] = []
     sent = 0
     gap = 1 / per_second
     start = time.monotonic()
@@ -79,7 +81,8 @@ def rtt(address: str, per_second: float, count: int) -> list[int]:
         data, ancillary, _, _ = link.recvmsg(256, 64)
         kind, _, _, owner, _ = struct.unpack("!BBHHH", data[20:28])
         if kind == 0 and owner == mark:
-            times.append(arrival(ancillary) - STAMP.unpack(data[28:44])[1])
+            begin = STAMP.unpack(data[28:44])[1]
+            times.append((begin, arrival(ancillary) - begin))
     return times
 
 
@@ -169,16 +172,21 @@ def discard(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def witness(core: int) -> int:
-    """What the machine withholds from whoever has real-time priority on this core."""
+def witness(core: int) -> list[tuple[int, int, int]]:
+    """What the machine withholds from whoever has real-time priority on this core.
+
+    Each from the last waking in time to the one that was late, and how late.
+    """
     os.sched_setaffinity(0, {core})
-    worst = 0
+    withheld = []
     print("ready", flush=True)
     while True:
-        due = time.monotonic_ns() + WITNESS_GAP_NS
+        begin, due = time.time_ns(), time.monotonic_ns() + WITNESS_GAP_NS
         if select.select([sys.stdin], [], [], WITNESS_GAP_NS / 1e9)[0]:
-            return worst
-        worst = max(worst, time.monotonic_ns() - due)
+            return withheld
+        late = time.monotonic_ns() - due
+        if late > WITNESS_LATE_NS:
+            withheld.append((begin, time.time_ns(), late))
 
 
 def main() -> None:
