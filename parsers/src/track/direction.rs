@@ -2,7 +2,7 @@
 
 use super::gaps::Gaps;
 use super::tcp::Tcp;
-use crate::segment::{Segment, since};
+use crate::segment::Segment;
 
 /// Counts of one direction.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ impl Direction {
     /// Counts `segment`; the gap to the one before it.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
-        let gap = (self.packets > 0).then(|| since(segment.time, self.last_time));
+        // Not `since`: its sign tells whether time went back, also where centuries lie between.
+        let gap = (self.packets > 0).then(|| segment.time.saturating_sub(self.last_time));
         if let Some(gap) = gap {
             if count_gaps {
                 self.gaps.count(gap);

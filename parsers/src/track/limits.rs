@@ -82,6 +82,11 @@ pub(super) struct Sent {
     pub end: i64,
 }
 
+/// Times of one capture may be centuries apart, again and again.
+fn add(sum: &mut i64, more: i64) {
+    *sum = sum.saturating_add(more);
+}
+
 impl Limits {
     /// There was room and no recovery since the last send, and what is sent now waited for no acknowledgement:
     /// `released` tells that.
@@ -159,16 +164,16 @@ impl Limits {
         }
         let idle = wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0;
         if self.short || sent.idle || idle {
-            self.shares.app_ns += wait;
+            add(&mut self.shares.app_ns, wait);
         } else {
-            self.shares.network_ns += wait;
+            add(&mut self.shares.network_ns, wait);
         }
     }
 
     #[inline(never)] // the segments of a burst do not wait
     fn waited_for_room(&mut self, wait: i64, sent: &Sent, rtt: &Rtt) {
         if self.recovering {
-            self.shares.network_ns += wait;
+            add(&mut self.shares.network_ns, wait);
         } else if self.full_window {
             // The window reopened at the release; later than that the application was not ready.
             let since_release = since(sent.time, self.last_release).max(0);
@@ -177,8 +182,8 @@ impl Limits {
             } else {
                 since_release.min(wait)
             };
-            self.shares.receiver_ns += wait - after;
-            self.shares.app_ns += after;
+            add(&mut self.shares.receiver_ns, wait - after);
+            add(&mut self.shares.app_ns, after);
         } else {
             self.waited_for_acknowledgement(wait, sent.mss, rtt);
         }
@@ -196,17 +201,19 @@ impl Limits {
             // What was counted before the plateau was certain belongs to it, too.
             self.shares.app_ns -= self.trial_app_ns;
             self.shares.network_ns -= self.trial_network_ns;
-            self.shares.sender_ns += self.trial_app_ns + self.trial_network_ns + wait;
+            for more in [self.trial_app_ns, self.trial_network_ns, wait] {
+                add(&mut self.shares.sender_ns, more);
+            }
             (self.trial_app_ns, self.trial_network_ns) = (0, 0);
             return;
         }
         let trial = if high { wait } else { 0 };
         if self.short {
-            self.shares.app_ns += wait;
-            self.trial_app_ns += trial;
+            add(&mut self.shares.app_ns, wait);
+            add(&mut self.trial_app_ns, trial);
         } else {
-            self.shares.network_ns += wait;
-            self.trial_network_ns += trial;
+            add(&mut self.shares.network_ns, wait);
+            add(&mut self.trial_network_ns, trial);
         }
     }
 
@@ -220,7 +227,7 @@ impl Limits {
         !self.lossy
             && self.plateau_flight > 2 * mss
             && u64::from(self.plateau_acked) >= PLATEAU_WINDOWS * u64::from(self.plateau_flight)
-            && i64::from(rtt.smoothed_ns) <= rtt.min_ns + rtt.min_ns / 5
+            && i64::from(rtt.smoothed_ns) <= rtt.min_ns.saturating_add(rtt.min_ns / 5)
     }
 
     /// The shares up to now; what is left after the last send counts to the last acknowledgement. `closed`: a
@@ -230,11 +237,11 @@ impl Limits {
         let tail = self.last_acknowledged.saturating_sub(self.last_send);
         if self.begun && tail > 0 {
             if self.recovering {
-                shares.network_ns += tail;
+                add(&mut shares.network_ns, tail);
             } else if self.full_window && !closed {
-                shares.receiver_ns += tail;
+                add(&mut shares.receiver_ns, tail);
             } else {
-                shares.app_ns += tail;
+                add(&mut shares.app_ns, tail);
             }
         }
         shares
