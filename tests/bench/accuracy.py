@@ -91,7 +91,7 @@ def delay(rtt_ns: int, count: int) -> Test:
         times = sorted(ns for begin, ns in echoes if not witness.withheld(begin, begin + ns))
         if count // 2 < len(times) < count:
             spread = times[int(0.99 * len(times))] - times[len(times) // 2]
-            yield "p99 - p50, no core withheld", spread / US, "us", "<= 100", spread <= 100 * US
+            yield "p99 - p50 undisturbed", spread / US, "us", "<= 100", spread <= 100 * US
 
     return Test(f"RTT {rtt_ns / MS:g} ms", run)
 
