@@ -2,75 +2,15 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod histories;
+// As the fuzzer keeps them.
+#[allow(clippy::pedantic, dead_code)]
+#[path = "../../fuzz/src/tables.rs"]
+mod tables;
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run};
+use flowsweep_parsers::{Error, Summary};
 use proptest::prelude::*;
 
-#[derive(Default)]
-struct Collected(Vec<(Table, RecordBatch)>);
-
-impl Sink for Collected {
-    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        self.0.push((table, batch));
-        Ok(())
-    }
-
-    fn restart(&mut self, table: Table) -> Result<bool, Error> {
-        self.0.retain(|(other, _)| *other != table);
-        Ok(true)
-    }
-}
-
-impl Collected {
-    fn sum(&self, table: Table, column: &str) -> i64 {
-        let batches = self.0.iter().filter(|(other, _)| *other == table);
-        batches
-            .flat_map(|(_, batch)| {
-                let values = batch.column_by_name(column).unwrap();
-                values
-                    .as_primitive::<Int64Type>()
-                    .iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-            })
-            .sum()
-    }
-
-    fn rows(&self, table: Table) -> usize {
-        let batches = self.0.iter().filter(|(other, _)| *other == table);
-        batches.map(|(_, batch)| batch.num_rows()).sum()
-    }
-
-    fn without_captures(mut self) -> Vec<(Table, RecordBatch)> {
-        self.0
-            .retain(|(table, _)| !matches!(table, Table::Captures | Table::Packets));
-        self.0
-    }
-}
-
-fn input(bytes: Vec<u8>) -> Input {
-    Input::Bytes {
-        bytes: Arc::from(bytes),
-        name: "memory".to_owned(),
-    }
-}
-
-fn parse(parts: Vec<Vec<u8>>, threads: usize) -> Result<(Collected, Summary), Error> {
-    let options = Options {
-        tables: Table::ALL.to_vec(),
-        threads,
-        ..Options::default()
-    };
-    let inputs: Vec<Input> = parts.into_iter().map(input).collect();
-    let mut sink = Collected::default();
-    let summary = run(&inputs, &options, &mut sink, &Progress::default())?;
-    Ok((sink, summary))
-}
+use tables::{Tables, parse};
 
 const PCAP: [u8; 24] = [
     0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0,
@@ -113,33 +53,23 @@ fn capture(segments: &[(u64, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn one_flow(sink: &Collected, column: &str) -> Vec<Option<i64>> {
-    let (_, batch) = sink
-        .0
-        .iter()
-        .find(|(table, _)| *table == Table::Flows)
-        .unwrap();
-    batch
-        .column_by_name(column)
-        .unwrap()
-        .as_primitive::<Int64Type>()
-        .iter()
-        .collect()
+fn one_flow(tables: &Tables, column: &str) -> Vec<Option<i64>> {
+    tables.numbers("flows", column)
 }
 
-fn check_totals(sink: &Collected, summary: &Summary) {
-    let packets = summary.packets as i64;
-    assert_eq!(sink.sum(Table::Captures, "packets"), packets);
-    assert_eq!(sink.rows(Table::Packets) as i64, packets);
-    let in_flows = sink.sum(Table::Flows, "packets");
+fn check_totals(tables: &Tables, summary: &Summary) {
+    let packets = i128::from(summary.packets);
+    assert_eq!(tables.sum("captures", "packets"), packets);
+    assert_eq!(tables.rows("packets") as i128, packets);
+    let in_flows = tables.sum("flows", "packets");
     assert_eq!(
-        in_flows + sink.sum(Table::Captures, "undecoded_packets"),
+        in_flows + tables.sum("captures", "undecoded_packets"),
         packets
     );
-    assert_eq!(sink.sum(Table::Throughput, "packets"), in_flows);
+    assert_eq!(tables.sum("throughput", "packets"), in_flows);
     assert_eq!(
-        sink.sum(Table::Intervals, "count"),
-        in_flows - sink.rows(Table::Flows) as i64
+        tables.sum("intervals", "count"),
+        in_flows - tables.rows("flows") as i128
     );
 }
 
@@ -190,7 +120,7 @@ proptest! {
         ]),
         rest in prop::collection::vec(any::<u8>(), 0..600),
     ) {
-        let _ = parse(vec![[magic, rest].concat()], 1);
+        let _ = parse(&[&[magic, rest].concat()], 1);
     }
 
     #[test]
@@ -203,7 +133,7 @@ proptest! {
         for (time, frame) in &packets {
             bytes.extend(record(u64::from(*time), frame.len() as u32, frame));
         }
-        let (sink, summary) = parse(vec![bytes], 1).unwrap();
+        let (sink, summary) = parse(&[&bytes], 1).unwrap();
         prop_assert_eq!(summary.packets as usize, packets.len());
         prop_assert!(summary.damage.is_empty());
         check_totals(&sink, &summary);
@@ -219,9 +149,9 @@ proptest! {
             .collect();
         let (first, second) = records.split_at(cut.index(records.len()));
         let file = |records: &[Vec<u8>]| [PCAP.to_vec(), records.concat()].concat();
-        let whole = parse(vec![file(&records)], 1).unwrap().0.without_captures();
-        let parallel = parse(vec![file(&records)], 2).unwrap().0.without_captures();
-        let parts = parse(vec![file(second), file(first)], 1).unwrap().0.without_captures();
+        let whole = parse(&[&file(&records)], 1).unwrap().0.without_files();
+        let parallel = parse(&[&file(&records)], 2).unwrap().0.without_files();
+        let parts = parse(&[&file(second), &file(first)], 1).unwrap().0.without_files();
         prop_assert_eq!(&whole, &parallel);
         prop_assert_eq!(&whole, &parts);
     }
@@ -239,7 +169,7 @@ proptest! {
         }
         let length = 24 + cut.index(bytes.len() - 23);
         bytes.truncate(length);
-        let (_, summary) = parse(vec![bytes], 1).unwrap();
+        let (_, summary) = parse(&[&bytes], 1).unwrap();
         let whole = ends.iter().filter(|&&end| end <= length).count() as u64 - 1;
         prop_assert_eq!(summary.packets, whole);
         prop_assert_eq!(summary.damage.len(), usize::from(!ends.contains(&length)));
@@ -256,7 +186,7 @@ fn a_record_that_claims_four_gigabytes_is_damage_and_allocates_nothing() {
     bytes.extend([0; 8]);
     bytes.extend(u32::MAX.to_le_bytes());
     bytes.extend(u32::MAX.to_le_bytes());
-    let (sink, summary) = parse(vec![bytes], 1).unwrap();
+    let (sink, summary) = parse(&[&bytes], 1).unwrap();
     assert_eq!(summary.packets, 1);
     assert_eq!(summary.damage[0].found, "captured length 4294967295");
     check_totals(&sink, &summary);
@@ -292,9 +222,9 @@ fn compression_is_told_by_content_and_changes_nothing() {
         bzip2.finish().unwrap(),
         xz.finish().unwrap(),
     ];
-    let whole = parse(vec![plain], 1).unwrap().0.0;
+    let whole = parse(&[&plain], 1).unwrap().0.0;
     for packed in packed {
-        match parse(vec![packed[..packed.len() - 20].to_vec()], 1) {
+        match parse(&[&packed[..packed.len() - 20]], 1) {
             Ok((cut, kept)) => {
                 assert_eq!(kept.damage.len(), 1);
                 check_totals(&cut, &kept);
@@ -303,7 +233,7 @@ fn compression_is_told_by_content_and_changes_nothing() {
             Err(Error::NotACapture { found, .. }) => assert!(found.contains("cannot be unpacked")),
             Err(other) => panic!("{other}"),
         }
-        assert_eq!(parse(vec![packed], 2).unwrap().0.0, whole);
+        assert_eq!(parse(&[&packed], 2).unwrap().0.0, whole);
     }
 }
 
@@ -368,11 +298,11 @@ fn a_pcapng_section_may_change_byte_order_clock_and_link_type() {
         section(true, 101, 0x8a, &[(0, 2048), (1, 0)]),
     ]
     .concat();
-    let (sink, summary) = parse(vec![bytes], 1).unwrap();
+    let (sink, summary) = parse(&[&bytes], 1).unwrap();
     assert_eq!(summary.packets, 2);
     assert_eq!(summary.connections, 1);
     assert_eq!(summary.damage[0].found, "interface 1");
     assert_eq!(one_flow(&sink, "duration_ns"), [Some(999_999_993)]);
-    assert_eq!(sink.rows(Table::Captures), 2);
+    assert_eq!(sink.rows("captures"), 2);
     check_totals(&sink, &summary);
 }
