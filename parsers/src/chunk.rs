@@ -88,7 +88,10 @@ impl Chunk {
             // They are read all over, connection by connection.
             use_large_pages(&self.segments);
             self.segments.resize(length, Segment::default());
-            self.sacks.resize(length, [(0, 0); 4]);
+            // Hardly any is written: memory that is 0 from the start is only taken where one is.
+            let mut sacks = vec![[(0, 0); 4]; length];
+            sacks[..from].copy_from_slice(&self.sacks[..from]);
+            self.sacks = sacks;
             if self.with_places {
                 self.places.resize(length, Place::default());
             }

@@ -20,7 +20,8 @@ pub(crate) struct Counting {
     /// Packets so far.
     pub number: u64,
     told: Vec<Told>,
-    ended: Vec<MessageRow>,
+    /// Messages that ended in the chunk: several lists, each in the order of connections.
+    ended: Vec<Vec<MessageRow>>,
 }
 
 impl Counting {
@@ -65,16 +66,16 @@ impl Counting {
         let told = self.packets.is_some().then_some(&mut self.told);
         self.states.count(chunk, order, told, &mut self.ended);
         if let Some(rows) = &mut self.packets {
-            rows.add(self.number + 1, chunk, order, &self.told, &mut |batch| {
+            rows.add(self.number + 1, chunk, order, &self.told, |batch| {
                 sink.batch(Table::Packets, batch)
             })?;
         }
         if let Some(rows) = &mut self.messages {
-            let order = by_packet(&self.ended, chunk.count());
-            let ended = order.iter().map(|&number| self.ended[number as usize]);
-            rows.add(ended, &mut |batch| sink.batch(Table::Messages, batch))?;
+            let ended = by_packet(&self.ended, chunk.count());
+            let ended = ended.into_iter().copied();
+            rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
         }
-        self.ended.clear();
+        self.ended.iter_mut().for_each(Vec::clear);
         self.number += chunk.count() as u64;
         Ok(())
     }
@@ -87,32 +88,36 @@ impl Counting {
     ) -> Result<(), Error> {
         if let Some(rows) = &mut self.messages {
             let last = unfinished_messages(connections, &mut self.states);
-            let emit = &mut |batch| sink.batch(Table::Messages, batch);
-            rows.add(last.into_iter(), emit)?;
+            let mut emit = |batch| sink.batch(Table::Messages, batch);
+            rows.add(last.into_iter(), &mut emit)?;
             rows.flush(emit)?;
         }
         Ok(())
     }
 }
 
-/// Numbers of messages in the order of the packets that ended them, whatever the chunks: one of several threads is
-/// longer. Those of one packet stay as they are.
-fn by_packet(messages: &[MessageRow], packets: usize) -> Vec<u32> {
-    let mut next = vec![0; packets];
-    for message in messages {
+/// Messages in the order of the packets that ended them, whatever the chunks: one of several threads is longer.
+/// Those of one packet stay as they are.
+fn by_packet(messages: &[Vec<MessageRow>], packets: usize) -> Vec<&MessageRow> {
+    let all = || messages.iter().flatten();
+    let Some(any) = all().next() else {
+        return Vec::new();
+    };
+    let mut next = vec![0_u32; packets];
+    for message in all() {
         next[message.position as usize] += 1;
     }
     let mut place = 0;
     for next in &mut next {
         place += std::mem::replace(next, place);
     }
-    let mut order = vec![0; messages.len()];
-    for (number, message) in (0..).zip(messages) {
+    let mut ordered = vec![any; place as usize];
+    for message in all() {
         let next = &mut next[message.position as usize];
-        order[*next] = number;
+        ordered[*next as usize] = message;
         *next += 1;
     }
-    order
+    ordered
 }
 
 pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

@@ -101,18 +101,8 @@ impl Folder {
         }
     }
 
-    /// Completes every file, still under its unfinished name.
-    pub fn finish(&mut self) -> Result<(), Error> {
-        while let Some((_, part)) = self.parts.pop_first() {
-            self.written.push((part.unfinished, part.path));
-            part.file.close()?;
-        }
-        Ok(())
-    }
-
-    /// Gives every file its final name.
+    /// Gives every file its final name, once all rows came.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, Error> {
-        self.finish()?;
         let mut paths = Vec::new();
         while let Some((part, path)) = self.written.pop() {
             if let Err(error) = fs::rename(&part, &path) {
@@ -139,6 +129,15 @@ impl Sink for Folder {
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
         if let Some(part) = self.parts.get_mut(&table) {
             part.file.write(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Completes every file, still under its unfinished name.
+    fn end(&mut self) -> Result<(), Error> {
+        while let Some((_, part)) = self.parts.pop_first() {
+            self.written.push((part.unfinished, part.path));
+            part.file.close()?;
         }
         Ok(())
     }

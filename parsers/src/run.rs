@@ -21,6 +21,11 @@ pub trait Sink: Send {
     /// Takes the next rows of `table`.
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
+    /// All rows came.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Forgets the rows of `table` received so far, because they come again; whether it can.
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
         let _ = table;
@@ -117,6 +122,7 @@ fn run_here(
             second.read(in_time_order(inputs)?, sink)?;
         }
     }
+    sink.end()?;
     Ok(Summary {
         files: found.files,
         packets: pass.counting.number,

@@ -273,7 +273,6 @@ fn work(
     flowsweep_parsers::check(inputs)?;
     let mut folder = Folder::create(layout)?;
     let summary = flowsweep_parsers::run(inputs, options, &mut folder, state)?;
-    folder.finish()?;
     Ok((summary, folder))
 }
 

@@ -134,6 +134,26 @@ pub(crate) fn batch(schema: SchemaRef, columns: Vec<Making<'_>>) -> Result<Recor
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
+/// Hands `batches` to `emit`; several threads make one batch while another goes out.
+pub(crate) fn hand_over(
+    mut batches: impl Iterator<Item = Result<RecordBatch, Error>> + Send,
+    mut emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    let mut made = batches.next();
+    while let Some(batch) = made {
+        let batch = batch?;
+        if several_threads() {
+            let (gone, following) = rayon::join(|| emit(batch), || batches.next());
+            gone?;
+            made = following;
+        } else {
+            emit(batch)?;
+            made = batches.next();
+        }
+    }
+    Ok(())
+}
+
 /// Integers that are all known.
 pub(crate) fn int64<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Making<'a> {
     Box::new(move || Arc::new(Int64Array::from_iter_values(values)))

@@ -135,20 +135,16 @@ const FLOW_ROWS: usize = 1 << 10;
 pub(crate) fn flows(
     connections: &Connections,
     states: &States,
-    mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
+    emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
+    let mut sides = sides(connections, states);
     let mut rows = Vec::with_capacity(FLOW_ROWS.min(connections.len() * 2));
-    for side in sides(connections, states) {
-        rows.push(Row::new(side));
-        if rows.len() == FLOW_ROWS {
-            emit(batch(&rows)?)?;
-            rows.clear();
-        }
-    }
-    if rows.is_empty() {
-        return Ok(());
-    }
-    emit(batch(&rows)?)
+    let batches = std::iter::from_fn(|| {
+        rows.clear();
+        rows.extend(sides.by_ref().take(FLOW_ROWS).map(Row::new));
+        (!rows.is_empty()).then(|| batch(&rows))
+    });
+    columns::hand_over(batches, emit)
 }
 
 fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {

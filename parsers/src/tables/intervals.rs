@@ -53,29 +53,29 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(crate) fn intervals(
     connections: &Connections,
     states: &States,
-    mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
+    emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
-    let mut rows: Vec<Row> = Vec::with_capacity(BATCH_ROWS);
-    let mut outcome = Ok(());
-    for side in sides(connections, states) {
-        side.own.gaps.each(|bucket, count| {
-            rows.push(Row {
-                connection: side.number,
-                backward: side.backward,
-                bucket,
-                count,
+    let mut sides = sides(connections, states);
+    let mut rows: Vec<Row> = Vec::with_capacity(2 * BATCH_ROWS);
+    let mut gone = 0;
+    let batches = std::iter::from_fn(|| {
+        rows.drain(..gone);
+        while rows.len() < BATCH_ROWS
+            && let Some(side) = sides.next()
+        {
+            side.own.gaps.each(|bucket, count| {
+                rows.push(Row {
+                    connection: side.number,
+                    backward: side.backward,
+                    bucket,
+                    count,
+                });
             });
-            if rows.len() == BATCH_ROWS && outcome.is_ok() {
-                outcome = batch(&rows).and_then(&mut emit);
-                rows.clear();
-            }
-        });
-    }
-    outcome?;
-    if rows.is_empty() {
-        return Ok(());
-    }
-    emit(batch(&rows)?)
+        }
+        gone = rows.len().min(BATCH_ROWS);
+        (gone > 0).then(|| batch(&rows[..gone]))
+    });
+    columns::hand_over(batches, emit)
 }
 
 struct Row {

@@ -69,22 +69,25 @@ impl Messages {
     /// Adds `rows`; hands full batches to `emit`.
     pub(crate) fn add(
         &mut self,
-        rows: impl Iterator<Item = MessageRow>,
-        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
+        mut rows: impl Iterator<Item = MessageRow> + Send,
+        emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
-        self.rows.extend(rows);
-        let full = self.rows.len() - self.rows.len() % BATCH_ROWS;
-        for rows in self.rows[..full].chunks(BATCH_ROWS) {
-            emit(batch(rows)?)?;
-        }
-        self.rows.drain(..full);
-        Ok(())
+        let held = &mut self.rows;
+        let batches = std::iter::from_fn(|| {
+            held.extend(rows.by_ref().take(BATCH_ROWS - held.len()));
+            (held.len() == BATCH_ROWS).then(|| {
+                let full = batch(held);
+                held.clear();
+                full
+            })
+        });
+        columns::hand_over(batches, emit)
     }
 
     /// Hands over what is left.
     pub(crate) fn flush(
         &mut self,
-        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
+        mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if !self.rows.is_empty() {
             emit(batch(&self.rows)?)?;

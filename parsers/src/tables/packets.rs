@@ -62,7 +62,7 @@ impl Packets {
         chunk: &Chunk,
         order: &Order,
         told: &[Told],
-        emit: &mut impl FnMut(RecordBatch) -> Result<(), Error>,
+        emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
         self.ranks.clear();
         self.ranks.resize(chunk.count(), (NONE, false));
@@ -72,18 +72,18 @@ impl Packets {
                 self.ranks[packet] = (rank, group.forward_from_high);
             }
         }
-        for from in (0..chunk.count()).step_by(ROWS) {
+        let batches = (0..chunk.count()).step_by(ROWS).map(|from| {
             let rows = from..chunk.count().min(from + ROWS);
-            emit(batch(Rows {
+            batch(Rows {
                 first: (first + from as u64) as i64,
                 segments: &chunk.segments()[rows.clone()],
                 places: &chunk.places[rows.clone()],
                 numbers: &order.numbers[rows.clone()],
                 ranks: &self.ranks[rows],
                 told,
-            })?)?;
-        }
-        Ok(())
+            })
+        });
+        columns::hand_over(batches, emit)
     }
 }
 

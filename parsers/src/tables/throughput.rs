@@ -54,11 +54,11 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(crate) fn throughput(
     bins: &[Bin],
     throughput: &Throughput,
-    mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
+    emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let lane = |bin: &Bin| -> &Lane { &throughput.lanes[bin.lane as usize] };
-    for rows in bins.chunks(BATCH_ROWS) {
-        emit(columns::batch(
+    let batches = bins.chunks(BATCH_ROWS).map(|rows| {
+        columns::batch(
             Table::Throughput.schema(),
             vec![
                 columns::time(rows.iter().map(|bin| bin.start)),
@@ -69,7 +69,7 @@ pub(crate) fn throughput(
                 columns::int64(rows.iter().map(|bin| bin.wire as i64)),
                 columns::int64(rows.iter().map(|bin| bin.payload as i64)),
             ],
-        )?)?;
-    }
-    Ok(())
+        )
+    });
+    columns::hand_over(batches, emit)
 }

@@ -11,6 +11,7 @@ mod gaps;
 mod index;
 mod limits;
 mod messages;
+mod order;
 mod ranges;
 mod sender;
 mod states;
@@ -22,8 +23,9 @@ pub(crate) use direction::Direction;
 pub(crate) use gaps::bucket_bounds;
 pub(crate) use limits::Shares;
 pub(crate) use messages::{Ended, MessageRow, evidence};
+pub(crate) use order::Order;
 pub(crate) use sender::Rtt;
-pub(crate) use states::{Order, States, Told};
+pub(crate) use states::{States, Told};
 pub(crate) use tcp::{RareCounts, SynOptions};
 pub(crate) use throughput::{Bin, Lane, Throughput};
 

@@ -1,9 +1,11 @@
 //! Packets of connections to their counts, connection after connection, so that each one's state is looked up
 //! once for all its packets of a chunk; on several threads, because no two connections share a state.
 
-use super::connections::{Connections, NONE};
+use rayon::prelude::*;
+
 use super::direction::Direction;
 use super::messages::{Ended, MessageRow};
+use super::order::{Group, Order};
 use crate::chunk::Chunk;
 use crate::decode::Sack;
 use crate::memory::prefetch;
@@ -12,6 +14,8 @@ use crate::threads::several_threads;
 
 /// Fewer packets than this are not worth another thread.
 const WORTH_SPLITTING: usize = 2048;
+/// Parts of a chunk for each thread: one that ends early takes another.
+const PARTS: usize = 8;
 /// Connections between asking for one's memory and using it.
 const AHEAD: usize = 4;
 
@@ -30,122 +34,6 @@ pub(crate) struct State {
 pub(crate) struct Told {
     pub gap_ns: Option<i64>,
     pub window_bytes: Option<i64>,
-}
-
-/// Consecutive packets of [`Order::positions`] that belong to one connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Group {
-    pub connection: u32,
-    pub from: u32,
-    pub to: u32,
-    /// The initiator is the key's higher endpoint.
-    pub forward_from_high: bool,
-}
-
-impl Group {
-    fn new(connection: u32, from: u32, to: u32) -> Self {
-        Self {
-            connection,
-            from,
-            to,
-            forward_from_high: false,
-        }
-    }
-}
-
-/// The packets of a chunk by connection, and in their order inside each.
-#[derive(Debug, Default)]
-pub(crate) struct Order {
-    pub numbers: Vec<u32>,
-    pub positions: Vec<u32>,
-    spare: Vec<u32>,
-    pub groups: Vec<Group>,
-    /// Connections that there were when the chunk was read.
-    connections: usize,
-}
-
-/// Bits sorted by in one pass.
-const DIGIT: u32 = 11;
-
-impl Order {
-    /// Finds the connections of the packets of `chunk` and sorts by them.
-    pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
-        connections.assign(chunk, &mut self.numbers);
-        self.connections = connections.len();
-        self.groups.clear();
-        self.sort();
-        for group in &mut self.groups {
-            group.forward_from_high = connections
-                .get(group.connection)
-                .is_some_and(super::Connection::forward_from_high);
-        }
-    }
-
-    /// Stable radix sort, least significant digit first, and the groups; packets of no connection are left out.
-    fn sort(&mut self) {
-        let numbers = &self.numbers;
-        let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
-        let passes = bits.div_ceil(DIGIT);
-        let width = bits.div_ceil(passes);
-        let mask = (1 << width) - 1;
-        let mut starts = [0_u32; 1 << DIGIT];
-        for &number in numbers.iter().filter(|&&number| number != NONE) {
-            starts[number as usize & mask] += 1;
-        }
-        let total = counts_to_starts(&mut starts);
-        self.positions.resize(total as usize, 0);
-        for (packet, &number) in (0..).zip(numbers) {
-            if number != NONE {
-                let start = &mut starts[number as usize & mask];
-                self.positions[*start as usize] = packet;
-                *start += 1;
-            }
-        }
-        if passes == 1 {
-            // Where a connection's packets end is known.
-            let mut from = 0;
-            for (connection, &to) in (0..).zip(&starts[..self.connections]) {
-                if to > from {
-                    self.groups.push(Group::new(connection, from, to));
-                    from = to;
-                }
-            }
-            return;
-        }
-        for pass in 1..passes {
-            let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
-            let mut starts = [0_u32; 1 << DIGIT];
-            for &packet in &self.positions {
-                starts[digit(packet)] += 1;
-            }
-            counts_to_starts(&mut starts);
-            self.spare.resize(self.positions.len(), 0);
-            for &packet in &self.positions {
-                let start = &mut starts[digit(packet)];
-                self.spare[*start as usize] = packet;
-                *start += 1;
-            }
-            std::mem::swap(&mut self.positions, &mut self.spare);
-        }
-        for (position, &packet) in (0..).zip(&self.positions) {
-            let connection = self.numbers[packet as usize];
-            match self.groups.last_mut() {
-                Some(group) if group.connection == connection => group.to = position + 1,
-                _ => self
-                    .groups
-                    .push(Group::new(connection, position, position + 1)),
-            }
-        }
-    }
-}
-
-/// Counts to the sums of those before each; their sum.
-fn counts_to_starts(counts: &mut [u32; 1 << DIGIT]) -> u32 {
-    let mut sum = 0;
-    for count in counts {
-        sum += std::mem::replace(count, sum);
-    }
-    sum
 }
 
 /// All states, by number of the connection.
@@ -184,13 +72,13 @@ impl States {
     }
 
     /// Counts the packets of `chunk`. `told`, where wanted, is given one entry for each position of `order`;
-    /// `messages` those that ended.
+    /// the lists of `messages` those that ended, in the order of connections.
     pub(crate) fn count(
         &mut self,
         chunk: &Chunk,
         order: &Order,
         told: Option<&mut Vec<Told>>,
-        messages: &mut Vec<MessageRow>,
+        messages: &mut Vec<Vec<MessageRow>>,
     ) {
         if self.list.len() < order.connections {
             self.list.resize_with(order.connections, State::default);
@@ -210,52 +98,78 @@ impl States {
                 told.as_mut_slice()
             }
         };
-        work.count(&mut self.list, 0, &order.groups, told, messages);
+        let parts = if several_threads() {
+            (order.positions.len() / WORTH_SPLITTING).clamp(1, PARTS * rayon::current_num_threads())
+        } else {
+            1
+        };
+        if messages.len() < parts {
+            messages.resize_with(parts, Vec::new);
+        }
+        let packets = order.positions.len().div_ceil(parts) as u32;
+        let shares = shares(&mut self.list, &order.groups, told, messages, packets);
+        if several_threads() {
+            shares.into_par_iter().for_each(|share| work.count(share));
+        } else {
+            for share in shares {
+                work.count(share);
+            }
+        }
     }
 }
 
-impl Work<'_> {
-    /// Counts `groups`, ascending by connection, of which `states` begins with number `first`.
-    fn count(
-        self,
-        states: &mut [State],
-        first: u32,
-        groups: &[Group],
-        told: &mut [Told],
-        messages: &mut Vec<MessageRow>,
-    ) {
-        let (Some(begin), Some(end)) = (groups.first(), groups.last()) else {
-            return;
-        };
-        let packets = (end.to - begin.from) as usize;
-        if !several_threads() || groups.len() == 1 || packets < WORTH_SPLITTING {
-            return self.count_in_order(states, first, groups, told, messages);
-        }
-        let half = begin.from + packets as u32 / 2;
-        let middle = groups
-            .partition_point(|group| group.to <= half)
-            .clamp(1, groups.len() - 1);
-        let (left, right) = groups.split_at(middle);
-        let boundary = right[0].connection;
-        let (left_states, right_states) = states.split_at_mut((boundary - first) as usize);
-        let told_before = ((right[0].from - begin.from) as usize).min(told.len());
-        let (left_told, right_told) = told.split_at_mut(told_before);
-        let mut later = Vec::new();
-        rayon::join(
-            || self.count(left_states, first, left, left_told, messages),
-            || self.count(right_states, boundary, right, right_told, &mut later),
-        );
-        messages.append(&mut later);
-    }
+/// What of a chunk one thread counts.
+struct Share<'a> {
+    /// Those of all its connections, from number `first`.
+    states: &'a mut [State],
+    first: u32,
+    /// Ascending by connection.
+    groups: &'a [Group],
+    told: &'a mut [Told],
+    messages: &'a mut Vec<MessageRow>,
+}
 
-    fn count_in_order(
-        self,
-        states: &mut [State],
-        first: u32,
-        groups: &[Group],
-        mut told: &mut [Told],
-        messages: &mut Vec<MessageRow>,
-    ) {
+/// Divides `groups` into shares of at least so many packets, but for the last one.
+fn shares<'a>(
+    mut states: &'a mut [State],
+    mut groups: &'a [Group],
+    mut told: &'a mut [Told],
+    messages: &'a mut [Vec<MessageRow>],
+    packets: u32,
+) -> Vec<Share<'a>> {
+    let mut shares = Vec::with_capacity(messages.len());
+    let mut first = 0;
+    for messages in messages {
+        let Some(begin) = groups.first() else { break };
+        let own = groups.partition_point(|group| group.from - begin.from < packets);
+        let (own_groups, later) = groups.split_at(own);
+        let next = later.first();
+        let own_states = next.map_or(states.len(), |next| (next.connection - first) as usize);
+        let own_told = next.map_or(told.len(), |next| (next.from - begin.from) as usize);
+        let (own_states, later_states) = states.split_at_mut(own_states);
+        let (own_told, later_told) = told.split_at_mut(own_told.min(told.len()));
+        shares.push(Share {
+            states: own_states,
+            first,
+            groups: own_groups,
+            told: own_told,
+            messages,
+        });
+        first = next.map_or(first, |next| next.connection);
+        (states, groups, told) = (later_states, later, later_told);
+    }
+    shares
+}
+
+impl Work<'_> {
+    fn count(self, share: Share) {
+        let Share {
+            states,
+            first,
+            groups,
+            mut told,
+            messages,
+        } = share;
         for (index, group) in groups.iter().enumerate() {
             if let Some(next) = groups.get(index + 2 * AHEAD) {
                 self.look_ahead(&states[(next.connection - first) as usize], next);

@@ -1,0 +1,120 @@
+//! The packets of a chunk by connection.
+
+use super::connections::{Connection, Connections, NONE};
+use crate::chunk::Chunk;
+
+/// Consecutive packets of [`Order::positions`] that belong to one connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    pub connection: u32,
+    pub from: u32,
+    pub to: u32,
+    /// The initiator is the key's higher endpoint.
+    pub forward_from_high: bool,
+}
+
+impl Group {
+    fn new(connection: u32, from: u32, to: u32) -> Self {
+        Self {
+            connection,
+            from,
+            to,
+            forward_from_high: false,
+        }
+    }
+}
+
+/// The packets of a chunk by connection, and in their order inside each.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    pub numbers: Vec<u32>,
+    pub positions: Vec<u32>,
+    spare: Vec<u32>,
+    pub groups: Vec<Group>,
+    /// Connections that there were when the chunk was read.
+    pub connections: usize,
+}
+
+/// Bits sorted by in one pass.
+const DIGIT: u32 = 11;
+
+impl Order {
+    /// Finds the connections of the packets of `chunk` and sorts by them.
+    pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
+        connections.assign(chunk, &mut self.numbers);
+        self.connections = connections.len();
+        self.groups.clear();
+        self.sort();
+        for group in &mut self.groups {
+            group.forward_from_high = connections
+                .get(group.connection)
+                .is_some_and(Connection::forward_from_high);
+        }
+    }
+
+    /// Stable radix sort, least significant digit first, and the groups; packets of no connection are left out.
+    fn sort(&mut self) {
+        let numbers = &self.numbers;
+        let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
+        let passes = bits.div_ceil(DIGIT);
+        let width = bits.div_ceil(passes);
+        let mask = (1 << width) - 1;
+        let mut starts = [0_u32; 1 << DIGIT];
+        for &number in numbers.iter().filter(|&&number| number != NONE) {
+            starts[number as usize & mask] += 1;
+        }
+        let total = counts_to_starts(&mut starts);
+        self.positions.resize(total as usize, 0);
+        for (packet, &number) in (0..).zip(numbers) {
+            if number != NONE {
+                let start = &mut starts[number as usize & mask];
+                self.positions[*start as usize] = packet;
+                *start += 1;
+            }
+        }
+        if passes == 1 {
+            // Where a connection's packets end is known.
+            let mut from = 0;
+            for (connection, &to) in (0..).zip(&starts[..self.connections]) {
+                if to > from {
+                    self.groups.push(Group::new(connection, from, to));
+                    from = to;
+                }
+            }
+            return;
+        }
+        for pass in 1..passes {
+            let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
+            let mut starts = [0_u32; 1 << DIGIT];
+            for &packet in &self.positions {
+                starts[digit(packet)] += 1;
+            }
+            counts_to_starts(&mut starts);
+            self.spare.resize(self.positions.len(), 0);
+            for &packet in &self.positions {
+                let start = &mut starts[digit(packet)];
+                self.spare[*start as usize] = packet;
+                *start += 1;
+            }
+            std::mem::swap(&mut self.positions, &mut self.spare);
+        }
+        for (position, &packet) in (0..).zip(&self.positions) {
+            let connection = self.numbers[packet as usize];
+            match self.groups.last_mut() {
+                Some(group) if group.connection == connection => group.to = position + 1,
+                _ => self
+                    .groups
+                    .push(Group::new(connection, position, position + 1)),
+            }
+        }
+    }
+}
+
+/// Counts to the sums of those before each; their sum.
+fn counts_to_starts(counts: &mut [u32; 1 << DIGIT]) -> u32 {
+    let mut sum = 0;
+    for count in counts {
+        sum += std::mem::replace(count, sum);
+    }
+    sum
+}
