@@ -76,6 +76,7 @@ def differences(file: Row) -> Iterator[Difference]:
     flows = table(name, "flows")
     yield from _conversations(name, flows, _streams(name))
     yield from _tcp(name, flows)
+    yield from _rtt(name, flows)
 
 
 def _totals(name: str, captures: pl.DataFrame, theirs: Row) -> Iterator[Difference]:
@@ -200,19 +201,28 @@ def _tcp(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
                 yield Difference(name, label, text, row[theirs])
 
 
-def rtt_means(file: Row) -> Iterator[tuple[str, float | None, float]]:
-    """Our mean RTT and tcptrace's in ms, where both see the same connections."""
-    name = file["file"]
-    ours = tcp_rows(table(name, "flows"))
-    theirs: dict[tuple[str, ...], list[float]] = defaultdict(list)
+def rtt_means(name: str, flows: pl.DataFrame) -> Iterator[tuple[str, int | None, float]]:
+    """Our mean RTT in ns and tcptrace's in ms, where both see the same connections."""
+    ours = tcp_rows(flows)
+    theirs: dict[tuple[str, ...], list[float | None]] = defaultdict(list)
     for row in by_file("tcptrace.csv.gz").get(name, []):
         a, b = (row["host_a"], row["port_a"]), (row["host_b"], row["port_b"])
         for ends, way in ((a + b, "a2b"), (b + a, "b2a")):
             samples = int(row[f"RTT_samples_{way}"])
-            theirs[ends].append(float(row[f"RTT_avg_{way}"]) if samples else -1.0)
+            theirs[ends].append(float(row[f"RTT_avg_{way}"]) if samples else None)
     for ends, means in theirs.items():
-        for row, mean in zip(ours.get(ends, []), means, strict=False):
-            # tcptrace ends a connection at its FINs, tshark and we at a new SYN.
-            if len(means) == len(ours[ends]) and mean >= 0:
+        # tcptrace ends a connection at its FINs, tshark and we at a new SYN.
+        if len(means) != len(ours.get(ends, [])):
+            continue
+        for number, (row, mean) in enumerate(zip(ours[ends], means, strict=True)):
+            if mean is not None:
                 own = row["rtt_mean_ns"]
-                yield f"{name} {ends}", own / 1e6 if isinstance(own, int) else None, mean
+                label = f"tcp {ends[0]} {ends[1]} > {ends[2]} {ends[3]} #{number} rtt_mean_ns"
+                yield label, own if isinstance(own, int) else None, mean
+
+
+def _rtt(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
+    """Means that are more than 1 % from tcptrace's, which it prints in tenths of a millisecond."""
+    for label, ours, theirs in rtt_means(name, flows):
+        if ours is None or abs(ours / 1e6 - theirs) > max(0.01 * theirs, 0.06):
+            yield Difference(name, label, str(ours or ""), f"{theirs:g} ms")
