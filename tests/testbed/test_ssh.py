@@ -141,6 +141,7 @@ def test_a_run_is_captured_on_every_machine_and_leaves_each_as_it_was(machines, 
     made.holds(check)
     folder, record = made.value
     assert "asked" not in record["axes"]["rtt"]  # it is what it is
+    assert record["tcp"]["congestion_control"] == "reno"
     one = folder / "one"
     lines = sorted((one / "program.log").read_text().splitlines())
     assert lines == [f"pc{number} 4096 65536 65536" for number in (1, 2, 3)]
@@ -151,6 +152,26 @@ def test_a_run_is_captured_on_every_machine_and_leaves_each_as_it_was(machines, 
         assert manifest["packets_written"] == packets + idle
         assert (one / f"{host}.pcap.zst").stat().st_size > 0
     assert not list((folder / "there").glob("*/*.pcap*"))
+
+
+def test_a_congestion_control_that_a_machine_lacks_costs_the_run_and_not_the_sweep(machines):
+    script = f"""
+sed -i 's/: reno/: nosuch/' ssh.yaml
+{STATE}
+echo ====
+flowsweep run ssh.yaml -o one || exit 4
+{STATE}
+"""
+    said, folder = machines("true", script)
+    before, after = said.split("====\n")
+    assert before == after
+    record = json.loads((folder / "one" / "run.json").read_text())
+    assert (record["status"], record["completion_s"]) == ("failed", None)
+    expected = "tcp.congestion_control: the kernel of pc1 cannot use nosuch (available: "
+    assert record["reason"].startswith(expected)
+    assert record["tcp"]["congestion_control"] != "nosuch"
+    assert not (folder / "one" / "program.log").exists()
+    assert json.loads((folder / "one" / "pc1.capture.json").read_text())["status"] == "complete"
 
 
 @pytest.mark.parametrize("victim", ["flowsweep", "keeper"])

@@ -28,12 +28,12 @@ DISCARD_PORT = 9
 
 
 class LackingError(FlowsweepError):
-    """This kernel has no such congestion control: a fault of the point, not of the testbed."""
+    """A kernel has no such congestion control: a fault of the point, not of the testbed."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, there: list[str], kernel: str = "this kernel") -> None:
         super().__init__(
-            f"tcp.congestion_control: this kernel cannot use {name}",
-            found=f"available: {' '.join(available())}",
+            f"tcp.congestion_control: {kernel} cannot use {name}",
+            found=f"available: {' '.join(there)}",
             expected=name,
             remedy=f"modprobe tcp_{name} as root, or choose one of those available",
         )
@@ -96,13 +96,13 @@ def _use(bed: Bed, host: BedHost, name: str) -> None:
     device = f"dev {beds.EXPERIMENT_INTERFACE}"
     route = f"{beds.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
     if not NAME.fullmatch(name):
-        raise LackingError(name)
+        raise LackingError(name, available())
     try:
         batch("ip", [f"route change {route} congctl {name}"])
     except TransientError:
         if name in available():
             raise
-        raise LackingError(name) from None
+        raise LackingError(name, available()) from None
     other = next(peer for peer in bed.hosts if peer is not host)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
         attempt.setblocking(False)
@@ -115,4 +115,4 @@ def _use(bed: Bed, host: BedHost, name: str) -> None:
             )
         used = attempt.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
     if used.rstrip(b"\0").decode() != name:
-        raise LackingError(name)
+        raise LackingError(name, available())

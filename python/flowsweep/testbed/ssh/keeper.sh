@@ -126,10 +126,19 @@ while read -r key value; do
         ;;
     congestion)
         route=$(own_route)
-        ip route change $route congctl "$value" 2>/dev/null || {
-            put_back
-            fail "congestion control $value cannot be set on $interface: not permitted, or not there"
-        }
+        ip route change $route congctl "$value" 2>/dev/null
+        changed=$?
+        # Only now: the kernel may just have loaded it. Without it the run is one that failed.
+        there=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
+        case " $there " in
+        *" $value "*)
+            [ $changed = 0 ] || {
+                put_back
+                fail "congestion control $value cannot be set on $interface: not permitted"
+            }
+            ;;
+        *) echo "lacking $there" ;;
+        esac
         ;;
     esac
 done <settings

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.testbed import enclosure, launch, program
+from flowsweep.testbed.congestion import LackingError
 from flowsweep.testbed.ssh import idle
 from flowsweep.testbed.ssh.remote import Machine
 
@@ -76,12 +77,15 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
     start = time.time_ns()
-    failure = _program(bed, machines, folder)
+    lacking = _lacking(bed, machines)
+    failure = lacking or _program(bed, machines, folder)
     end = time.time_ns()
     done = time.monotonic()
     after = idle.round_trips(bed, machines)
     ended = {machine.name: machine.counters() for machine in machines}
     tcp = machines[0].tcp()
+    if bed.congestion_control is not None and lacking is None:
+        tcp["congestion_control"] = bed.congestion_control  # it is in the routes
     for machine in machines:
         machine.ask_to_stop()
     for machine in machines:
@@ -117,6 +121,15 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
             "take_down": round(time.monotonic() - done, 4),
         },
     }
+
+
+def _lacking(bed: Bed, machines: list[Machine]) -> str | None:
+    """Why the program need not be started, or None: see `hub.run`."""
+    for machine in machines:
+        if bed.congestion_control is not None and machine.lacking is not None:
+            where = f"the kernel of {machine.name}"
+            return LackingError(bed.congestion_control, machine.lacking, where).line
+    return None
 
 
 def _settings(bed: Bed, machine: Machine) -> list[str]:

@@ -38,6 +38,8 @@ class Machine:
         self._sudo = ["sudo", "-n"] if sudo else []
         self._keeper: subprocess.Popen[bytes] | None = None
         self._buffer = b""
+        self.lacking: list[str] | None = None
+        """What its kernel has instead of the congestion control that it was asked for."""
 
     def run(self, command: str, data: bytes = b"", limit_s: float = CONNECT_LIMIT_S) -> bytes:
         """What a shell command prints there.
@@ -110,6 +112,8 @@ class Machine:
             words = self._line().split()
             if words[:1] == ["ready"]:
                 return words[1]
+            if words[:1] == ["lacking"]:
+                self.lacking = words[1:]
 
     def counters(self) -> tuple[int, int, int, float]:
         """Packets received and sent on the interface, CPU pressure (us or -1), uptime (s)."""
