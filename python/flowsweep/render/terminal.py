@@ -1,34 +1,67 @@
-"""Rows to the terminal: plain columns, cut from the right where the window is narrow."""
+"""Rows to the terminal: plain columns, made narrower where the window is."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
 
 GAP = 2
+SHORTEST_TEXT = 16
+CUT = "…"
+
+
+@dataclass
+class Column:
+    """What is printed of one column: its name, then its cells."""
+
+    name: str
+    cells: list[str]
+    is_number: bool
+
+    @property
+    def width(self) -> int:
+        """Characters of the widest."""
+        return max(map(len, [self.name, *self.cells]))
+
+    @property
+    def is_same_everywhere(self) -> bool:
+        """Several rows, one value."""
+        return len(self.cells) > 1 and len(set(self.cells)) == 1
+
+    def cut(self, width: int) -> None:
+        """Text that is longer ends in an ellipsis."""
+        self.cells = [
+            cell if len(cell) <= width else cell[: width - len(CUT)] + CUT for cell in self.cells
+        ]
+
+    def lines(self) -> list[str]:
+        """All padded to the same width: numbers to the right."""
+        pad = str.rjust if self.is_number else str.ljust
+        return [pad(cell, self.width) for cell in [self.name, *self.cells]]
 
 
 def print_rows(rows: pl.DataFrame) -> None:
-    """Aligned columns on stdout; a file or pipe gets all of them."""
-    columns = []
-    for name in rows.columns:
-        is_number = rows[name].dtype.is_numeric()
-        cells = [_cell(value) for value in rows[name]]
-        width = max(map(len, [name, *cells]))
-        columns.append(
-            [cell.rjust(width) if is_number else cell.ljust(width) for cell in [name, *cells]]
-        )
-    left_out: list[str] = []
+    """Aligned columns on stdout; a file or pipe gets all of them.
+
+    In a window that is too narrow columns with one value are told below, text is cut, and what
+    still finds no room is left out from the right, and named.
+    """
+    columns = [
+        Column(name, [_cell(value) for value in rows[name]], rows[name].dtype.is_numeric())
+        for name in rows.columns
+    ]
+    notes: list[str] = []
     if sys.stdout.isatty():
-        columns, left_out = _fitting(columns, shutil.get_terminal_size().columns)
-    for line in zip(*columns, strict=True):
+        columns, notes = _fitting(columns, shutil.get_terminal_size().columns)
+    for line in zip(*(column.lines() for column in columns), strict=True):
         print((" " * GAP).join(line).rstrip())
-    if left_out:
-        print(f"not shown: {', '.join(left_out)} (--format csv shows all)", file=sys.stderr)
+    for note in notes:
+        print(note, file=sys.stderr)
 
 
 def _cell(value: object) -> str:
@@ -39,11 +72,27 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _fitting(columns: list[list[str]], width: int) -> tuple[list[list[str]], list[str]]:
-    """The columns that fit, and the names of those that do not."""
-    used = -GAP
-    for index, column in enumerate(columns):
-        used += len(column[0]) + GAP
-        if used > width and index:
-            return columns[:index], [other[0].strip() for other in columns[index:]]
-    return columns, []
+def _width(columns: list[Column]) -> int:
+    return sum(column.width + GAP for column in columns) - GAP
+
+
+def _fitting(columns: list[Column], width: int) -> tuple[list[Column], list[str]]:
+    """The columns that fit, narrower perhaps, and what is to be said of the others."""
+    if _width(columns) <= width:
+        return columns, []
+    same = [column for column in columns if column.is_same_everywhere]
+    kept = [column for column in columns if not column.is_same_everywhere] or columns[:1]
+    notes = []
+    if told := [f"{column.name} {column.cells[0]}" for column in same if column not in kept]:
+        notes.append(f"in every row: {', '.join(told)}")
+    for column in kept:
+        if not column.is_number and _width(kept) > width:
+            room = width - _width(kept) + column.width
+            column.cut(max(room, len(column.name), SHORTEST_TEXT))
+    count = len(kept)
+    while count > 1 and _width(kept[:count]) > width:
+        count -= 1
+    if count < len(kept):
+        names = ", ".join(column.name for column in kept[count:])
+        notes.append(f"not shown: {names} (a wider window, or --format csv, shows all)")
+    return kept[:count], notes

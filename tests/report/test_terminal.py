@@ -1,0 +1,65 @@
+"""Rows in a window: nothing is wider than it, and what is left out is named."""
+
+from __future__ import annotations
+
+import sys
+
+import polars as pl
+import pytest
+
+from flowsweep.render.terminal import print_rows
+
+ROWS = pl.DataFrame(
+    {
+        "app": ["awari", "awari"],
+        "problem": ["stones 7, tuned_polling false, large_messages false", "stones 7"],
+        "rtt_ms": [2.64, 13.2],
+        "completion_s": [11.2467, 15.87],
+        "runs_used": [1, 2],
+    }
+)
+
+
+@pytest.fixture
+def printed(monkeypatch, capsys):
+    """What is printed in a window of so many columns: its rows, and what is said of them."""
+
+    def run(rows: pl.DataFrame, width: int | None) -> tuple[list[str], str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None)
+        print_rows(rows)
+        said = capsys.readouterr()
+        return said.out.splitlines(), said.err
+
+    return run
+
+
+def test_a_file_gets_everything_and_so_does_a_wide_window(printed):
+    whole, said = printed(ROWS, None)
+    assert printed(ROWS, 200) == (whole, said)
+    assert whole[0].split() == ROWS.columns
+    assert "large_messages false" in whole[1]
+    assert said == ""
+
+
+@pytest.mark.parametrize("width", [80, 60, 40, 24])
+def test_no_line_is_wider_than_the_window(printed, width):
+    lines, said = printed(ROWS, width)
+    assert max(map(len, lines)) <= width
+    told = " ".join([lines[0], said])
+    assert all(name in told for name in ROWS.columns)
+
+
+def test_what_is_the_same_everywhere_is_told_once_and_text_is_cut(printed):
+    lines, said = printed(ROWS, 60)
+    assert said == "in every row: app awari\n"
+    assert lines[0].split() == ROWS.columns[1:]
+    assert lines[1].startswith("stones 7, tun")
+    assert "…" in lines[1]
+    assert lines[2].startswith("stones 7  ")
+
+
+def test_one_row_keeps_its_columns(printed):
+    lines, said = printed(ROWS.head(1), 60)
+    assert lines[0].split() == ROWS.columns
+    assert said == ""
