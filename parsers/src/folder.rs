@@ -81,7 +81,7 @@ impl Folder {
         }
         // The process id keeps two runs that write to one folder apart.
         let part = path.with_extension(format!("parquet.part-{}", std::process::id()));
-        match TableFile::create(&part, table, &self.notes) {
+        match TableFile::create(path, &part, table, &self.notes) {
             Ok(file) => {
                 let path = path.to_path_buf();
                 self.parts.insert(

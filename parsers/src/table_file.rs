@@ -2,8 +2,8 @@
 //! are encoded side by side.
 
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -31,6 +31,8 @@ const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// A Parquet file that is being written.
 pub(crate) struct TableFile {
+    /// Its name when it is whole.
+    path: PathBuf,
     writer: SerializedFileWriter<BufWriter<File>>,
     groups: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
@@ -40,14 +42,15 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// Creates the file; `notes` become key-value metadata.
+    /// Creates the file `path`, which has another name until it is whole: `part`. `notes` become key-value
+    /// metadata.
     pub(crate) fn create(
         path: &Path,
+        part: &Path,
         table: Table,
         notes: &[(String, String)],
     ) -> Result<Self, Error> {
-        let file = File::create(path)
-            .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
+        let file = File::create(part).map_err(|error| refused(path, error))?;
         let schema = table.schema();
         let writer = ArrowWriter::try_new(
             BufWriter::with_capacity(1 << 20, file),
@@ -56,6 +59,7 @@ impl TableFile {
         )?;
         let (writer, groups) = writer.into_serialized_writer()?;
         Ok(Self {
+            path: path.to_path_buf(),
             writer,
             groups,
             schema,
@@ -85,12 +89,13 @@ impl TableFile {
         }
         self.rows += batch.num_rows();
         if self.rows >= GROUP_ROWS {
-            self.end_group()?;
+            self.end_group()
+                .map_err(|error| failed(&self.path, error))?;
         }
         Ok(())
     }
 
-    fn end_group(&mut self) -> Result<(), Error> {
+    fn end_group(&mut self) -> Result<(), ParquetError> {
         self.rows = 0;
         let columns = std::mem::take(&mut self.columns);
         if columns.is_empty() {
@@ -112,12 +117,28 @@ impl TableFile {
 
     /// Writes what is held back and the end of the file.
     pub(crate) fn close(mut self) -> Result<(), Error> {
-        self.end_group()?;
-        let buffer = self.writer.into_inner()?;
+        let path = self.path.clone();
+        let ended = self.end_group().and_then(|()| self.writer.into_inner());
+        let buffer = ended.map_err(|error| failed(&path, error))?;
         buffer
             .into_inner()
-            .map_err(|error| Error::io("cannot write tables", error.into_error()))?;
+            .map_err(|error| refused(&path, error.into_error()))?;
         Ok(())
+    }
+}
+
+fn refused(path: &Path, error: io::Error) -> Error {
+    Error::io(format!("cannot write {}", path.display()), error)
+}
+
+/// What the operating system refused is told as such.
+fn failed(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => refused(path, *source),
+            Err(source) => Error::Table(source.to_string()),
+        },
+        other => other.into(),
     }
 }
 

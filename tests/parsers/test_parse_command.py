@@ -113,6 +113,30 @@ def test_a_failed_command_leaves_nothing_behind(tmp_path: Path, content: bytes) 
     assert not out.exists()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_room_for_a_table_is_told_with_its_name(tmp_path: Path, threads: int) -> None:
+    (tmp_path / "a.pcap").write_bytes(some_packets())
+    tables = tmp_path / "tables"
+    words = ["parse", tmp_path / "a.pcap", "--output", tables, "--threads", threads]
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", sys.executable, "-c", PROGRAM]
+        + [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"error: cannot write {tables}/" in done.stderr
+    assert ".parquet\n" in done.stderr
+    for line in (
+        "found     File too large",
+        "expected  room for the tables",
+        "remedy    ulimit -f",
+    ):
+        assert line in done.stderr
+    assert list(tables.iterdir()) == []
+
+
 def test_wrong_options_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(some_packets())

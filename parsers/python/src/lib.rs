@@ -81,7 +81,13 @@ fn advice(kind: ErrorKind) -> (Option<String>, Option<String>) {
             "a file",
             "name the captures in it; `flowsweep ingest` takes the folder of a run",
         ),
-        ErrorKind::StorageFull => ("room for the tables", "free some, or name another folder"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ("room for the tables", "free some, or name another folder")
+        }
+        ErrorKind::FileTooLarge => (
+            "room for the tables",
+            "ulimit -f unlimited, or name a folder of another file system",
+        ),
         _ => return (None, None),
     };
     (Some(expected.to_owned()), Some(remedy.to_owned()))
