@@ -245,6 +245,8 @@ class Warehouse:
             f"{self.directory}: the tables cannot be queried",
             found=str(error).splitlines()[0],
             expected="the tables of the contract, as `flowsweep ingest` writes them",
+            remedy="write damaged ones again: flowsweep ingest RUN_DIR --output TABLES; "
+            "flowsweep runs for runs.parquet",
         )
 
 
