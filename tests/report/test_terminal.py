@@ -59,6 +59,13 @@ def test_what_is_the_same_everywhere_is_told_once_and_text_is_cut(printed):
     assert lines[2].startswith("stones 7  ")
 
 
+def test_what_was_asked_goes_before_what_was_measured(printed):
+    rows = ROWS.with_columns(rtt_asked_ms=pl.lit(2.0) * pl.col("runs_used"))
+    lines, said = printed(rows, 60)
+    assert lines[0].split() == ROWS.columns[1:]
+    assert "not shown: rtt_asked_ms (" in said
+
+
 def test_one_row_keeps_its_columns(printed):
     lines, said = printed(ROWS.head(1), 60)
     assert lines[0].split() == ROWS.columns

@@ -49,7 +49,8 @@ def print_rows(rows: pl.DataFrame) -> None:
     """Aligned columns on stdout; a file or pipe gets all of them.
 
     In a window that is too narrow columns with one value are told below, text is cut, and what
-    still finds no room is left out from the right, and named.
+    still finds no room is left out, and named: first what was asked where what was measured is
+    beside it, then from the right.
     """
     columns = [
         Column(name, [_cell(value) for value in rows[name]], rows[name].dtype.is_numeric())
@@ -89,10 +90,21 @@ def _fitting(columns: list[Column], width: int) -> tuple[list[Column], list[str]
         if not column.is_number and _width(kept) > width:
             room = width - _width(kept) + column.width
             column.cut(max(room, len(column.name), SHORTEST_TEXT))
-    count = len(kept)
-    while count > 1 and _width(kept[:count]) > width:
-        count -= 1
-    if count < len(kept):
-        names = ", ".join(column.name for column in kept[count:])
+    left_out = []
+    while len(kept) > 1 and _width(kept) > width:
+        left_out.append(kept.pop(_least(kept)))
+    if left_out:
+        names = ", ".join(column.name for column in columns if column in left_out)
         notes.append(f"not shown: {names} (a wider window, or --format csv, shows all)")
-    return kept[:count], notes
+    return kept, notes
+
+
+def _least(columns: list[Column]) -> int:
+    """Which one is missed least."""
+    names = [column.name for column in columns]
+    asked = [
+        index
+        for index, name in enumerate(names)
+        if "_asked" in name and name.replace("_asked", "") in names
+    ]
+    return (asked or [len(names) - 1])[-1]
