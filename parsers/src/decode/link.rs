@@ -61,6 +61,8 @@ impl Walk<'_> {
             // 802.1BR and VN-Tag: a tag, then an EtherType.
             0x893f => self.tag(6),
             0x8926 => self.tag(4),
+            // Cisco's metadata: a version, how many words of options, these, then an EtherType.
+            0x8909 => self.tag(2 + 4 * usize::from(self.u8(1)?)),
             0x880b => Ok(Layer::Ppp),
             0x88e5 => self.integrity(),
             value if value < 0x600 => Ok(Layer::Llc),
@@ -96,7 +98,8 @@ impl Walk<'_> {
     /// LLC and SNAP, IEEE 802.2, RFC 1042.
     pub(super) fn llc(&mut self) -> Result<Layer, Stop> {
         match (self.u8(0)?, self.u8(1)?) {
-            (0xaa, 0xaa) => {
+            // Unnumbered information; other controls carry no SNAP header.
+            (0xaa, 0xaa) if self.u8(2)? & 0xef == 3 => {
                 let kind = self.u16(6)?;
                 self.at += 8;
                 Ok(Layer::EtherType(kind))
@@ -228,8 +231,14 @@ impl Walk<'_> {
         // To and from a distribution system: a fourth address.
         length += if control[1] & 3 == 3 { 6 } else { 0 };
         if control[0] & 0x80 != 0 {
-            length += 2;
-            length += if control[1] & 0x80 != 0 { 4 } else { 0 };
+            let mesh = control[1] & 3 == 3 && self.u8(length + 1)? & 1 != 0;
+            length += if control[1] & 0x80 != 0 { 6 } else { 2 };
+            // Flags, of which two count further addresses, hops that are left, a number.
+            length += if mesh {
+                6 * (1 + usize::from(self.u8(length)? & 3))
+            } else {
+                0
+            };
         }
         Ok(self.skip(length, Layer::Llc))
     }

@@ -10,7 +10,7 @@ use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports};
 const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;
 /// Headers between that of IP and the transport's, at most.
-const MOST_HEADERS: usize = 64;
+const MOST_HEADERS: usize = 1024;
 
 /// What the headers of one IP packet say.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl Walk<'_> {
             self.fragment(&ip, u64::from(header[9]) << 32 | u64::from(identification));
         }
         if fragment & 0x1fff != 0 {
-            return Ok(self.later_fragment(&ip, header[9]));
+            return Ok(self.later_fragment(&ip, header[9], usize::from(fragment & 0x1fff) * 8));
         }
         if header[9] == AUTHENTICATION {
             return self.authenticated(ip);
@@ -138,7 +138,7 @@ impl Walk<'_> {
                 ip.payload = ip.payload.saturating_sub(8);
                 self.at += 8;
                 if offset & 0xfff8 != 0 {
-                    return Ok(self.later_fragment(&ip, following));
+                    return Ok(self.later_fragment(&ip, following, usize::from(offset & 0xfff8)));
                 }
             } else {
                 ip.payload = ip
@@ -164,18 +164,29 @@ impl Walk<'_> {
         self.packet.datagram = hasher.finish();
     }
 
-    /// A fragment behind the first is of the flow of the first one. Its part of a UDP payload was counted
-    /// there, by the UDP header.
+    /// A fragment that begins `offset` bytes behind the first is of the flow of the first one. Its part of a
+    /// UDP payload was counted there, by the UDP header.
     #[cold]
-    fn later_fragment(&mut self, ip: &Ip, protocol: u8) -> Layer {
+    fn later_fragment(&mut self, ip: &Ip, protocol: u8, offset: usize) -> Layer {
         self.flow(ip, FRAGMENT, 0, 0);
+        let header = self.rest_of_tcp_header(offset);
         let packet = &mut *self.packet;
         // A tunnel further out may have kept the packet.
         packet.later_fragment = packet.key.protocol == FRAGMENT;
         if packet.later_fragment && protocol == TCP {
-            packet.payload = ip.payload;
+            packet.payload = ip.payload.saturating_sub(header);
         }
         Layer::Done
+    }
+
+    /// How many bytes of a TCP header a fragment begins with: scanners send first ones of 8 bytes. Options count
+    /// as payload where the first fragment kept their length.
+    fn rest_of_tcp_header(&self, offset: usize) -> u32 {
+        let length = 12_usize
+            .checked_sub(offset)
+            .and_then(|behind| self.bytes.get(self.at + behind))
+            .map_or(20, |byte| usize::from(byte >> 4) * 4);
+        length.max(20).saturating_sub(offset) as u32
     }
 
     /// Makes this IP packet the packet's flow, in place of one further out. A tunnel over UDP keeps what
@@ -291,5 +302,23 @@ mod tests {
         assert_eq!(decoded(&bytes).key.protocol, 17);
         bytes[40] = 59;
         assert_eq!(decoded(&bytes).key.protocol, 135);
+    }
+    /// A part of a TCP segment with 12 bytes of options, cut at `from` and `to`.
+    fn part(from: u8, to: u8) -> Packet {
+        let mut segment = vec![0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x80, 0x10, 1, 2];
+        segment.resize(132, 1);
+        let mut bytes = vec![0x45, 0, 0, 0, 0, 9, 0x20, from / 8, 64, 6, 0, 0];
+        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend(&segment[usize::from(from)..usize::from(to)]);
+        decoded(&bytes)
+    }
+
+    #[test]
+    fn parts_of_a_tcp_header_in_later_fragments_are_no_payload() {
+        for (from, payload) in [(8, 76), (16, 96), (32, 100)] {
+            let later = part(from, from + 100);
+            assert!(later.later_fragment);
+            assert_eq!(later.payload, payload, "{from}");
+        }
     }
 }

@@ -15,6 +15,7 @@ impl Walk<'_> {
             106 => Ok(Layer::Ip),
             // OpenBSD's view into IPsec: family, key, flags.
             109 => Ok(self.skip(12, Layer::Ip)),
+            6 => self.token_ring(),
             117 => self.packet_filter_log(),
             // IP over IEEE 1394 as macOS writes it: two addresses of 8 bytes. Tags of switch chips behind the
             // addresses, Broadcom's and Marvell's; the other one of Marvell's has an EtherType of its own.
@@ -68,6 +69,17 @@ impl Walk<'_> {
             // RFC 1144: the rest is in an earlier packet.
             _ => Err(Stop::NotIp),
         }
+    }
+
+    /// IEEE 802.5: where the source says so, a route of the length in its first byte follows the addresses.
+    fn token_ring(&mut self) -> Result<Layer, Stop> {
+        let routed = self.u8(8)? & 0x80 != 0;
+        let route = if routed {
+            usize::from(self.u8(14)? & 0x1f)
+        } else {
+            0
+        };
+        Ok(self.skip(14 + route, Layer::Llc))
     }
 
     /// OpenBSD's pf: its header's length is the first byte.
@@ -156,6 +168,11 @@ mod tests {
         eoip.extend([0x20, 1, 0x64, 0, 0, 42, 7, 0]);
         let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
         let cases = [
+            (6, zeros_then(14, &snap)),
+            (
+                6,
+                [&[0; 8][..], &[0x80], &[0; 5], &[4, 0, 0, 0], &snap].concat(),
+            ),
             (8, zeros_then(16, &[])),
             (11, snap.to_vec()),
             (100, snap.to_vec()),
@@ -200,6 +217,14 @@ mod tests {
                 ),
             ),
             (1, zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0])),
+            // Cisco's metadata with a security group.
+            (1, zeros_then(12, &[0x89, 9, 1, 1, 0, 1, 0, 2, 8, 0])),
+            // 802.11 in a mesh, with a fifth and a sixth address; and between two bridges, without.
+            (
+                105,
+                [&[0x88, 3][..], &[0; 29], &[1, 2], &[0; 17], &snap].concat(),
+            ),
+            (105, [&[0x88, 3][..], &[0; 30], &snap].concat()),
         ];
         for (link_type, header) in cases {
             let packet = decoded(link_type, &header);

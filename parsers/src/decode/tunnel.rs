@@ -1,4 +1,5 @@
-//! Tunnel headers to the packet inside: IP in IP, GRE, VXLAN, Geneve, GTP-U, Teredo, L2TP, NSH.
+//! Tunnel headers to the packet inside: IP in IP, GRE, VXLAN, Geneve, GTP-U, Teredo, L2TP, LISP, AYIYA,
+//! NSH.
 
 use super::{Layer, Stop, Walk};
 
@@ -69,6 +70,11 @@ impl Walk<'_> {
             (2152, _) | (_, 2152) => self.gtp_u()?,
             (3544, _) | (_, 3544) => self.teredo()?,
             (1701, _) | (_, 1701) => self.l2tp()?,
+            // LISP, RFC 9300.
+            (4341, _) => self.skip(8, Layer::Ip),
+            // Its control messages, RFC 9301: type 8 carries a packet.
+            (4342, _) if matches!(self.u8(0), Ok(0x80..=0x8f)) => self.skip(4, Layer::Ip),
+            (5072, _) | (_, 5072) => self.ayiya()?,
             _ => return Ok(Layer::Done),
         };
         self.packet.tunnels += 1;
@@ -167,6 +173,19 @@ impl Walk<'_> {
         Ok(self.skip(length, Layer::Ppp))
     }
 
+    /// AYIYA, draft-massar-v6ops-ayiya: an identity and a signature, whose lengths the first bytes tell.
+    fn ayiya(&mut self) -> Result<Layer, Stop> {
+        let identity = 1_usize << (self.u8(0)? >> 4);
+        let signature = usize::from(self.u8(1)? >> 4) * 4;
+        let length = 8 + identity + signature;
+        match (self.u8(2)? & 15, self.u8(3)?) {
+            // Forwarded packets alone.
+            (1, 4) => Ok(self.skip(length, Layer::Ip4)),
+            (1, 41) => Ok(self.skip(length, Layer::Ip6)),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
     /// Network service header, RFC 8300.
     pub(super) fn service_header(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(self.u16(0)? & 0x3f) * 4;
@@ -180,6 +199,45 @@ impl Walk<'_> {
             3 => Ok(self.skip(length, Layer::Ethernet)),
             5 => Ok(self.skip(length, Layer::Mpls)),
             _ => Err(Stop::NotIp),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::whole;
+
+    /// IP protocol 17 from port 5 to `port`, with `payload`.
+    fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+        let length = 28 + payload.len() as u16;
+        let mut bytes = vec![
+            0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        bytes.extend([0, 5]);
+        bytes.extend(port.to_be_bytes());
+        bytes.extend((length - 20).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        bytes
+    }
+
+    #[test]
+    fn lisp_and_ayiya_lead_to_the_packet_inside_or_are_the_flow() {
+        let inside = udp(6, &[]);
+        let mut ayiya = vec![0x22, 0x52, 0x11, 4];
+        ayiya.resize(8 + 4 + 20, 0);
+        for (port, header) in [
+            (4341, vec![0x80, 0, 0, 0, 0, 0, 0, 0]),
+            (4342, vec![0x80, 0, 0, 0]),
+            (5072, ayiya),
+        ] {
+            let packet = whole(101, &udp(port, &[&header[..], &inside].concat()));
+            assert_eq!((packet.key.high_port, packet.tunnels), (6, 1), "{port}");
+        }
+        for (port, payload) in [(4342, [0x10, 0, 0, 0]), (5072, [0x22, 0x52, 0x10, 59])] {
+            let packet = whole(101, &udp(port, &payload));
+            assert_eq!((packet.key.high_port, packet.payload), (port, 4), "{port}");
         }
     }
 }

@@ -63,8 +63,11 @@ impl Clock {
 const MOST_INTERFACES: usize = 10_000;
 const LONGEST_NAME: usize = 1024;
 
+/// Where packets without a time come first: how far behind the first one a time is looked for.
+const AHEAD: usize = 64 << 10;
+
 /// Reader of one pcapng file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Pcapng {
     order: Order,
     in_section: bool,
@@ -72,8 +75,9 @@ pub(crate) struct Pcapng {
     clocks: Vec<Clock>,
     /// Index of the current section's first interface.
     first: usize,
-    /// Time of the packet before: what a Simple Packet Block, which has none, is given.
-    last_time: i64,
+    /// Time of the packet before: what a Simple Packet Block, which has none, is given. Not known before the
+    /// first packet.
+    last_time: Option<i64>,
 }
 
 impl Pcapng {
@@ -134,6 +138,13 @@ impl Pcapng {
                     )));
                 }
             };
+            let version = self.order.u16(rest, 12).unwrap_or(1);
+            if version != 1 {
+                return Err(Status::Damaged(Fault::new(
+                    format!("a section of version {version}"),
+                    "version 1",
+                )));
+            }
             self.in_section = true;
             self.first = self.interfaces.len();
         } else if !self.in_section {
@@ -168,6 +179,12 @@ impl Pcapng {
         match kind {
             INTERFACE_DESCRIPTION => self.interface(body)?,
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
+                if kind == SIMPLE_PACKET && self.last_time.is_none() {
+                    if rest.len() < AHEAD && !last {
+                        return Err(Status::Need(AHEAD));
+                    }
+                    self.last_time = Some(self.first_time(&rest[..rest.len().min(AHEAD)]));
+                }
                 out.push(self.packet(kind, body, at)?);
             }
             INTERFACE_STATISTICS => self.statistics(body),
@@ -175,6 +192,27 @@ impl Pcapng {
             _ => {}
         }
         Ok(length)
+    }
+
+    /// The first time of a packet among the blocks in `bytes`; 0 where there is none.
+    #[cold]
+    fn first_time(&self, bytes: &[u8]) -> i64 {
+        let mut reader = Self {
+            last_time: Some(0),
+            ..self.clone()
+        };
+        let mut records = Vec::new();
+        let mut at = 0;
+        while let Ok(length) = reader.block(&bytes[at..], at, true, &mut records) {
+            if reader.order.u32(bytes, at) != Some(SIMPLE_PACKET)
+                && let Some(record) = records.pop()
+            {
+                return record.time;
+            }
+            records.clear();
+            at += length;
+        }
+        0
     }
 
     fn interface(&mut self, body: &[u8]) -> Result<(), Status> {
@@ -260,7 +298,11 @@ impl Pcapng {
             } else {
                 interface.snaplen
             };
-            (self.last_time, wire.min(snaplen).min(space), wire)
+            (
+                self.last_time.unwrap_or_default(),
+                wire.min(snaplen).min(space),
+                wire,
+            )
         } else {
             let ticks = u64::from(word(4)) << 32 | u64::from(word(8));
             (clock.time(ticks), word(12), word(16))
@@ -272,7 +314,7 @@ impl Pcapng {
                 format!("at most {} (room in the block)", longest.min(space)),
             )));
         }
-        self.last_time = time;
+        self.last_time = Some(time);
         Ok(Record {
             time,
             wire,
@@ -340,5 +382,45 @@ mod tests {
         assert_eq!((used, status), (bytes.len(), Status::End));
         let found: Vec<_> = records.iter().map(|it| (it.time, it.captured)).collect();
         assert_eq!(found, [(7000, 5), (7000, 5)]);
+    }
+    #[test]
+    fn packets_without_a_time_have_that_of_the_one_before_or_else_of_the_first() {
+        let words =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
+        let start = [
+            words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]),
+            words(&[1, 20, 1, 0, 20]),
+        ]
+        .concat();
+        let simple = words(&[3, 20, 4, 0, 20]);
+        let enhanced = |time| words(&[6, 36, 0, 0, time, 4, 4, 0, 36]);
+        let times = |blocks: &[&[u8]]| {
+            let bytes = blocks.concat();
+            let (mut reader, mut records) = (Pcapng::default(), Vec::new());
+            // Not the whole file at first: it asks for more rather than be wrong.
+            let (used, status) = reader.fill(&bytes[..70], false, &mut records, 9);
+            assert_eq!(status, Status::Need(AHEAD));
+            assert_eq!(
+                reader.fill(&bytes[used..], true, &mut records, 9).1,
+                Status::End
+            );
+            records.iter().map(|it| it.time).collect::<Vec<_>>()
+        };
+        let found = times(&[&start, &simple, &simple, &enhanced(7), &simple]);
+        assert_eq!(found, [7000; 4]);
+        let found = times(&[&start, &simple, &start, &enhanced(9), &enhanced(5), &simple]);
+        assert_eq!(found, [9000, 9000, 5000, 5000]);
+        assert_eq!(times(&[&start, &simple, &simple]), [0, 0]);
+    }
+
+    #[test]
+    fn a_section_of_another_version_is_not_read() {
+        let words = [0x0a0d_0d0a_u32, 28, 0x1a2b_3c4d, 2, u32::MAX, u32::MAX, 28];
+        let bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let (used, status) = Pcapng::default().fill(&bytes, true, &mut Vec::new(), 9);
+        assert!(
+            used == 0 && matches!(status, Status::Damaged(_)),
+            "{status:?}"
+        );
     }
 }

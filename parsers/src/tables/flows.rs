@@ -43,7 +43,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null(),
     Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null(),
     Column::new("sack_permitted", Bool, "", "Option of this side's SYN; null where that was not captured.", "RFC 2018 2").or_null(),
-    Column::new("mss", Int64, "B", "Option of this side's SYN, of several before the answer the last: the longest segment it accepts; null where not captured or not there.", "RFC 9293 3.7.1").or_null(),
+    Column::new("mss", Int64, "B", "Option of this side's SYN, of several before the answer the last that has it: the longest segment it accepts; null where not captured or not there.", "RFC 9293 3.7.1").or_null(),
     Column::new("window_scale", Int64, "bit", "Option of this side's SYN: shift of its windows, above 14 as 14; null where not captured or not there.", "RFC 7323 2").or_null(),
     Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null(),
     Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null(),

@@ -11,7 +11,7 @@ use super::messages::Message;
 pub(super) struct Pending {
     pub from: i64,
     pub to: i64,
-    /// When it was sent; [`DONE`] once SACK covered it, or a hole below it was filled.
+    /// When it was sent; [`DONE`] once SACK covered it.
     pub time: i64,
 }
 
@@ -24,21 +24,32 @@ pub(super) struct Sender {
     pub rtt: Rtt,
     /// Most octets sent and not acknowledged.
     pub greatest_flight: u32,
+    /// How many octets waited for their acknowledgement until a hole below them was filled, and the number
+    /// behind them.
+    held: u32,
+    held_to: i64,
     pub message: Message,
     pub limits: Limits,
 }
 
 impl Sender {
-    /// Octets below those sent last filled a hole. The acknowledgement of what lies above it was waiting for
-    /// them: it measures nothing. What SACK told of before was sampled then, and all below it as well.
+    /// Octets up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what
+    /// lies above it was waiting for them: it measures nothing. SACK did not wait.
     #[cold]
-    pub(super) fn hole_filled(&mut self, to: i64) {
-        for segment in self.pending.iter_mut().rev() {
-            if segment.from < to || segment.time == DONE {
-                return;
-            }
-            segment.time = DONE;
-        }
+    pub(super) fn hole_filled(&mut self, to: i64, end: i64) {
+        let from = if to <= self.held_to {
+            to.min(self.held_to - i64::from(self.held))
+        } else {
+            to
+        };
+        self.held = u32::try_from(end - from).unwrap_or(0);
+        self.held_to = end;
+    }
+
+    /// Whether the acknowledgement of the segment that ends at `to` waited for others.
+    #[inline]
+    pub(super) fn was_held(&self, to: i64) -> bool {
+        to <= self.held_to && to > self.held_to - i64::from(self.held)
     }
 }
 

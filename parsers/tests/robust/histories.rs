@@ -24,9 +24,78 @@ fn options_are_those_of_the_last_syn_before_the_answer() {
     let bytes = capture(&[(1, syn(1460)), (2, syn(536)), (3, answer), (4, syn(9000))]);
     let (sink, _) = parse(&[&bytes], 1).unwrap();
     assert_eq!(one_flow(&sink, "mss"), [Some(536), None]);
+    // Some hosts leave options out when they repeat a SYN.
     let bytes = capture(&[(1, syn(1460)), (2, segment(false, 2, 100, 0, 0))]);
     let (sink, _) = parse(&[&bytes], 1).unwrap();
-    assert_eq!(one_flow(&sink, "mss"), [None]);
+    assert_eq!(one_flow(&sink, "mss"), [Some(1460)]);
+}
+
+#[test]
+fn of_answers_with_several_numbers_the_last_begins_the_octets() {
+    for (other, number) in [(900_000, 400), (400, 900_000)] {
+        let bytes = capture(&[
+            (0, segment(false, 2, 99, 0, 0)),
+            (50, segment(true, 18, other, 100, 0)),
+            (60, segment(true, 18, other, 100, 0)),
+            (1000, segment(true, 18, number, 100, 0)),
+            (1400, segment(false, 16, 100, number + 1, 10)),
+            (1500, segment(true, 16, number + 1, 110, 100)),
+            (1900, segment(false, 16, 110, number + 101, 0)),
+        ]);
+        let (sink, summary) = parse(&[&bytes], 1).unwrap();
+        assert_eq!(summary.connections, 1);
+        assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(0), Some(0)]);
+        assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(0), Some(1)]);
+        assert_eq!(one_flow(&sink, "handshake_rtt_ns"), [Some(50), Some(400)]);
+        assert_eq!(one_flow(&sink, "rtt_samples")[1], Some(2));
+    }
+}
+
+#[test]
+fn the_first_payload_is_not_late_whatever_went_before_without_any() {
+    let bytes = capture(&[
+        (1, segment(false, 17, 381, 0, 0)),
+        (2, segment(false, 16, 380, 0, 1)),
+        (3, segment(false, 16, 380, 0, 1)),
+        (4, segment(false, 16, 378, 0, 2)),
+    ]);
+    let (sink, _) = parse(&[&bytes], 1).unwrap();
+    assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(1)]);
+    assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1)]);
+}
+
+#[test]
+fn what_waited_for_a_hole_is_measured_by_sack_alone() {
+    let data = |seq| segment(false, 16, seq, 0, 100);
+    let ack = |number| segment(true, 16, 0, number, 0);
+    // The ACK with a block: three words of options.
+    let sack = |number, left: u32, right: u32| {
+        let mut frame = segment(true, 16, 0, number, 12);
+        frame[46] = 0x80;
+        frame.extend([1, 1, 5, 10]);
+        frame.extend(left.to_be_bytes());
+        frame.extend(right.to_be_bytes());
+        frame
+    };
+    let history = |answer| {
+        capture(&[
+            (0, data(1000)),
+            (10, data(1200)),
+            (20, data(1300)),
+            (30, data(1100)),
+            (40, data(1400)),
+            (100, ack(1100)),
+            (110, answer),
+            (130, ack(1400)),
+            (140, ack(1500)),
+        ])
+    };
+    let (sink, _) = parse(&[&history(ack(1200))], 1).unwrap();
+    // 1000, 1400: of the others the acknowledgement waited.
+    assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(2));
+    let (sink, _) = parse(&[&history(sack(1100, 1200, 1300))], 1).unwrap();
+    assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(3));
+    assert_eq!(one_flow(&sink, "rtt_mean_ns")[0], Some(100));
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Tcp {
         sender.limits.released(time, ack, octets);
         // An acknowledgement of octets that were not captured measures nothing that was.
         newest
-            .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous)
+            .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous && !sender.was_held(to))
             .map(|(_, sent)| sent)
     }
 

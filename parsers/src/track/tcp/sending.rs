@@ -2,6 +2,7 @@
 
 use super::super::limits::Sent;
 use super::super::messages::{Ended, Sending, evidence};
+use super::super::ranges::Ranges;
 use super::super::sender::Pending;
 use super::{
     Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, STARTED, SYN, Tcp, UNKNOWN, WAITS,
@@ -44,12 +45,18 @@ impl Tcp {
     pub(super) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);
-        // Numbers before the SYN, without an octet, were of an older connection (RFC 9293 3.5.1).
-        if !self.has(STARTED) || syn && self.covered.is_empty() {
+        let payload = i64::from(segment.payload);
+        if !self.has(STARTED) || syn && self.opens_anew(from) {
             self.bits |= STARTED;
             self.end = from;
             self.first = from + i64::from(syn);
             self.payload_end = self.first;
+        } else if self.payload_end == self.first {
+            // The first payload is not late, whatever numbers were seen without any; a SYN tells where it begins.
+            if syn || payload > 0 && from < self.first && !self.has(SYN) {
+                self.first = from + i64::from(syn);
+                self.payload_end = self.first;
+            }
         }
         if segment.has(flag::RST) {
             self.rst_packets += 1;
@@ -61,7 +68,6 @@ impl Tcp {
         self.fin_packets += u32::from(fin);
         self.windows(segment, syn, told);
 
-        let payload = i64::from(segment.payload);
         let to = from + payload + i64::from(syn) + i64::from(fin);
         let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
         if to == from {
@@ -89,7 +95,7 @@ impl Tcp {
         if added.late > 0
             && let Some(sender) = &mut self.sender
         {
-            sender.hole_filled(to);
+            sender.hole_filled(to, highest);
         }
         self.end = highest.max(to);
         if payload > 0 {
@@ -225,10 +231,22 @@ impl Tcp {
         }
     }
 
-    /// What the SYN announces. Of several before the first acknowledgement the last one holds: it is repeated
-    /// because those before it were lost, and some hosts leave options out then.
+    /// Whether a SYN numbered `from` begins the numbers of this side: those before it, without an octet, were of
+    /// an older connection (RFC 9293 3.5.1), and an answer nobody acknowledged may be followed by another one.
+    fn opens_anew(&mut self, from: i64) -> bool {
+        if self.covered.is_empty() {
+            return true;
+        }
+        let anew = self.una == UNKNOWN && self.end == self.first && self.first != from + 1;
+        if anew && let Some(rare) = &mut self.rare {
+            rare.repeated = Ranges::default();
+        }
+        anew
+    }
+
+    /// What the SYN announces. Of several before the first acknowledgement the last that says it holds. Some hosts
+    /// leave options out when they repeat it: whether those were heard before, the answer tells.
     fn note_syn(&mut self, segment: &Segment) {
-        self.bits &= !(HAS_MSS | HAS_SHIFT | SACK_PERMITTED);
         self.bits |= SYN;
         if let Some(mss) = segment.mss() {
             self.mss = mss;
