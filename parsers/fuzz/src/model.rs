@@ -90,10 +90,8 @@ impl Side {
         self.packets += 1;
         self.payload_bytes += segment.payload;
         let from = segment.seq + i64::from(segment.has(SYN));
-        // The first payload is not late, unless a SYN told where it begins.
-        let begins = segment.payload > 0 || segment.has(SYN);
+        // The first payload is not late, whatever numbers were seen without any.
         let highest = self.highest_payload.unwrap_or(from);
-        self.highest_payload = self.highest_payload.or(begins.then_some(from));
         let ended = self.fin_packets + self.rst_packets > 0;
         self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.octets.0.is_empty();
         let behind = self.octets.0.iter().map(|range| range.1).max();

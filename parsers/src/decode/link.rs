@@ -221,7 +221,7 @@ impl Walk<'_> {
     }
 
     /// IEEE 802.11 data frames that are not encrypted.
-    fn wireless(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn wireless(&mut self) -> Result<Layer, Stop> {
         let control = *self.chunk::<2>(0)?;
         // Version 0, type data, a subtype that carries data, not protected.
         if control[0] & 0x4f != 0x08 || control[1] & 0x40 != 0 {

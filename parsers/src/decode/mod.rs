@@ -6,6 +6,7 @@
 mod link;
 mod network;
 mod options;
+mod routes;
 mod seldom;
 mod transport;
 mod tunnel;

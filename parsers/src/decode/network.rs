@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 
 use super::transport::TCP;
-use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports};
+use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports, routes};
 
 const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;
@@ -43,7 +43,7 @@ impl Walk<'_> {
         } else {
             stated
         };
-        let ip = Ip {
+        let mut ip = Ip {
             source: u128::from(u32::from_be_bytes([
                 header[12], header[13], header[14], header[15],
             ])),
@@ -59,6 +59,12 @@ impl Walk<'_> {
             offloaded: stated == 0,
         };
         let fragment = u16::from_be_bytes([header[6], header[7]]);
+        if header_length > 20
+            && let Some(options) = self.bytes.get(self.at + 20..self.at + header_length)
+            && let Some(last) = routes::ip4(options)
+        {
+            ip.destination = u128::from(last);
+        }
         self.at += header_length;
         // More fragments follow, or this is not the first.
         if fragment & 0x3fff != 0 {

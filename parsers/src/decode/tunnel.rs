@@ -54,6 +54,16 @@ impl Walk<'_> {
                 };
                 Ok(self.skip(length, Layer::Ethernet))
             }
+            // Aruba's access points send what they hear.
+            0x8200..=0x83f0 => {
+                self.at += length;
+                self.wireless()
+            }
+            // WCCP: version 2 has four bytes in front of the packet.
+            0x883e => {
+                let header = if self.u8(length)? >> 4 == 4 { 0 } else { 4 };
+                Ok(self.skip(length + header, Layer::Ip))
+            }
             kind => Ok(self.skip(length, Layer::EtherType(kind))),
         }
     }

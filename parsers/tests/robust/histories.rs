@@ -52,6 +52,23 @@ fn of_answers_with_several_numbers_the_last_begins_the_octets() {
 }
 
 #[test]
+fn an_answer_behind_the_one_that_was_acknowledged_changes_nothing() {
+    for other in [900_000, 40] {
+        let bytes = capture(&[
+            (0, segment(false, 2, 99, 0, 0)),
+            (50, segment(true, 18, 7000, 100, 0)),
+            (60, segment(false, 16, 100, 7001, 0)),
+            (70, segment(true, 18, other, 100, 0)),
+            (80, segment(true, 16, 7001, 100, 10)),
+            (90, segment(true, 16, 7011, 100, 10)),
+        ]);
+        let (sink, _) = parse(&[&bytes], 1).unwrap();
+        assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(0), Some(0)]);
+        assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(0), Some(0)]);
+    }
+}
+
+#[test]
 fn the_first_payload_is_not_late_whatever_went_before_without_any() {
     let bytes = capture(&[
         (1, segment(false, 17, 381, 0, 0)),

@@ -51,12 +51,13 @@ impl Tcp {
             self.end = from;
             self.first = from + i64::from(syn);
             self.payload_end = self.first;
-        } else if self.payload_end == self.first {
-            // The first payload is not late, whatever numbers were seen without any; a SYN tells where it begins.
-            if syn || payload > 0 && from < self.first && !self.has(SYN) {
-                self.first = from + i64::from(syn);
-                self.payload_end = self.first;
-            }
+        } else if payload > 0
+            && self.payload_end == self.first
+            && from + i64::from(syn) < self.first
+        {
+            // The first payload is not late, whatever numbers were seen without any.
+            self.first = from + i64::from(syn);
+            self.payload_end = self.first;
         }
         if segment.has(flag::RST) {
             self.rst_packets += 1;
