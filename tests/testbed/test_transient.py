@@ -13,10 +13,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import counters, enclosure, transient
 from flowsweep.testbed.transient import TransientError
 
+# Several may run at once: of those that make the same folder one succeeds.
 TOOL = """#!/bin/sh
-count=$(cat {count} 2>/dev/null || echo 0)
-echo $((count + 1)) >{count}
-[ $count -ge {times} ] || {{ echo "RTNETLINK answers: Cannot allocate memory" >&2; exit 1; }}
+for call in $(seq {times}); do
+    if mkdir {made}.$call 2>/dev/null; then
+        echo "RTNETLINK answers: Cannot allocate memory" >&2
+        exit 1
+    fi
+done
 exec {real} "$@"
 """
 NO_MEMORY = "RTNETLINK answers: Cannot allocate memory"
@@ -31,7 +35,7 @@ def failing(tmp_path):
     def make(**times: int) -> dict[str, str]:
         for name, number in times.items():
             real = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
-            script = TOOL.format(count=folder / f"{name}.count", times=number, real=real)
+            script = TOOL.format(made=folder / f"{name}.made", times=number, real=real)
             (folder / name).write_text(script)
             (folder / name).chmod(0o755)
         return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
