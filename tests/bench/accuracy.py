@@ -10,7 +10,8 @@ Kolmogorov and Smirnov at 1 %, losses within the binomial 99 % interval, no fram
 Links of 500 Mbit/s and more are steered, and the emulator bound, as in a run of the testbed. What
 is not passed while the machine withheld a core for more than half a millisecond, even from a
 real-time process, is measured again, up to three times. Of round trips a second p99 - p50 is told
-then: of those under way while no core was withheld. What a bridge alone has is told first.
+then: of those under way while no core was withheld; and of jitter a second spread and distance: of
+datagrams that came in and went out while none was. What a bridge alone has is told first.
 Exit code 1 when flowsweep-wan fails one of them. With --only (RTT, rate, jitter, loss, TCP,
 conservation: each takes less than a minute for one emulator) the rows measured anew replace those
 of the same tests in the file; the others stay, each with the time of its measurement.
