@@ -76,6 +76,15 @@ fn the_first_payload_is_not_late_whatever_went_before_without_any() {
         (3, segment(false, 16, 380, 0, 1)),
         (4, segment(false, 16, 378, 0, 2)),
     ]);
+    // Here the second repeats the first and goes on, below a SYN that belongs elsewhere.
+    let on = capture(&[
+        (0, segment(false, 2, 5000, 0, 0)),
+        (1, segment(false, 16, 3000, 0, 100)),
+        (2, segment(false, 16, 3000, 0, 200)),
+    ]);
+    let (sink, _) = parse(&[&on], 1).unwrap();
+    assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(0)]);
+    assert_eq!(one_flow(&sink, "retransmitted_bytes"), [Some(100)]);
     let (sink, _) = parse(&[&bytes], 1).unwrap();
     assert_eq!(one_flow(&sink, "out_of_order_packets"), [Some(1)]);
     assert_eq!(one_flow(&sink, "retransmitted_packets"), [Some(1)]);

@@ -2,7 +2,7 @@
 
 use super::super::limits::Sent;
 use super::super::messages::{Ended, Sending, evidence};
-use super::super::ranges::Ranges;
+use super::super::ranges::{Added, Ranges};
 use super::super::sender::Pending;
 use super::{
     Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, STARTED, SYN, Tcp, UNKNOWN, WAITS,
@@ -75,7 +75,7 @@ impl Tcp {
             return;
         }
         let (highest, highest_payload) = (self.end, self.payload_end);
-        let added = self.covered.add(from, to);
+        let (added, late) = self.covers(from, to, highest_payload);
         if added.repeated > 0 {
             let rare = self.rarely();
             rare.counts.retransmitted_packets += 1;
@@ -89,8 +89,7 @@ impl Tcp {
             self.handshake = segment.time;
             self.bits |= WAITS;
         }
-        // A FIN may overtake data, which then fills a hole of octets but not of payload.
-        if added.late > 0 && payload > 0 && from < highest_payload {
+        if late && payload > 0 {
             self.rarely().counts.out_of_order_packets += 1;
         }
         if added.late > 0
@@ -230,6 +229,21 @@ impl Tcp {
             self.greatest_window = self.greatest_window.max(window);
             self.bits |= GREATEST;
         }
+    }
+
+    /// Adds octets to those seen; whether some are new and lie below the highest payload. A SYN or FIN may lie
+    /// above that: data that it overtook fills a hole of octets but not of payload.
+    #[inline]
+    fn covers(&mut self, from: i64, to: i64, highest_payload: i64) -> (Added, bool) {
+        if from >= highest_payload || to <= highest_payload || self.end == highest_payload {
+            let added = self.covered.add(from, to);
+            return (added, added.late > 0 && from < highest_payload);
+        }
+        let below = self.covered.add(from, highest_payload);
+        let mut added = self.covered.add(highest_payload, to);
+        added.repeated += below.repeated;
+        added.late += below.late;
+        (added, below.late > 0)
     }
 
     /// Whether a SYN numbered `from` begins the numbers of this side: those before it, without an octet, were of
