@@ -80,6 +80,8 @@ impl Walk<'_> {
             (2152, _) | (_, 2152) => self.gtp_u()?,
             (3544, _) | (_, 3544) => self.teredo()?,
             (1701, _) | (_, 1701) => self.l2tp()?,
+            // GRE in UDP, RFC 8086.
+            (4754, _) => self.gre()?,
             // LISP, RFC 9300.
             (4341, _) => self.skip(8, Layer::Ip),
             // Its control messages, RFC 9301: type 8 carries a packet.
@@ -233,13 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn lisp_and_ayiya_lead_to_the_packet_inside_or_are_the_flow() {
+    fn tunnels_over_udp_lead_to_the_packet_inside_or_are_the_flow() {
         let inside = udp(6, &[]);
         let mut ayiya = vec![0x22, 0x52, 0x11, 4];
         ayiya.resize(8 + 4 + 20, 0);
         for (port, header) in [
             (4341, vec![0x80, 0, 0, 0, 0, 0, 0, 0]),
             (4342, vec![0x80, 0, 0, 0]),
+            (4754, vec![0, 0, 8, 0]),
             (5072, ayiya),
         ] {
             let packet = whole(101, &udp(port, &[&header[..], &inside].concat()));
