@@ -163,7 +163,7 @@ def jitter(law: str, count: int) -> Test:
             all_ = one_way(emulator, Link(delay_ns=20 * MS, jitter=asked), count)
         yield from follows(law, all_, middle, std_ns)
         handled = [times for times in all_ if not while_withheld(*times, witness)]
-        if count // 2 < len(handled) < count:
+        if count // 4 < len(handled) < count:
             for what, *rest in follows(law, handled, middle, std_ns):
                 yield f"{what} undisturbed", *rest
 
