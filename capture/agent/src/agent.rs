@@ -186,6 +186,8 @@ impl Agent {
         let closed = linux::close_inlet(self.capture.fd()).is_ok();
         let end = SystemTime::now();
         let _ = writeln!(std::io::stdout(), "closed");
+        // A packet that the inlet let in at the last moment may not have been counted yet.
+        let _ = linux::wait([], SETTLE);
         let _ = update(&mut self.counters, &mut self.capture);
         let mut last = Instant::now();
         while begin.elapsed() < DRAIN_LIMIT {
