@@ -83,17 +83,14 @@ impl Chunk {
         if self.segments.len() < self.count {
             // To the next power of two: growing moves everything.
             let length = self.count.next_power_of_two();
-            self.owners.resize(length, Owner::default());
-            self.segments.reserve_exact(length - self.segments.len());
-            // They are read all over, connection by connection.
-            use_large_pages(&self.segments);
-            self.segments.resize(length, Segment::default());
+            lengthen(&mut self.owners, length);
+            lengthen(&mut self.segments, length);
             // Hardly any is written: memory that is 0 from the start is only taken where one is.
             let mut sacks = vec![[(0, 0); 4]; length];
             sacks[..from].copy_from_slice(&self.sacks[..from]);
             self.sacks = sacks;
             if self.with_places {
-                self.places.resize(length, Place::default());
+                lengthen(&mut self.places, length);
             }
         }
         let places = if self.with_places {
@@ -109,6 +106,13 @@ impl Chunk {
             places,
         }
     }
+}
+
+/// Makes `list` so long; in large pages, because it is read all over.
+fn lengthen<T: Clone + Default>(list: &mut Vec<T>, length: usize) {
+    list.reserve_exact(length - list.len());
+    use_large_pages(list);
+    list.resize(length, T::default());
 }
 
 /// Fewer records than this are not worth another thread.

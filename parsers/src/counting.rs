@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 
 use crate::chunk::Chunk;
 use crate::error::Error;
+use crate::memory::prefetch;
 use crate::options::Options;
 use crate::run::Sink;
 use crate::tables::{self, Messages, Packets, Table};
@@ -72,7 +73,6 @@ impl Counting {
         }
         if let Some(rows) = &mut self.messages {
             let ended = by_packet(&self.ended, chunk.count());
-            let ended = ended.into_iter().copied();
             rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
         }
         self.ended.iter_mut().for_each(Vec::clear);
@@ -96,28 +96,43 @@ impl Counting {
     }
 }
 
+/// No message ends with a packet.
+const NONE: u32 = u32::MAX;
+/// Messages between asking for one's memory and using it.
+const AHEAD: usize = 16;
+
 /// Messages in the order of the packets that ended them, whatever the chunks: one of several threads is longer.
-/// Those of one packet stay as they are.
-fn by_packet(messages: &[Vec<MessageRow>], packets: usize) -> Vec<&MessageRow> {
-    let all = || messages.iter().flatten();
-    let Some(any) = all().next() else {
-        return Vec::new();
+/// Those of one packet, which lie side by side, stay as they are.
+fn by_packet(
+    lists: &[Vec<MessageRow>],
+    packets: usize,
+) -> impl Iterator<Item = MessageRow> + Send + '_ {
+    // Where in the lists, one behind the other, the messages of each packet begin.
+    let any = lists.iter().any(|list| !list.is_empty());
+    let mut begins = vec![NONE; if any { packets } else { 0 }];
+    let mut starts = Vec::with_capacity(lists.len());
+    let mut number = 0;
+    for list in lists {
+        starts.push(number);
+        for same in list.chunk_by(|one, other| one.position == other.position) {
+            begins[same[0].position as usize] = number;
+            number += same.len() as u32;
+        }
+    }
+    begins.retain(|&begin| begin != NONE);
+    let from = move |begin: u32| {
+        let list = starts.partition_point(|&start| start <= begin) - 1;
+        &lists[list][(begin - starts[list]) as usize..]
     };
-    let mut next = vec![0_u32; packets];
-    for message in all() {
-        next[message.position as usize] += 1;
-    }
-    let mut place = 0;
-    for next in &mut next {
-        place += std::mem::replace(next, place);
-    }
-    let mut ordered = vec![any; place as usize];
-    for message in all() {
-        let next = &mut next[message.position as usize];
-        ordered[*next as usize] = message;
-        *next += 1;
-    }
-    ordered
+    (0..begins.len()).flat_map(move |index| {
+        if let Some(&begin) = begins.get(index + AHEAD) {
+            prefetch(&from(begin)[0]);
+        }
+        let messages = from(begins[index]);
+        let packet = messages[0].position;
+        let same = messages.iter().take_while(move |it| it.position == packet);
+        same.copied()
+    })
 }
 
 pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

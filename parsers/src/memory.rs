@@ -14,6 +14,10 @@ pub(crate) fn prefetch<T>(item: &T) {
         prefetch_line(start.wrapping_add(offset));
         offset += LINE;
     }
+    if align_of::<T>() < LINE && size_of::<T>() > 1 {
+        // It may end in the line behind those.
+        prefetch_line(start.wrapping_add(size_of::<T>() - 1));
+    }
 }
 
 #[inline]
@@ -34,10 +38,11 @@ pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
+        const LARGE: usize = 2 << 20;
         let start = list.as_ptr() as usize;
         let end = start + list.capacity() * size_of::<T>();
         let (start, end) = (start.next_multiple_of(PAGE), end - end % PAGE);
-        if start < end {
+        if start + LARGE <= end {
             // SAFETY: the range lies inside one allocation of ours, and the advice changes no content.
             unsafe {
                 libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);

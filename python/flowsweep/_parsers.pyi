@@ -32,12 +32,6 @@ class Summary(TypedDict):
     damage: list[Damage]
     written: list[Path]
 
-class Stream:
-    """An Arrow stream that can be read once."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-    def __arrow_c_schema__(self) -> object: ...
-
 def tables() -> list[str]:
     """Names of all tables."""
 
@@ -47,14 +41,17 @@ def columns(table_name: str) -> list[tuple[str, str, bool, str, str, str]]:
 def check(files: Sequence[tuple[Path, str]]) -> None:
     """Raises `ParseError` where one of the files cannot be opened or is no capture."""
 
+def schema(table_name: str) -> object:
+    """The schema of a table: an Arrow C schema in a capsule."""
+
 def stream(
     files: Sequence[tuple[Path, str]],
     table_name: str,
     *,
     bin_ns: int,
     udp_timeout_ns: int,
-) -> Stream:
-    """One table of `files`, a list of (path, name), which are one capture."""
+) -> object:
+    """One table of `files`, a list of (path, name), which are one capture: an Arrow C stream in a capsule."""
 
 def parse(
     files: Sequence[tuple[Path, str]],

@@ -64,18 +64,15 @@ class Table:
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream."""
-        return self._stream().__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        """The schema alone."""
-        return self._stream().__arrow_c_schema__()
-
-    def _stream(self) -> _parsers.Stream:
+        """The rows as an Arrow C stream, in the schema that the table has."""
         with readable_errors():
             return _parsers.stream(
                 named(self.files), self.name, bin_ns=self.bin_ns, udp_timeout_ns=self.udp_timeout_ns
             )
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema alone; no file is opened."""
+        return _parsers.schema(self.name)
 
 
 @dataclass(frozen=True)

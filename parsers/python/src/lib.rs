@@ -8,13 +8,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::ffi::FFI_ArrowSchema;
 use flowsweep_parsers::folder::{Folder, Layout};
 use flowsweep_parsers::{Damage, Error, Input, Manifest, Options, Progress, Summary, Table};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use pyo3_arrow::PyRecordBatchReader;
+use pyo3::types::{PyCapsule, PyDict, PyList};
 
 create_exception!(
     _parsers,
@@ -29,7 +30,7 @@ mod _parsers {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{ParseError, check, columns, parse, stream, tables};
+    use super::{ParseError, check, columns, parse, schema, stream, tables};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -154,16 +155,24 @@ fn check(py: Python<'_>, files: Vec<(PathBuf, String)>) -> PyResult<()> {
         .map_err(failure)
 }
 
-/// One table of `files`, a list of (path, name), as an Arrow stream.
+/// The schema of a table, as the Arrow C data interface passes it.
+#[pyfunction]
+fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(&*table(table_name)?.schema())
+        .map_err(|error| failure(error.into()))?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+/// One table of `files`, a list of (path, name), as the Arrow C stream interface passes it.
 #[pyfunction]
 #[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns))]
-fn stream(
-    py: Python<'_>,
+fn stream<'py>(
+    py: Python<'py>,
     files: Vec<(PathBuf, String)>,
     table_name: &str,
     bin_ns: i64,
     udp_timeout_ns: i64,
-) -> PyResult<PyRecordBatchReader> {
+) -> PyResult<Bound<'py, PyCapsule>> {
     let wanted = table(table_name)?;
     let options = Options {
         bin_ns,
@@ -174,7 +183,8 @@ fn stream(
     let batches = py
         .detach(|| flowsweep_parsers::stream::stream(inputs, options, wanted))
         .map_err(failure)?;
-    Ok(PyRecordBatchReader::new(Box::new(batches)))
+    let batches = FFI_ArrowArrayStream::new(Box::new(batches));
+    PyCapsule::new_with_value(py, batches, c"arrow_array_stream")
 }
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.

@@ -1,8 +1,8 @@
-//! Items by number in chunks that never move, so that growing copies nothing.
+//! Items by number in chunks, so that growing copies no more than the first of them.
 
 use crate::memory::use_large_pages;
 
-const CHUNK: usize = 1 << 15;
+const CHUNK: usize = 1 << 18;
 
 /// A list that only grows.
 #[derive(Debug)]
@@ -28,11 +28,14 @@ impl<T> Arena<T> {
         let number = self.length;
         if number.is_multiple_of(CHUNK) {
             // The first chunk grows as it fills: a capture with three flows needs no room for thousands.
-            let chunk = Vec::with_capacity(if number == 0 { 4 } else { CHUNK });
-            use_large_pages(&chunk);
-            self.chunks.push(chunk);
+            self.chunks.push(room(if number == 0 { 4 } else { CHUNK }));
         }
         if let Some(chunk) = self.chunks.last_mut() {
+            if chunk.len() == chunk.capacity() {
+                let mut larger = room(2 * chunk.len());
+                larger.append(chunk);
+                *chunk = larger;
+            }
             chunk.push(item);
         }
         self.length += 1;
@@ -54,4 +57,11 @@ impl<T> Arena<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..).zip(self.chunks.iter().flatten())
     }
+}
+
+/// Room for `items`, in large pages.
+fn room<T>(items: usize) -> Vec<T> {
+    let room = Vec::with_capacity(items);
+    use_large_pages(&room);
+    room
 }

@@ -1,6 +1,6 @@
 //! Flow keys to flow numbers: an open-addressing table whose memory can be asked for ahead of use.
 
-use crate::memory::prefetch;
+use crate::memory::{prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -96,7 +96,10 @@ impl Index {
     }
 
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
-        let larger = vec![EMPTY; self.slots.len() * 2];
+        let length = self.slots.len() * 2;
+        let mut larger = Vec::with_capacity(length);
+        use_large_pages(&larger);
+        larger.resize(length, EMPTY);
         let old = std::mem::replace(&mut self.slots, larger);
         self.shift -= 1;
         for slot in old.into_iter().filter(|&slot| slot != EMPTY) {

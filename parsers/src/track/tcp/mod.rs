@@ -87,27 +87,30 @@ pub(crate) struct Tcp {
     syn_window: u16,
     greatest_window: u16,
     mss: u16,
-    shift: u8,
-    bits: u16,
+    /// What is known, and from [`SHIFT`] on the window scale. In one number: reading it whole would wait for
+    /// the part that the packet before wrote.
+    bits: u32,
 }
 
 /// A packet of this side was seen.
-const STARTED: u16 = 1;
+const STARTED: u32 = 1;
 /// `last_window` holds.
-const WINDOW: u16 = 2;
+const WINDOW: u32 = 2;
 /// `greatest_window` holds.
-const GREATEST: u16 = 4;
+const GREATEST: u32 = 4;
 /// The SYN was captured: its options hold.
-const SYN: u16 = 8;
-const HAS_MSS: u16 = 16;
-const HAS_SHIFT: u16 = 32;
-const SACK_PERMITTED: u16 = 64;
+const SYN: u32 = 8;
+const HAS_MSS: u32 = 16;
+const HAS_SHIFT: u32 = 32;
+const SACK_PERMITTED: u32 = 64;
 /// The SYN was sent once and is not acknowledged.
-const WAITS: u16 = 128;
+const WAITS: u32 = 128;
 /// `handshake` is the SYN's round trip time, ...
-const MEASURED: u16 = 256;
+const MEASURED: u32 = 256;
 /// ... and the acknowledgement covers nothing behind the SYN: it is a sample.
-const SAMPLE: u16 = 512;
+const SAMPLE: u32 = 512;
+/// Where the window scale begins, a byte.
+const SHIFT: u32 = 16;
 
 impl Default for Tcp {
     fn default() -> Self {
@@ -128,7 +131,6 @@ impl Default for Tcp {
             syn_window: 0,
             greatest_window: 0,
             mss: 0,
-            shift: 0,
             bits: 0,
         }
     }
@@ -152,8 +154,14 @@ impl Tcp {
     }
 
     #[inline]
-    fn has(&self, bit: u16) -> bool {
+    fn has(&self, bit: u32) -> bool {
         self.bits & bit != 0
+    }
+
+    /// The window scale of this side's SYN; 0 where it had none.
+    #[inline]
+    fn shift(&self) -> u8 {
+        (self.bits >> SHIFT) as u8
     }
 
     /// Asks for the memory of what is known of a sender.
@@ -169,7 +177,7 @@ impl Tcp {
     pub(crate) fn syn(&self) -> Option<SynOptions> {
         self.has(SYN).then(|| SynOptions {
             mss: self.has(HAS_MSS).then_some(self.mss),
-            window_scale: self.has(HAS_SHIFT).then_some(self.shift),
+            window_scale: self.has(HAS_SHIFT).then_some(self.shift()),
             sack_permitted: self.has(SACK_PERMITTED),
         })
     }
@@ -249,7 +257,7 @@ impl Tcp {
             return None;
         }
         let both = self.has(HAS_SHIFT) && peer.has(HAS_SHIFT);
-        Some(window << if both { self.shift } else { 0 })
+        Some(window << if both { self.shift() } else { 0 })
     }
 
     /// The greatest window this side advertised; unknown where a SYN was not captured.

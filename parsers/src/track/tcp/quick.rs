@@ -66,7 +66,11 @@ impl Tcp {
         let both = self.bits & peer.bits;
         let mut opens = false;
         if both & SYN != 0 {
-            let shift = if both & HAS_SHIFT != 0 { self.shift } else { 0 };
+            let shift = if both & HAS_SHIFT != 0 {
+                self.shift()
+            } else {
+                0
+            };
             let edge = ack + (i64::from(segment.window) << shift);
             opens = edge > peer.edge;
             peer.edge = peer.edge.max(edge);

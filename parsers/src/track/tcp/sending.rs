@@ -5,8 +5,8 @@ use super::super::messages::{Ended, Sending, evidence};
 use super::super::ranges::{Added, Ranges};
 use super::super::sender::Pending;
 use super::{
-    Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, STARTED, SYN, Tcp, UNKNOWN, WAITS,
-    WINDOW,
+    Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN,
+    WAITS, WINDOW,
 };
 use crate::decode::flag;
 use crate::segment::Segment;
@@ -268,7 +268,8 @@ impl Tcp {
             self.bits |= HAS_MSS;
         }
         if let Some(shift) = segment.shift() {
-            self.shift = shift;
+            self.bits &= !(0xff << SHIFT);
+            self.bits |= u32::from(shift) << SHIFT;
             self.bits |= HAS_SHIFT;
         }
         if segment.sack_permitted {
