@@ -180,8 +180,7 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
     builder.build()
 }
 
-/// Differences as good as random: compression leaves 91 to 97 % of them in captures of real networks, and takes
-/// longer than writing them.
+/// Differences as good as random: compression leaves 91 to 97 % of them in captures of real networks.
 fn is_dense(table: Table, column: &str) -> bool {
     match table {
         Table::Messages => matches!(
