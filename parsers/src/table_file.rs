@@ -161,9 +161,6 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
         .set_key_value_metadata(Some(metadata));
     for column in table.columns() {
         let path = ColumnPath::from(column.name);
-        if is_dense(table, column.name) {
-            builder = builder.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
-        }
         builder = match column.kind {
             // Few different numbers, without order.
             Kind::Int64 if column.name.starts_with("bucket_") => builder,
@@ -178,17 +175,4 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
         };
     }
     builder.build()
-}
-
-/// Differences as good as random: compression leaves 91 to 97 % of them in captures of real networks, and takes
-/// longer than writing them.
-fn is_dense(table: Table, column: &str) -> bool {
-    match table {
-        Table::Messages => matches!(
-            column,
-            "connection" | "first_time" | "last_time" | "gap_before_ns"
-        ),
-        Table::Packets => column == "gap_ns",
-        _ => false,
-    }
 }

@@ -42,7 +42,7 @@ pub(crate) enum Gaps {
     /// No gap yet.
     #[default]
     None,
-    /// Few: a list of their buckets, in one cache line.
+    /// Few: a list of their buckets.
     Few(Box<Few>),
     /// More: a small hash table of counts.
     Sparse(Box<Sparse>),
@@ -51,7 +51,6 @@ pub(crate) enum Gaps {
 }
 
 #[derive(Debug)]
-#[repr(align(64))]
 pub(crate) struct Few {
     length: u16,
     buckets: [u16; LISTED],

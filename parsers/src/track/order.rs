@@ -30,13 +30,17 @@ pub(crate) struct Order {
     pub numbers: Vec<u32>,
     pub positions: Vec<u32>,
     spare: Vec<u32>,
+    starts: Vec<u32>,
     pub groups: Vec<Group>,
     /// Connections that there were when the chunk was read.
     pub connections: usize,
 }
 
-/// Bits sorted by in one pass.
+/// Bits sorted by in one pass: their counters stay in the nearest cache, ...
 const DIGIT: u32 = 11;
+/// ... and in the next one, where so many packets share the work of adding them up.
+const LARGE_DIGIT: u32 = 18;
+const MANY: usize = 1 << 17;
 
 impl Order {
     /// Finds the connections of the packets of `chunk` and sorts by them.
@@ -56,14 +60,21 @@ impl Order {
     fn sort(&mut self) {
         let numbers = &self.numbers;
         let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
-        let passes = bits.div_ceil(DIGIT);
+        let digit = if numbers.len() < MANY {
+            DIGIT
+        } else {
+            LARGE_DIGIT
+        };
+        let passes = bits.div_ceil(digit);
         let width = bits.div_ceil(passes);
         let mask = (1 << width) - 1;
-        let mut starts = [0_u32; 1 << DIGIT];
+        let starts = &mut self.starts;
+        starts.clear();
+        starts.resize(1 << width, 0);
         for &number in numbers.iter().filter(|&&number| number != NONE) {
             starts[number as usize & mask] += 1;
         }
-        let total = counts_to_starts(&mut starts);
+        let total = counts_to_starts(starts);
         self.positions.resize(total as usize, 0);
         for (packet, &number) in (0..).zip(numbers) {
             if number != NONE {
@@ -85,11 +96,11 @@ impl Order {
         }
         for pass in 1..passes {
             let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
-            let mut starts = [0_u32; 1 << DIGIT];
+            starts.fill(0);
             for &packet in &self.positions {
                 starts[digit(packet)] += 1;
             }
-            counts_to_starts(&mut starts);
+            counts_to_starts(starts);
             self.spare.resize(self.positions.len(), 0);
             for &packet in &self.positions {
                 let start = &mut starts[digit(packet)];
@@ -111,7 +122,7 @@ impl Order {
 }
 
 /// Counts to the sums of those before each; their sum.
-fn counts_to_starts(counts: &mut [u32; 1 << DIGIT]) -> u32 {
+fn counts_to_starts(counts: &mut [u32]) -> u32 {
     let mut sum = 0;
     for count in counts {
         sum += std::mem::replace(count, sum);
