@@ -98,6 +98,8 @@ impl Counting {
 
 /// No message ends with a packet.
 const NONE: u32 = u32::MAX;
+/// More than one does: without it the message behind is not even looked at.
+const SEVERAL: u32 = 1 << 31;
 /// Messages between asking for one's memory and using it.
 const AHEAD: usize = 16;
 
@@ -115,12 +117,14 @@ fn by_packet(
     for list in lists {
         starts.push(number);
         for same in list.chunk_by(|one, other| one.position == other.position) {
-            begins[same[0].position as usize] = number;
+            let several = if same.len() > 1 { SEVERAL } else { 0 };
+            begins[same[0].position as usize] = number | several;
             number += same.len() as u32;
         }
     }
     begins.retain(|&begin| begin != NONE);
     let from = move |begin: u32| {
+        let begin = begin & !SEVERAL;
         let list = starts.partition_point(|&start| start <= begin) - 1;
         &lists[list][(begin - starts[list]) as usize..]
     };
@@ -130,8 +134,13 @@ fn by_packet(
         }
         let messages = from(begins[index]);
         let packet = messages[0].position;
-        let same = messages.iter().take_while(move |it| it.position == packet);
-        same.copied()
+        let more = messages[1..].iter();
+        let count = if begins[index] & SEVERAL == 0 {
+            1
+        } else {
+            1 + more.take_while(|it| it.position == packet).count()
+        };
+        messages[..count].iter().copied()
     })
 }
 

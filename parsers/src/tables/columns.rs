@@ -12,7 +12,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use rayon::prelude::*;
 
-use super::text;
+use super::text::{self, Word};
 use crate::error::Error;
 use crate::threads::several_threads;
 
@@ -163,7 +163,12 @@ pub(crate) fn int64<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Ma
 pub(crate) fn int64_or_null<'a>(
     values: impl IntoIterator<Item = Option<i64>> + Send + 'a,
 ) -> Making<'a> {
-    Box::new(move || Arc::new(values.into_iter().collect::<Int64Array>()))
+    Box::new(move || {
+        let values: Vec<Option<i64>> = values.into_iter().collect();
+        let known = known(values.iter().map(Option::is_some));
+        let values = values.iter().map(|value| value.unwrap_or_default());
+        Arc::new(Int64Array::new(values.collect(), known))
+    })
 }
 
 /// Which rows have a value, for columns that share it; none where all have.
@@ -179,6 +184,15 @@ pub(crate) fn int64_where<'a>(
 ) -> Making<'a> {
     let known = known.cloned();
     Box::new(move || Arc::new(Int64Array::new(values.into_iter().collect(), known)))
+}
+
+/// Small integers that are known in the rows of `known`.
+pub(crate) fn int32_where<'a>(
+    known: Option<&NullBuffer>,
+    values: impl IntoIterator<Item = i32> + Send + 'a,
+) -> Making<'a> {
+    let known = known.cloned();
+    Box::new(move || Arc::new(Int32Array::new(values.into_iter().collect(), known)))
 }
 
 /// Small integers of which some may be unknown.
@@ -214,29 +228,43 @@ pub(crate) fn time<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Mak
 pub(crate) fn text<'a, S: AsRef<str>>(
     values: impl IntoIterator<Item = S> + Send + 'a,
 ) -> Making<'a> {
-    texts(values, |value, out| {
+    texts(None, values, |value, out| {
         out.extend_from_slice(value.as_ref().as_bytes());
     })
+}
+
+/// Words.
+pub(crate) fn words<'a, 'w>(values: impl IntoIterator<Item = &'w Word> + Send + 'a) -> Making<'a> {
+    texts(None, values, Word::write)
+}
+
+/// Words that are known in the rows of `known`.
+pub(crate) fn words_where<'a, 'w>(
+    known: Option<&NullBuffer>,
+    values: impl IntoIterator<Item = &'w Word> + Send + 'a,
+) -> Making<'a> {
+    texts(known.cloned(), values, Word::write)
 }
 
 /// IP addresses as text; true is IPv6.
 pub(crate) fn addresses<'a>(
     values: impl IntoIterator<Item = (u128, bool)> + Send + 'a,
 ) -> Making<'a> {
-    texts(values, |(value, v6), out| {
+    texts(None, values, |(value, v6), out| {
         text::write_address(out, value, v6);
     })
 }
 
 /// One text behind the other, as `write` makes them of `values`: a string of its own for each would cost more.
 fn texts<'a, V>(
+    known: Option<NullBuffer>,
     values: impl IntoIterator<Item = V> + Send + 'a,
     write: impl Fn(V, &mut Vec<u8>) + Send + 'a,
 ) -> Making<'a> {
     Box::new(move || {
         let values = values.into_iter();
         let rows = values.size_hint().0;
-        let mut all = Vec::with_capacity(12 * rows);
+        let mut all = Vec::with_capacity(12 * rows + Word::LONGEST);
         let mut lengths = Vec::with_capacity(rows);
         for value in values {
             let before = all.len();
@@ -246,7 +274,7 @@ fn texts<'a, V>(
         Arc::new(StringArray::new(
             OffsetBuffer::from_lengths(lengths),
             all.into(),
-            None,
+            known,
         ))
     })
 }

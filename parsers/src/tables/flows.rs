@@ -58,11 +58,6 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null(),
 ];
 
-/// `forward` or `backward`.
-pub(crate) fn direction_name(backward: bool) -> &'static str {
-    if backward { "backward" } else { "forward" }
-}
-
 /// What is computed once for several columns of a row.
 struct Row<'a> {
     side: Side<'a>,
@@ -170,7 +165,7 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
         Table::Flows.schema(),
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.side.number))),
-            columns::text(rows.iter().map(|row| direction_name(row.side.backward))),
+            columns::words(rows.iter().map(|row| text::direction(row.side.backward))),
             columns::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
             columns::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
             columns::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),

@@ -6,8 +6,7 @@ use super::columns::{
     self, Column,
     Kind::{Int64, Text},
 };
-use super::flows::direction_name;
-use super::{BATCH_ROWS, Table};
+use super::{BATCH_ROWS, Table, text};
 use crate::error::Error;
 use crate::track::{Connections, States, bucket_bounds, sides};
 
@@ -90,7 +89,7 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
         Table::Intervals.schema(),
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.connection))),
-            columns::text(rows.iter().map(|row| direction_name(row.backward))),
+            columns::words(rows.iter().map(|row| text::direction(row.backward))),
             columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).0)),
             columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).1)),
             columns::int64(rows.iter().map(|row| row.count)),

@@ -1,12 +1,14 @@
 //! Messages of TCP connections to the table `messages`.
 
+use std::sync::LazyLock;
+
 use arrow_array::RecordBatch;
 
 use super::columns::{
     self, Column,
     Kind::{Int64, Text, Time},
 };
-use super::flows::direction_name;
+use super::text::{self, Word};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
 use crate::track::{MessageRow, evidence};
@@ -98,30 +100,32 @@ impl Messages {
 }
 
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
-    let names: Vec<String> = (0..64).map(reasons).collect();
+    static REASONS: LazyLock<[Word; 64]> = LazyLock::new(|| std::array::from_fn(reasons));
+    let reasons = &*REASONS;
     columns::batch(
         Table::Messages.schema(),
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.connection))),
-            columns::text(rows.iter().map(|row| direction_name(row.backward))),
+            columns::words(rows.iter().map(|row| text::direction(row.backward))),
             columns::time(rows.iter().map(|row| row.first_time)),
             columns::time(rows.iter().map(|row| row.last_time)),
             columns::int64(rows.iter().map(|row| row.bytes as i64)),
             columns::int64(rows.iter().map(|row| i64::from(row.packets))),
             columns::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
-            columns::text(
+            columns::words(
                 rows.iter()
-                    .map(|row| &names[usize::from(row.evidence & 63)]),
+                    .map(|row| &reasons[usize::from(row.evidence & 63)]),
             ),
         ],
     )
 }
 
-fn reasons(bits: u8) -> String {
+/// The evidence of `bits` in words.
+fn reasons(bits: usize) -> Word {
     let names = evidence::NAMES.iter();
     let held: Vec<&str> = names
-        .filter(|(bit, _)| bits & bit != 0)
+        .filter(|(bit, _)| bits & usize::from(*bit) != 0)
         .map(|&(_, name)| name)
         .collect();
-    held.join("+")
+    Word::new(&held.join("+"))
 }

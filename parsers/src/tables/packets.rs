@@ -7,7 +7,7 @@ use super::columns::{
     self, Column,
     Kind::{Int32, Int64, Text, Time},
 };
-use super::flows::direction_name;
+use super::text::{self, Word};
 use crate::chunk::{Chunk, Place, SMALLEST};
 use crate::error::Error;
 use crate::segment::Segment;
@@ -95,10 +95,11 @@ impl Rows<'_> {
             .map(|&(rank, _)| self.told.get(rank as usize).copied().unwrap_or_default())
     }
 
-    fn directions(&self) -> impl Iterator<Item = Option<&'static str>> {
-        let packets = self.segments.iter().zip(self.ranks).zip(self.numbers);
-        packets.map(|((segment, &(_, forward_from_high)), &number)| {
-            (number != NONE).then(|| direction_name(segment.is_from_high() != forward_from_high))
+    /// Of those that belong to a flow.
+    fn directions(&self) -> impl Iterator<Item = &'static Word> {
+        let packets = self.segments.iter().zip(self.ranks);
+        packets.map(|(segment, &(_, forward_from_high))| {
+            text::direction(segment.is_from_high() != forward_from_high)
         })
     }
 }
@@ -111,33 +112,33 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
         numbers,
         ..
     } = rows;
-    let tcp = |segment: &Segment| segment.tcp();
+    let told: Vec<Told> = rows.told().collect();
+    let in_flow = columns::known(numbers.iter().map(|&number| number != NONE));
+    let with_tcp = columns::known(segments.iter().map(Segment::tcp));
     columns::batch(
         Table::Packets.schema(),
         vec![
             columns::int64((first..).take(segments.len())),
             columns::time(segments.iter().map(|it| it.time)),
-            columns::int64_or_null(
-                numbers
-                    .iter()
-                    .map(|&number| (number != NONE).then_some(i64::from(number))),
-            ),
-            columns::text_or_null(rows.directions()),
+            columns::int64_where(in_flow.as_ref(), numbers.iter().map(|&it| i64::from(it))),
+            columns::words_where(in_flow.as_ref(), rows.directions()),
             columns::int64(segments.iter().map(|it| i64::from(it.wire))),
             columns::int64(segments.iter().map(|it| i64::from(it.payload))),
-            columns::int64_or_null(rows.told().map(|told| told.gap_ns)),
-            columns::int32_or_null(
-                segments
-                    .iter()
-                    .map(|it| tcp(it).then(|| i32::from(it.flags()))),
+            columns::int64_or_null(told.iter().map(|told| told.gap_ns)),
+            columns::int32_where(
+                with_tcp.as_ref(),
+                segments.iter().map(|it| i32::from(it.flags())),
             ),
-            columns::int64_or_null(segments.iter().map(|it| tcp(it).then(|| i64::from(it.seq)))),
+            columns::int64_where(
+                with_tcp.as_ref(),
+                segments.iter().map(|it| i64::from(it.seq)),
+            ),
             columns::int64_or_null(
                 segments
                     .iter()
                     .map(|it| it.acknowledgement().map(i64::from)),
             ),
-            columns::int64_or_null(rows.told().map(|told| told.window_bytes)),
+            columns::int64_or_null(told.iter().map(|told| told.window_bytes)),
             columns::int32(places.iter().map(|it| it.interface as i32)),
             columns::int64(places.iter().map(|it| it.file_offset as i64)),
         ],
