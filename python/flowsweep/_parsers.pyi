@@ -51,7 +51,7 @@ def stream(
     bin_ns: int,
     udp_timeout_ns: int,
 ) -> object:
-    """One table of `files`, a list of (path, name), which are one capture: an Arrow C stream in a capsule."""
+    """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream."""
 
 def parse(
     files: Sequence[tuple[Path, str]],

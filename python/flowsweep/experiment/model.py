@@ -62,7 +62,8 @@ class Limits(Model):
     other_programs: Share = Field(
         0.6,
         description="Share of all cores that programs outside the testbed, and other virtual "
-        "machines on the same host, may use. A busy loop on every core takes 75 % or more.",
+        "machines on the same host, may use; half of it while no core is idle, as with a busy "
+        "loop on every core, because then the run had less than it wanted. 100 %: not looked at.",
     )
     cpu_pressure: Share = Field(
         0.9,

@@ -114,7 +114,8 @@ class Watch:
         after = cpu_pressure_us()
         cpu = _CpuTime.now()
         whole = max(1, cpu.whole - self._cpu_before.whole)
-        others = cpu.busy - self._cpu_before.busy - (cpu.ours - self._cpu_before.ours)
+        busy = cpu.busy - self._cpu_before.busy
+        others = busy - (cpu.ours - self._cpu_before.ours)
         stolen = cpu.stolen - self._cpu_before.stolen
         pressure = None
         if after is not None and self._pressure_before is not None:
@@ -127,6 +128,7 @@ class Watch:
             "cpu_pressure": None if pressure is None else round(pressure, 4),
             "other_programs": round(max(0.0, others / whole), 4),
             "stolen": round(max(0.0, stolen / whole), 4),
+            "idle": round(1 - (busy + stolen) / whole, 4),
             "ranks": [
                 {
                     "rank": process.rank,
