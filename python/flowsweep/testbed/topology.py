@@ -58,10 +58,10 @@ def _private_state(bed: Bed) -> None:
         folder.mkdir()
     # What a killed MPI leaves there goes with us.
     kernel.mount("tmpfs", Path("/dev/shm"), "tmpfs")  # noqa: S108 - an own one
-    # Names mean the management network, so that wire-up never crosses the emulated link.
+    # Names mean the experiment network, for whatever a user starts: all else goes by address.
     names = beds.STATE / "hosts"
     lines = ["127.0.0.1 localhost", f"{beds.HUB_ADDRESS} hub"]
-    lines += [f"{host.mgmt_address} {host.name}" for host in bed.hosts]
+    lines += [f"{host.address} {host.name}" for host in bed.hosts]
     names.write_text("\n".join(lines) + "\n")
     kernel.mount(str(names), Path("/etc/hosts"), flags=kernel.MS_BIND)
     socket.sethostname("hub")
