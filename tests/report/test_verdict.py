@@ -10,6 +10,7 @@ from flowsweep.analysis.verdict import plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
+    "peak_mbit_s": 20.0,
 }  # fmt: skip
 
 
@@ -106,6 +107,16 @@ def test_what_was_swept_comes_before_what_was_not() -> None:
 
 def test_no_valid_baseline_is_said() -> None:
     assert "no run is valid at the baseline" in sentences(baseline_s=None)[0]
+
+
+def test_captures_without_a_packet_are_no_evidence() -> None:
+    assert sentences(threshold("rtt"), peak_mbit_s=None) == [
+        "Nothing can be said about lu: its captures at the baseline hold no packet."
+    ]
+
+
+def test_completion_times_without_captures_are_evidence() -> None:
+    assert sentences(threshold("rtt"), peak_mbit_s=None, worst_grade=None)[0].startswith("lu needs")
 
 
 @pytest.mark.parametrize("word", ["good", "fast", "optimal", "significant"])

@@ -92,6 +92,8 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     axes = [axis for axis in AXES if (axis, True) in by]
     if row["baseline_s"] is None:
         return [f"Nothing can be said about {name}: no run is valid at the baseline."]
+    if row["worst_grade"] is not None and row["peak_mbit_s"] is None:
+        return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
     buffer = row["buffer_bytes"]
     found = []
     first = {axis: by[axis, True] for axis in axes}
