@@ -114,3 +114,8 @@ def format_size(size: float) -> str:
     if size >= 2**10 and size % 2**10 == 0:
         return _format(size, SIZE_UNITS, ("B", "KiB", "MiB", "GiB"))
     return _format(size, SIZE_UNITS, ("B", "kB", "MB", "GB"))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 packet`, `1,200 packets`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -16,8 +16,7 @@ import click
 
 from flowsweep.cli.options import PATH
 from flowsweep.errors import FlowsweepError
-from flowsweep.render.capture import counted
-from flowsweep.units import format_size, parse_time
+from flowsweep.units import counted, format_size, parse_time
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary

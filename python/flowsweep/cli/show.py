@@ -13,6 +13,7 @@ import click
 from flowsweep.cli.options import PATH
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import capture
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -169,7 +170,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
             level = "ok" if column in USUAL and share <= NOTABLE else "note"
             if column.startswith(("unknown", "malformed", "unread")) and share > NOTABLE:
                 level = "bad"
-            text = f"{capture.counted(number, noun)} {text} ({capture.percent(share)})"
+            text = f"{counted(number, noun)} {text} ({capture.percent(share)})"
             notes.append(Note(level, text))
 
     known = captures["dropped_kernel"].null_count() < captures.height
@@ -180,7 +181,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         notes.append(
             Note(
                 level,
-                f"{capture.counted(dropped, 'packet')} dropped by kernel or interface"
+                f"{counted(dropped, 'packet')} dropped by kernel or interface"
                 f" ({capture.percent(share)})",
             )
         )
@@ -215,7 +216,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         notes.append(
             Note(
                 "bad",
-                f"{capture.counted(again, 'packet')} of TCP repeat others"
+                f"{counted(again, 'packet')} of TCP repeat others"
                 f" ({capture.percent(octets / sent)} of the octets):"
                 " was everything captured more than once, as on a bridge and its port?",
             )
@@ -223,7 +224,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
     midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
     if midstream:
         notes.append(
-            Note("note", f"{capture.counted(midstream, 'connection')} began before the capture")
+            Note("note", f"{counted(midstream, 'connection')} began before the capture")
         )
     return notes
 

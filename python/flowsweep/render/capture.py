@@ -6,6 +6,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.units import counted
+
 if TYPE_CHECKING:
     from flowsweep.cli.show import Note, Summary
 
@@ -17,11 +19,6 @@ MENTIONED = 0.001
 NEXT_LINE = "\n  "
 #: The same behind `messages` and `held by`.
 BEHIND_TITLE = "\n          "
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 packet`, `1,200 packets`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def percent(share: float) -> str:
