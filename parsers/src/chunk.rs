@@ -3,10 +3,11 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Packet, Sack, decode};
+use crate::decode::{Packet, Sack, decode, flag};
 use crate::memory::use_large_pages;
+use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
-use crate::segment::{Before, Owner, Segment, plain};
+use crate::segment::{Owner, Segment};
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
 
@@ -162,7 +163,7 @@ impl Room<'_> {
             };
         }
         let mut packet = Packet::default();
-        let mut earlier = Before::NONE;
+        let mut recent = Recent::new();
         let mut nobody = CaptureRow::default();
         let mut slots = self.owners.iter_mut().zip(self.segments).zip(self.sacks);
         for records in records.chunk_by(|one, next| one.interface == next.interface) {
@@ -175,7 +176,7 @@ impl Room<'_> {
             before = records[records.len() - 1].time;
             for (record, ((owner, segment), sacks)) in records.iter().zip(&mut slots) {
                 let slot = (&mut *owner, &mut *segment);
-                if plain(record, link_type, bytes, self.hashing, &mut earlier, slot) {
+                if plain(record, link_type, bytes, self.hashing, &mut recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
@@ -183,6 +184,9 @@ impl Room<'_> {
                 row.count_decoded(&packet);
                 *owner = Owner::new(&packet, self.hashing);
                 *segment = Segment::new(record, &packet);
+                if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
+                    recent.forget(&packet.key);
+                }
                 if packet.tcp && packet.options.sack_count > 0 {
                     *sacks = packet.options.sacks;
                 }

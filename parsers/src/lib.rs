@@ -18,6 +18,7 @@ mod input;
 mod memory;
 mod open_file;
 mod options;
+mod plain;
 mod reading;
 mod records;
 mod run;

@@ -1,8 +1,8 @@
-//! What the later stages need of a decoded packet, and the short way to it for the most frequent kind.
+//! What the later stages need of a decoded packet.
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Key, NO_VLAN, Outcome, Packet, flag};
+use crate::decode::{Key, Outcome, Packet, flag};
 use crate::records::Record;
 
 /// How a packet belongs to its flow.
@@ -12,12 +12,15 @@ pub(crate) enum Part {
     #[default]
     None,
     Whole,
-    /// Whole, without SYN, and from and to where the packet before it in the chunk is: key and hash are not written.
+    /// Whole, without SYN, and of the connection of the last one in the same slot: key and hash are not written.
     Again,
     FirstFragment,
     /// The ports are in another packet.
     LaterFragment,
 }
+
+/// Any slot but those that are used.
+pub(crate) const NO_SLOT: u8 = u8::MAX;
 
 /// Whose packet it is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,6 +28,8 @@ pub(crate) struct Owner {
     pub key: Key,
     pub vlan: u16,
     pub part: Part,
+    /// Where the connection is remembered for those that come [`Part::Again`]; [`NO_SLOT`] where it is not.
+    pub slot: u8,
     /// Hash of the key; of a fragment, which packet it is a part of.
     pub hash: u64,
 }
@@ -43,6 +48,7 @@ impl Owner {
             } else {
                 Part::Whole
             },
+            slot: NO_SLOT,
             hash: if packet.fragment {
                 packet.datagram
             } else {
@@ -75,8 +81,6 @@ pub(crate) struct Segment {
     pub has_mss: bool,
 }
 
-/// More fragments follow, or this is not the first: bits of the IPv4 header, RFC 791 3.1.
-const FRAGMENTED: u16 = 0x3fff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
 const SACK: u16 = 1 << 13;
@@ -110,6 +114,18 @@ impl Segment {
             segment.sacks = options.sack_count;
         }
         segment
+    }
+
+    /// Of TCP, without SYN, and with nothing but timestamps as options; numbers, window and lengths are to be set.
+    #[inline]
+    pub(crate) fn plain(time: i64, flags: u16, from_high: bool, options: u8) -> Self {
+        Self {
+            time,
+            bits: flags | TCP | if from_high { FROM_HIGH } else { 0 },
+            shift: NONE,
+            options,
+            ..Self::default()
+        }
     }
 
     #[inline]
@@ -165,153 +181,4 @@ impl Segment {
 #[inline]
 pub(crate) fn since(later: i64, earlier: i64) -> i64 {
     later.wrapping_sub(earlier)
-}
-
-/// The packet before, as far as the next [`plain`] one may share it.
-#[derive(Debug)]
-pub(crate) struct Before {
-    /// Addresses and ports as they are in the headers; more than 96 bits where it was not a plain one.
-    ends: u128,
-    from_high: bool,
-}
-
-impl Before {
-    pub(crate) const NONE: Self = Self {
-        ends: u128::MAX,
-        from_high: false,
-    };
-}
-
-/// The most frequent packet, without the walk over its layers: Ethernet, IPv4 without options, whole, TCP with
-/// nothing but timestamps as options. Decodes as [`decode`] would, in a third of its time; packets of one direction
-/// mostly come in bursts, and of all but the first only what differs is looked at.
-#[inline]
-pub(crate) fn plain(
-    record: &Record,
-    link_type: u32,
-    window: &[u8],
-    hashing: &RandomState,
-    before: &mut Before,
-    (owner, segment): (&mut Owner, &mut Segment),
-) -> bool {
-    let ends_before = std::mem::replace(&mut before.ends, u128::MAX);
-    let begin = record.data as usize;
-    let Some(bytes) = window.get(begin..begin + record.captured as usize) else {
-        return false;
-    };
-    let Some(head) = bytes.first_chunk::<54>() else {
-        return false;
-    };
-    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let options = match head[46] >> 4 {
-        5 => 0,
-        8 if bytes.len() >= 66 && bytes[54..58] == [1, 1, 8, 10] => 12,
-        _ => return false,
-    };
-    let ip_bytes = u32::from(half(16));
-    let same = link_type == 1
-        && half(12) == 0x0800
-        && head[14] == 0x45
-        && half(20) & FRAGMENTED == 0
-        && head[23] == 6
-        && ip_bytes >= 40 + options;
-    if !same {
-        return false;
-    }
-    let flags = half(46) & 0xfff;
-    let addresses = u64::from(word(26)) << 32 | u64::from(word(30));
-    let ends = u128::from(addresses) << 32 | u128::from(word(34));
-    if ends == ends_before && flags & flag::SYN == 0 {
-        owner.part = Part::Again;
-    } else {
-        let (source, destination) = ((word(26), half(34)), (word(30), half(36)));
-        before.from_high = source > destination;
-        *owner = Owner {
-            key: plain_key(source, destination, before.from_high),
-            vlan: NO_VLAN,
-            part: Part::Whole,
-            hash: 0,
-        };
-        owner.hash = owner.key.hash(hashing);
-    }
-    before.ends = ends;
-    *segment = Segment {
-        time: record.time,
-        wire: record.wire,
-        ip_bytes,
-        payload: ip_bytes - 40 - options,
-        seq: word(38),
-        ack: word(42),
-        window: half(48),
-        bits: flags | TCP | if before.from_high { FROM_HIGH } else { 0 },
-        shift: NONE,
-        options: options as u8,
-        ..Segment::default()
-    };
-    true
-}
-
-fn plain_key(source: (u32, u16), destination: (u32, u16), from_high: bool) -> Key {
-    let (low, high) = if from_high {
-        (destination, source)
-    } else {
-        (source, destination)
-    };
-    Key {
-        low: u128::from(low.0),
-        high: u128::from(high.0),
-        low_port: low.1,
-        high_port: high.1,
-        protocol: 6,
-        v6: false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::decode::decode;
-
-    proptest! {
-        #[test]
-        fn the_short_way_decodes_as_the_long_one(
-            mut frame in prop::collection::vec(any::<u8>(), 54..90),
-            length in 30_u16..120,
-            offset in prop::sample::select(vec![0x50_u8, 0x80, 0x40, 0x60]),
-            stamps in any::<bool>(),
-        ) {
-            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-            frame[16..18].copy_from_slice(&length.to_be_bytes());
-            (frame[20], frame[21], frame[23]) = (0, 0, 6);
-            frame[46] = offset | frame[46] & 15;
-            if stamps && frame.len() >= 58 {
-                frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
-            }
-            let captured = frame.len() as u32;
-            let record = Record { time: 7, wire: 1500, captured, interface: 0, at: 0, data: 0 };
-            let (mut owner, mut segment) = (Owner::default(), Segment::default());
-            let hashing = RandomState::default();
-            let mut before = Before::NONE;
-            let mut key = None;
-            // As it is, once more, and from another port.
-            for turned in [0, 0, 1] {
-                frame[35] ^= turned;
-                let slot = (&mut owner, &mut segment);
-                if plain(&record, 1, &frame, &hashing, &mut before, slot) {
-                    let mut packet = Packet::default();
-                    decode(&record, 1, &frame, &mut packet);
-                    let same = key == Some(packet.key) && packet.tcp_flags & flag::SYN == 0;
-                    prop_assert_eq!(owner.part, if same { Part::Again } else { Part::Whole });
-                    prop_assert!(same || owner.key == packet.key);
-                    key = Some(packet.key);
-                    prop_assert_eq!(Segment::new(&record, &packet), segment);
-                    prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment);
-                    prop_assert!(packet.tunnels == 0 && packet.vlan == NO_VLAN && !packet.offloaded);
-                }
-            }
-        }
-    }
 }

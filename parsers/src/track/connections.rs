@@ -132,14 +132,13 @@ impl Connection {
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet of `owner`; whether that turned the direction.
-    #[allow(clippy::inline_always)] // for nearly every packet it is the one call of `number`
-    #[inline(always)]
-    fn take(&mut self, owner: &Owner, segment: &Segment, throughput: &mut Throughput) -> bool {
+    /// Takes in a packet; whether that turned the direction.
+    #[inline]
+    fn take(&mut self, segment: &Segment, throughput: &mut Throughput) -> bool {
         let turned = self.note(segment);
         let side = usize::from(segment.is_from_high());
         if self.lanes[side] == NONE {
-            self.lanes[side] = throughput.lane(&owner.key, side);
+            self.lanes[side] = throughput.lane(&self.key(), side);
         }
         throughput.count(self.lanes[side], segment);
         turned
@@ -185,6 +184,8 @@ pub(crate) struct Connections {
     pub throughput: Throughput,
     /// The connection of the packet before, unless that is a fragment.
     last: u32,
+    /// The connection of the last packet of each slot.
+    slots: [u32; 256],
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
     /// First fragments.
@@ -203,6 +204,7 @@ impl Connections {
             list: Arena::new(),
             throughput: Throughput::new(bin_ns),
             last: NONE,
+            slots: [NONE; 256],
             idle_ns,
             fragmented: HashMap::with_hasher(hashing.clone()),
             hashing,
@@ -253,36 +255,32 @@ impl Connections {
 
     #[inline]
     fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
-        // Packets come in bursts.
-        if let Some(connection) = self.list.get_mut(self.last)
-            && (owner.part == Part::Again
-                || owner.part == Part::Whole
-                    && connection.is(&owner.key)
-                    && !connection.ended_before(segment, self.idle_ns))
-        {
-            if connection.take(owner, segment, &mut self.throughput) && self.last < before {
-                self.turned.push(self.last);
-            }
-            return self.last;
-        }
-        self.other_number(owner, segment, before)
-    }
-
-    #[inline(never)]
-    fn other_number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
-        let number = if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
-            self.of_fragment(owner, segment)
+        let number = if owner.part == Part::Again {
+            self.slots[usize::from(owner.slot)]
         } else {
-            self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
-            self.last
+            self.look_up(owner, segment)
         };
         if let Some(connection) = self.list.get_mut(number)
-            && connection.take(owner, segment, &mut self.throughput)
+            && connection.take(segment, &mut self.throughput)
             && number < before
         {
             self.turned.push(number);
         }
         number
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+        if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
+            return self.of_fragment(owner, segment);
+        }
+        // Packets come in bursts.
+        let last = self.list.get(self.last);
+        if !last.is_some_and(|it| it.is(&owner.key) && !it.ended_before(segment, self.idle_ns)) {
+            self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
+        }
+        self.slots[usize::from(owner.slot)] = self.last;
+        self.last
     }
 
     #[inline]
