@@ -26,23 +26,31 @@ pub(crate) struct Place {
     pub interface: u32,
 }
 
+/// SACK blocks of the packet at `position` of the chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sacks {
+    pub position: u32,
+    pub blocks: [Sack; 4],
+}
+
 /// Up to [`LARGEST`] packets in the order of the capture.
 pub(crate) struct Chunk {
     pub owners: Vec<Owner>,
     pub segments: Vec<Segment>,
-    pub sacks: Vec<[Sack; 4]>,
+    /// Of the packets that have any, in their order.
+    pub sacks: Vec<Sacks>,
     pub places: Vec<Place>,
     hashing: RandomState,
     with_places: bool,
     count: usize,
 }
 
-/// Room for the next packets of a chunk.
-pub(crate) struct Room<'a> {
+/// Room for the next packets of a chunk, from position `first` on.
+struct Room<'a> {
     hashing: &'a RandomState,
+    first: u32,
     owners: &'a mut [Owner],
     segments: &'a mut [Segment],
-    sacks: &'a mut [[Sack; 4]],
     places: &'a mut [Place],
 }
 
@@ -66,6 +74,7 @@ impl Chunk {
 
     pub(crate) fn clear(&mut self) {
         self.count = 0;
+        self.sacks.clear();
     }
 
     /// Owners and segments of all packets.
@@ -77,19 +86,23 @@ impl Chunk {
         &self.segments[..self.count]
     }
 
-    /// Room behind the packets so far, for `more`; they count as there.
-    pub(crate) fn room(&mut self, more: usize) -> Room<'_> {
+    /// Decodes `records` behind the packets so far and counts them in `rows`, one per interface. `before` is the
+    /// time of the packet before them in their file.
+    pub(crate) fn append(
+        &mut self,
+        records: &[Record],
+        interfaces: &[Interface],
+        window: (&[u8], u64),
+        before: i64,
+        rows: &mut [CaptureRow],
+    ) {
         let from = self.count;
-        self.count += more;
+        self.count += records.len();
         if self.segments.len() < self.count {
             // To the next power of two: growing moves everything.
             let length = self.count.next_power_of_two();
             lengthen(&mut self.owners, length);
             lengthen(&mut self.segments, length);
-            // Hardly any is written: memory that is 0 from the start is only taken where one is.
-            let mut sacks = vec![[(0, 0); 4]; length];
-            sacks[..from].copy_from_slice(&self.sacks[..from]);
-            self.sacks = sacks;
             if self.with_places {
                 lengthen(&mut self.places, length);
             }
@@ -99,53 +112,59 @@ impl Chunk {
         } else {
             &mut []
         };
-        Room {
+        let room = Room {
             hashing: &self.hashing,
+            first: from as u32,
             owners: &mut self.owners[from..self.count],
             segments: &mut self.segments[from..self.count],
-            sacks: &mut self.sacks[from..self.count],
             places,
-        }
+        };
+        room.decode(records, interfaces, window, before, rows, &mut self.sacks);
     }
 }
 
 /// Makes `list` so long; in large pages, because it is read all over.
-fn lengthen<T: Clone + Default>(list: &mut Vec<T>, length: usize) {
-    list.reserve_exact(length - list.len());
-    use_large_pages(list);
-    list.resize(length, T::default());
+fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    // Not by growing, which would use the new room before its pages are large.
+    let mut longer = Vec::with_capacity(length);
+    use_large_pages(&longer);
+    longer.extend_from_slice(list);
+    longer.resize(length, T::default());
+    *list = longer;
 }
 
 /// Fewer records than this are not worth another thread.
 const WORTH_SPLITTING: usize = 1024;
 
 impl Room<'_> {
-    /// Decodes `records`, as many as there is room for, and counts them in `rows`, one per interface. `before`
-    /// is the time of the packet before them in their file.
-    pub(crate) fn decode(
+    /// Decodes `records`, as many as there is room for; their SACK blocks go behind those of `sacks`.
+    fn decode(
         self,
         records: &[Record],
         interfaces: &[Interface],
         window: (&[u8], u64),
         before: i64,
         rows: &mut [CaptureRow],
+        sacks: &mut Vec<Sacks>,
     ) {
         if !several_threads() || records.len() < WORTH_SPLITTING {
-            return self.decode_in_order(records, interfaces, window, before, rows);
+            return self.decode_in_order(records, interfaces, window, before, rows, sacks);
         }
         let half = records.len() / 2;
         let (left, right) = self.split(half);
-        let mut other: Vec<CaptureRow> = rows.iter().map(CaptureRow::empty).collect();
-        let between = records[half - 1].time;
+        let (first, second) = records.split_at(half);
+        let mut other_rows: Vec<CaptureRow> = rows.iter().map(CaptureRow::empty).collect();
+        let mut other_sacks = Vec::new();
+        let between = first[half - 1].time;
+        let (more_rows, more_sacks) = (&mut other_rows, &mut other_sacks);
         rayon::join(
-            || left.decode(&records[..half], interfaces, window, before, rows),
-            || {
-                right.decode(&records[half..], interfaces, window, between, &mut other);
-            },
+            || left.decode(first, interfaces, window, before, rows, sacks),
+            || right.decode(second, interfaces, window, between, more_rows, more_sacks),
         );
-        for (row, more) in rows.iter_mut().zip(&other) {
+        for (row, more) in rows.iter_mut().zip(&other_rows) {
             row.add(more);
         }
+        sacks.append(&mut other_sacks);
     }
 
     fn decode_in_order(
@@ -155,6 +174,7 @@ impl Room<'_> {
         (bytes, start): (&[u8], u64),
         mut before: i64,
         rows: &mut [CaptureRow],
+        sacks: &mut Vec<Sacks>,
     ) {
         for (place, record) in self.places.iter_mut().zip(records) {
             *place = Place {
@@ -165,7 +185,7 @@ impl Room<'_> {
         let mut packet = Packet::default();
         let mut recent = Recent::new();
         let mut nobody = CaptureRow::default();
-        let mut slots = self.owners.iter_mut().zip(self.segments).zip(self.sacks);
+        let mut slots = (self.first..).zip(self.owners.iter_mut().zip(self.segments));
         for records in records.chunk_by(|one, next| one.interface == next.interface) {
             let interface = records[0].interface as usize;
             let link_type = interfaces
@@ -174,7 +194,7 @@ impl Room<'_> {
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
             row.count(records, before);
             before = records[records.len() - 1].time;
-            for (record, ((owner, segment), sacks)) in records.iter().zip(&mut slots) {
+            for (record, (position, (owner, segment))) in records.iter().zip(&mut slots) {
                 let slot = (&mut *owner, &mut *segment);
                 if plain(record, link_type, bytes, self.hashing, &mut recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
@@ -188,7 +208,8 @@ impl Room<'_> {
                     recent.forget(&packet.key);
                 }
                 if packet.tcp && packet.options.sack_count > 0 {
-                    *sacks = packet.options.sacks;
+                    let blocks = packet.options.sacks;
+                    sacks.push(Sacks { position, blocks });
                 }
             }
         }
@@ -197,22 +218,21 @@ impl Room<'_> {
     fn split(self, at: usize) -> (Self, Self) {
         let (owners, other_owners) = self.owners.split_at_mut(at);
         let (segments, other_segments) = self.segments.split_at_mut(at);
-        let (sacks, other_sacks) = self.sacks.split_at_mut(at);
         let middle = at.min(self.places.len());
         let (places, other_places) = self.places.split_at_mut(middle);
         (
             Self {
                 hashing: self.hashing,
+                first: self.first,
                 owners,
                 segments,
-                sacks,
                 places,
             },
             Self {
                 hashing: self.hashing,
+                first: self.first + at as u32,
                 owners: other_owners,
                 segments: other_segments,
-                sacks: other_sacks,
                 places: other_places,
             },
         )

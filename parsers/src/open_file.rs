@@ -116,7 +116,7 @@ impl OpenFile {
         let records = &left[..count];
         let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
         let start = self.source.start() + self.base as u64;
-        chunk.room(count).decode(
+        chunk.append(
             records,
             self.reader.interfaces(),
             (bytes, start),

@@ -10,12 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::compression::Compression;
 use crate::error::{Error, Fault};
 use crate::input::Input;
-use crate::threads::several_threads;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
-/// The same where two threads read: enough that a second one has woken up before the first is done.
-const SHARED_WINDOW: usize = 4 << 20;
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
@@ -96,17 +93,12 @@ impl Source {
         if Compression::detect(head.get(..got).unwrap_or_default()).is_some() {
             return Self::stream(Box::new(file), None, consumed);
         }
-        let window = if several_threads() {
-            SHARED_WINDOW
-        } else {
-            WINDOW
-        };
         let file = Positioned {
             file,
             at: 0,
             consumed,
         };
-        Ok(Self::new(Reader::File(file), false, Some(length), window))
+        Ok(Self::new(Reader::File(file), false, Some(length)))
     }
 
     fn stream(
@@ -127,11 +119,11 @@ impl Source {
             Some(kind) => kind.decoder(whole)?,
             None => whole,
         });
-        Ok(Self::new(reader, compression.is_some(), plain, WINDOW))
+        Ok(Self::new(reader, compression.is_some(), plain))
     }
 
-    fn new(reader: Reader, compressed: bool, length: Option<u64>, window: usize) -> Self {
-        let room = length.map_or(window, |length| window.min(length as usize + 1));
+    fn new(reader: Reader, compressed: bool, length: Option<u64>) -> Self {
+        let room = length.map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
         Self {
             reader,
             buffer: vec![0; room],
@@ -221,29 +213,8 @@ impl Reader {
     }
 }
 
-/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end. Copying from the page
-/// cache takes a good part of the time that whole frames take: where several threads work, they share it.
+/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end.
 fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    if !several_threads() || buffer.len() < WORTH_SHARING {
-        return read_in_order(file, buffer, at);
-    }
-    let half = buffer.len() / 2;
-    let (left, right) = buffer.split_at_mut(half);
-    let (left, right) = rayon::join(
-        || read_in_order(file, left, at),
-        || read_in_order(file, right, at + half as u64),
-    );
-    // The right half counts where nothing is missing before it.
-    match left? {
-        got if got == half => Ok(half + right.unwrap_or(0)),
-        got => Ok(got),
-    }
-}
-
-/// Fewer bytes than this are not worth another thread.
-const WORTH_SHARING: usize = 1 << 20;
-
-fn read_in_order(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match file.read_at(&mut buffer[got..], at + got as u64) {

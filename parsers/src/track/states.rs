@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::direction::Direction;
 use super::messages::{Ended, MessageRow};
 use super::order::{Group, Order};
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, Sacks};
 use crate::decode::Sack;
 use crate::memory::prefetch;
 use crate::segment::Segment;
@@ -22,6 +22,8 @@ const AHEAD: usize = 4;
 /// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
 /// for memory than one long one.
 const BLOCK: usize = 64;
+
+const NO_SACKS: [Sack; 4] = [(0, 0); 4];
 
 /// State of one connection: what each endpoint sent, the key's lower endpoint first.
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ pub(crate) struct States {
 #[derive(Clone, Copy)]
 struct Work<'a> {
     segments: &'a [Segment],
-    sacks: &'a [[Sack; 4]],
+    sacks: &'a [Sacks],
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
@@ -256,9 +258,18 @@ impl Work<'_> {
                 *peer = Some(Box::new(Direction::unheard()));
             }
             let peer = peer.as_mut().map(|peer| &mut peer.tcp);
-            let sacks = &self.sacks[position as usize];
+            let sacks = if segment.sacks > 0 {
+                self.sacks_at(position)
+            } else {
+                &NO_SACKS
+            };
             own.tcp.take(peer, segment, sacks, &mut ended);
         }
+    }
+
+    fn sacks_at(&self, position: u32) -> &[Sack; 4] {
+        let found = self.sacks.binary_search_by_key(&position, |it| it.position);
+        found.map_or(&NO_SACKS, |index| &self.sacks[index].blocks)
     }
 
     /// Asks for the memory of a connection that comes soon.
