@@ -12,6 +12,39 @@ fn a_new_syn_with_another_number_starts_a_connection_and_a_repeated_one_does_not
 }
 
 #[test]
+fn packets_behind_a_new_syn_belong_to_the_new_connection_whichever_way_they_go() {
+    // With options and without: the two are decoded in different ways.
+    for options in [false, true] {
+        let syn = |seq, to: bool| {
+            let mut frame = segment(false, 2, seq, 0, if options { 4 } else { 0 });
+            if options {
+                frame[46] = 0x60;
+                frame.extend([2, 4, 5, 180]);
+            }
+            // Another pair of hosts in between.
+            frame[33] = if to { 2 } else { 3 };
+            frame
+        };
+        let data = |back, seq, ack| segment(back, 16, seq, ack, 9);
+        let bytes = capture(&[
+            (1, syn(100, true)),
+            (2, data(false, 101, 500)),
+            (3, data(true, 500, 110)),
+            (4, syn(900, true)),
+            (5, data(true, 700, 901)),
+            (6, data(false, 901, 709)),
+            (7, syn(1, false)),
+            (8, data(true, 709, 910)),
+        ]);
+        let (sink, summary) = parse(&[&bytes], 1).unwrap();
+        assert_eq!(summary.connections, 3);
+        let mut packets = one_flow(&sink, "packets");
+        packets.sort_unstable();
+        assert_eq!(packets, [1, 1, 2, 2, 2].map(Some));
+    }
+}
+
+#[test]
 fn options_are_those_of_the_last_syn_before_the_answer() {
     let syn = |mss: u16| {
         let mut frame = segment(false, 2, 100, 0, 4);
