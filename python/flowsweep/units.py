@@ -7,39 +7,42 @@ Rates take decimal prefixes; sizes take decimal (kB) and binary (KiB) ones.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from decimal import Decimal
 
 from flowsweep.errors import FlowsweepError
 
 TIME_UNITS = {
-    "ns": Fraction(1),
-    "us": Fraction(10**3),
-    "µs": Fraction(10**3),
-    "ms": Fraction(10**6),
-    "s": Fraction(10**9),
-    "min": Fraction(60 * 10**9),
-    "h": Fraction(3600 * 10**9),
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
 }
 RATE_UNITS = {
-    "bit/s": Fraction(1),
-    "kbit/s": Fraction(10**3),
-    "Mbit/s": Fraction(10**6),
-    "Gbit/s": Fraction(10**9),
+    "bit/s": 1,
+    "kbit/s": 10**3,
+    "Mbit/s": 10**6,
+    "Gbit/s": 10**9,
 }
 SIZE_UNITS = {
-    "B": Fraction(1),
-    "kB": Fraction(10**3),
-    "MB": Fraction(10**6),
-    "GB": Fraction(10**9),
-    "KiB": Fraction(2**10),
-    "MiB": Fraction(2**20),
-    "GiB": Fraction(2**30),
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
 }
+
+#: Digits before the point of a value that is believed: an exponent may ask for millions.
+MOST_DIGITS = 30
 
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*\Z")
 
 
-def _parse(text: str | float, units: dict[str, Fraction], kind: str, example: str) -> Fraction:
+def _parse(text: str | float, units: dict[str, int], kind: str, example: str) -> Decimal:
     """The value of `text` in the base unit of `units`."""
     match = _QUANTITY.match(str(text)) if not isinstance(text, bool) else None
     expected = f"a {kind} with a unit ({', '.join(units)}), such as {example}"
@@ -56,7 +59,16 @@ def _parse(text: str | float, units: dict[str, Fraction], kind: str, example: st
         raise FlowsweepError(
             f'"{unit}" is not a unit of a {kind}', found=f'"{text}"', expected=expected
         )
-    return Fraction(number) * units[unit]
+    value: Decimal | None
+    try:
+        value = Decimal(number) * units[unit]
+    except ArithmeticError:
+        value = None
+    if value is None or value.adjusted() > MOST_DIGITS:
+        raise FlowsweepError(
+            f'"{text}" is beyond every {kind}', found=f'"{text}"', expected=expected
+        )
+    return value
 
 
 def parse_time(text: str | float) -> int:
@@ -89,14 +101,14 @@ def parse_fraction(text: str | float) -> float:
     return value
 
 
-def _format(value: float, units: dict[str, Fraction], names: tuple[str, ...]) -> str:
+def _format(value: float, units: dict[str, int], names: tuple[str, ...]) -> str:
     """`value` (base units) in the largest of `names` that keeps it at or above 1."""
     chosen = names[0]
     for name in names:
         if abs(value) >= units[name]:
             chosen = name
     # 6 digits keep every value that people write; trailing zeros say nothing.
-    return f"{value / float(units[chosen]):.6g}{chosen}"
+    return f"{value / units[chosen]:.6g}{chosen}"
 
 
 def format_time(ns: float) -> str:

@@ -40,6 +40,8 @@ def test_a_quantity_is_read_in_its_base_unit(parse, text, value):
         (units.parse_time, "ms"),
         (units.parse_time, "1 6ms"),
         (units.parse_time, "nan s"),
+        (units.parse_time, "1e9999999 s"),
+        (units.parse_size, "1e99999999999999999999 kB"),
         (units.parse_rate, "10MB/s"),
         (units.parse_size, "16 kib it"),
         (units.parse_fraction, "101%"),
