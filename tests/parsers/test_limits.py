@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -12,6 +14,10 @@ from sender import PORTS
 
 import flowsweep
 
+if TYPE_CHECKING:
+    from conftest import Measurement
+
+Check = Callable[[dict[str, Any], dict[str, Any]], None]
 MS = 1_000_000
 SECONDS = 2
 CLASSES = ("app", "sender", "receiver", "network")
@@ -42,36 +48,50 @@ SLOW_START_ROUNDS = 8
 
 
 @pytest.fixture(scope="module")
-def measured(namespaces: None, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """Of every phase its row of flows, and what its sender told."""
+def measured(
+    namespaces: None,
+    measurement: type[Measurement],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Measurement]]:
+    """Of every bed its phases: the row of flows, and what the sender told."""
     hosts = Hosts(tmp_path_factory.mktemp("limits"))
-    found = {}
+
+    def phases(bed: str) -> dict[str, Any]:
+        names = tuple(name for where, name in TRUTH if where == bed)
+        told, file = hosts.measure(bed, names, SECONDS, **BEDS[bed])
+        flows = pl.DataFrame(flowsweep.read_flows(file))
+        packets = pl.DataFrame(flowsweep.read_packets(file))
+        found = {}
+        for name in names:
+            row = flows.row(by_predicate=pl.col("dst_port") == PORTS[name], named=True)
+            own = packets.filter(pl.col("connection") == row["connection"])
+            found[name] = (row, {**told[name], "span": _span(own)})
+        print(_matrix(bed, found))
+        return found
+
     try:
-        for bed, link in BEDS.items():
-            names = tuple(name for where, name in TRUTH if where == bed)
-            told, file = hosts.measure(bed, names, SECONDS, **link)
-            flows = pl.DataFrame(flowsweep.read_flows(file))
-            packets = pl.DataFrame(flowsweep.read_packets(file))
-            for name in names:
-                row = flows.row(by_predicate=pl.col("dst_port") == PORTS[name], named=True)
-                own = packets.filter(pl.col("connection") == row["connection"])
-                found[bed, name] = (row, {**told[name], "span": _span(own)})
+        yield {bed: measurement(functools.partial(phases, bed)) for bed in BEDS}
     finally:
         hosts.close()
-    print(_matrix(found))
-    return found
+
+
+@pytest.fixture
+def holds(measured: dict[str, Measurement], phase: tuple[str, str]) -> Callable[[Check], None]:
+    """Takes a check of the phase's row and of what its sender told."""
+    bed, name = phase
+    return lambda check: measured[bed].holds(lambda found: check(*found[name]))
 
 
 def shares(row: dict[str, Any]) -> dict[str, int]:
     return {name: row[f"{name}_limited_ns"] for name in CLASSES}
 
 
-def _matrix(found: dict) -> str:
+def _matrix(bed: str, found: dict[str, Any]) -> str:
     """Seconds of each phase by class, and the kernel's chronographs."""
     kernel = ("busy", "receiver", "sender")
     lines = ["", f"{'phase':28}{'truth':>10}  " + "".join(f"{name:>10}" for name in CLASSES)]
     lines[1] += "".join(f"{'k.' + name:>12}" for name in kernel)
-    for (bed, name), (row, told) in found.items():
+    for name, (row, told) in found.items():
         seconds = "".join(f"{value / 1e9:10.3f}" for value in shares(row).values())
         seconds += "".join(f"{told[key] / 1e9:12.3f}" for key in kernel)
         lines.append(f"{bed + ' ' + name:28}{TRUTH[bed, name]:>10}  {seconds}")
@@ -79,41 +99,52 @@ def _matrix(found: dict) -> str:
 
 
 @pytest.mark.parametrize("phase", TRUTH, ids=" ".join)
-def test_most_of_a_pure_phase_is_in_its_class(measured: dict, phase: tuple[str, str]) -> None:
-    row = measured[phase][0]
-    found = shares(row)
+def test_most_of_a_pure_phase_is_in_its_class(
+    holds: Callable[[Check], None], phase: tuple[str, str]
+) -> None:
     truth = TRUTH[phase]
-    if truth == "sender":
-        # Slow start comes before the buffer is full: until then the network is the limit. And the
-        # writer sleeps until an acknowledgement frees its buffer: on a busy machine it wakes late,
-        # which is the application's time. On a quiet one the share was 0.91 and 0.97.
-        assert found["network"] <= SLOW_START_ROUNDS * row["rtt_min_ns"], found
-        assert found["sender"] >= 0.6 * (sum(found.values()) - found["network"]), found
-        assert found["sender"] == max(found.values()), found
-        return
-    assert found[truth] >= LEAST * sum(found.values()), found
+
+    def check(row: dict[str, Any], _: dict[str, Any]) -> None:
+        found = shares(row)
+        if truth == "sender":
+            # Slow start comes before the buffer is full: until then the network is the limit. And
+            # the writer sleeps until an acknowledgement frees its buffer: on a busy machine it
+            # wakes late, which is the application's time. On a quiet one the share was 0.91 and
+            # 0.97.
+            assert found["network"] <= SLOW_START_ROUNDS * row["rtt_min_ns"], found
+            assert found["sender"] >= 0.6 * (sum(found.values()) - found["network"]), found
+            assert found["sender"] == max(found.values()), found
+        else:
+            assert found[truth] >= LEAST * sum(found.values()), found
+
+    holds(check)
 
 
 @pytest.mark.parametrize("phase", TRUTH, ids=" ".join)
 def test_the_kernel_was_busy_where_not_the_application_limited(
-    measured: dict, phase: tuple[str, str]
+    holds: Callable[[Check], None], phase: tuple[str, str]
 ) -> None:
-    row, told = measured[phase]
-    found = shares(row)
-    busy = sum(found.values()) - found["app"]
-    assert busy <= told["busy"] + _tolerance(row), (found, told)
+    def check(row: dict[str, Any], told: dict[str, Any]) -> None:
+        found = shares(row)
+        busy = sum(found.values()) - found["app"]
+        assert busy <= told["busy"] + _tolerance(row), (found, told)
+
+    holds(check)
 
 
 @pytest.mark.parametrize("phase", TRUTH, ids=" ".join)
 def test_the_receiver_limited_as_long_as_the_kernel_says(
-    measured: dict, phase: tuple[str, str]
+    holds: Callable[[Check], None], phase: tuple[str, str]
 ) -> None:
     """Its sndbuf_limited is no truth: it misses a writer that sleeps while all it wrote is sent."""
-    row, told = measured[phase]
-    found = shares(row)
-    # Repairs of what a full receiver dropped count to the network here.
-    tolerance = _tolerance(row) + found["network"]
-    assert abs(found["receiver"] - told["receiver"]) <= tolerance, (found, told)
+
+    def check(row: dict[str, Any], told: dict[str, Any]) -> None:
+        found = shares(row)
+        # Repairs of what a full receiver dropped count to the network here.
+        tolerance = _tolerance(row) + found["network"]
+        assert abs(found["receiver"] - told["receiver"]) <= tolerance, (found, told)
+
+    holds(check)
 
 
 def _tolerance(row: dict[str, Any]) -> float:
@@ -122,8 +153,11 @@ def _tolerance(row: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("phase", TRUTH, ids=" ".join)
-def test_the_four_times_are_the_span_of_the_data(measured: dict, phase: tuple[str, str]) -> None:
-    row, told = measured[phase]
+def test_the_four_times_are_the_span_of_the_data(
+    measured: dict[str, Measurement], phase: tuple[str, str]
+) -> None:
+    bed, name = phase
+    row, told = measured[bed].value[name]
     assert sum(shares(row).values()) == told["span"]
 
 
