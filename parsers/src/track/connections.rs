@@ -182,7 +182,7 @@ pub(crate) struct Connections {
     index: Index,
     list: Arena<Connection>,
     pub throughput: Throughput,
-    /// The connection of the packet before, unless that is a fragment.
+    /// The connection that was looked up last, unless a fragment came since.
     last: u32,
     /// The connection of the last packet of each slot.
     slots: [u32; 256],
@@ -272,6 +272,8 @@ impl Connections {
     #[inline(never)]
     fn look_up(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
+            // It may have begun another one between the same endpoints.
+            self.last = NONE;
             return self.of_fragment(owner, segment);
         }
         // Packets come in bursts.

@@ -45,6 +45,28 @@ fn packets_behind_a_new_syn_belong_to_the_new_connection_whichever_way_they_go()
 }
 
 #[test]
+fn a_new_syn_in_a_fragment_starts_a_connection_too() {
+    let syn = |seq, fragment: u8| {
+        let mut frame = segment(false, 2, seq, 0, 0);
+        frame[20] = fragment;
+        frame
+    };
+    let data = |back, seq, ack| segment(back, 16, seq, ack, 9);
+    let (more, whole) = (0x20, 0);
+    let bytes = capture(&[
+        (1, syn(100, whole)),
+        (2, syn(900, more)),
+        (3, data(false, 901, 700)),
+        (4, data(true, 700, 910)),
+    ]);
+    let (sink, summary) = parse(&[&bytes], 1).unwrap();
+    assert_eq!(summary.connections, 2);
+    let mut packets = one_flow(&sink, "packets");
+    packets.sort_unstable();
+    assert_eq!(packets, [1, 1, 2].map(Some));
+}
+
+#[test]
 fn options_are_those_of_the_last_syn_before_the_answer() {
     let syn = |mss: u16| {
         let mut frame = segment(false, 2, 100, 0, 4);
