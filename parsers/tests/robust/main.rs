@@ -1,6 +1,7 @@
 //! Any bytes to tables: never a panic, nothing lost, the same tables however the input is cut.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod connections;
 mod histories;
 // As the fuzzer keeps them.
 #[allow(clippy::pedantic, dead_code)]

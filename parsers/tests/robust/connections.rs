@@ -1,0 +1,139 @@
+//! Packets to connections, against the rule alone: one for each pair of endpoints, and another one from a SYN on
+//! whose number is not that of the side's first packet.
+
+use std::collections::HashMap;
+
+use super::*;
+
+/// How a segment lies in its frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    Plain,
+    Stamps,
+    Mss,
+    Sack,
+    Vlan,
+    Tunnel,
+    FirstFragment,
+    V6,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    /// Host and port of the sender, then of the receiver.
+    ends: [(u8, u16); 2],
+    flags: u8,
+    seq: u32,
+    shape: Shape,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let end = || (1_u8..3, 1_u16..3);
+    let ack = 0x10;
+    let flags = prop_oneof![
+        8 => Just(ack),
+        2 => Just(ack | 8),
+        2 => Just(2_u8),
+        1 => Just(ack | 2),
+        1 => any::<u8>(),
+    ];
+    let shape = prop_oneof![
+        6 => Just(Shape::Plain),
+        6 => Just(Shape::Stamps),
+        2 => Just(Shape::Mss),
+        1 => Just(Shape::Sack),
+        1 => Just(Shape::Vlan),
+        1 => Just(Shape::Tunnel),
+        1 => Just(Shape::FirstFragment),
+        1 => Just(Shape::V6),
+    ];
+    // Few numbers, so that a SYN may be the same one once more.
+    (end(), end(), flags, 0_u32..3, shape).prop_map(|(source, destination, flags, seq, shape)| {
+        let ends = [source, destination];
+        Step {
+            ends,
+            flags,
+            seq,
+            shape,
+        }
+    })
+}
+
+fn frame(step: &Step) -> Vec<u8> {
+    let [(from, source), (to, destination)] = step.ends;
+    let mut frame = segment(false, step.flags, step.seq, 7, 20);
+    let options: &[u8] = match step.shape {
+        Shape::Stamps => &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0],
+        Shape::Mss => &[2, 4, 5, 180],
+        Shape::Sack => &[1, 1, 5, 10, 0, 0, 1, 0, 0, 0, 2, 0],
+        _ => &[],
+    };
+    frame[29] = from;
+    frame[33] = to;
+    frame[34..36].copy_from_slice(&source.to_be_bytes());
+    frame[36..38].copy_from_slice(&destination.to_be_bytes());
+    frame[46] = (5 + options.len() as u8 / 4) << 4;
+    frame.extend(options);
+    match step.shape {
+        Shape::FirstFragment => frame[20] = 0x20,
+        Shape::Vlan => drop(frame.splice(12..12, [0x81, 0, 0, 5])),
+        Shape::Tunnel => {
+            let mut outer = frame[14..34].to_vec();
+            outer[2..4].copy_from_slice(&80_u16.to_be_bytes());
+            outer[9] = 4;
+            (outer[15], outer[19]) = (100, 101);
+            frame.splice(14..14, outer);
+        }
+        Shape::V6 => {
+            let mut header = vec![0; 40];
+            (header[0], header[5], header[6]) = (0x60, 40, 6);
+            (header[23], header[39]) = (from, to);
+            frame.splice(12..34, [0x86, 0xdd].into_iter().chain(header));
+        }
+        _ => {}
+    }
+    frame
+}
+
+/// Number of each packet's connection.
+fn expected(steps: &[Step]) -> Vec<i64> {
+    let mut latest = HashMap::new();
+    let mut count = 0;
+    let mut numbers = Vec::new();
+    for step in steps {
+        let (syn, seq) = (step.flags & 0x02 != 0, step.seq);
+        let [source, destination] = step.ends;
+        let pair = (
+            source.min(destination),
+            source.max(destination),
+            step.shape == Shape::V6,
+        );
+        let side = usize::from(source > destination);
+        let mut begin = || {
+            count += 1;
+            (count - 1, [None; 2])
+        };
+        let (number, first) = latest.entry(pair).or_insert_with(&mut begin);
+        if step.flags & 0x12 == 0x02 && first[side].is_some_and(|first| first != seq) {
+            (*number, *first) = begin();
+        }
+        // The number of a SYN before the first octet.
+        first[side].get_or_insert(if syn { seq } else { seq.wrapping_sub(1) });
+        numbers.push(*number);
+    }
+    numbers
+}
+
+proptest! {
+    #[test]
+    fn a_packet_belongs_to_the_latest_connection_of_its_endpoints(
+        steps in prop::collection::vec(step(), 1..300),
+        threads in 1_usize..3,
+    ) {
+        let frames: Vec<(u64, Vec<u8>)> = (1..).zip(steps.iter().map(frame)).collect();
+        let (tables, summary) = parse(&[&capture(&frames)], threads).unwrap();
+        let expected = expected(&steps);
+        prop_assert_eq!(tables.known("packets", "connection"), &expected[..]);
+        prop_assert_eq!(summary.connections as i64, expected.iter().max().unwrap() + 1);
+    }
+}
