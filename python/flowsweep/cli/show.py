@@ -223,9 +223,7 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         )
     midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
     if midstream:
-        notes.append(
-            Note("note", f"{counted(midstream, 'connection')} began before the capture")
-        )
+        notes.append(Note("note", f"{counted(midstream, 'connection')} began before the capture"))
     return notes
 
 
