@@ -167,9 +167,9 @@ def test_who_looks_seldom_while_computing_looks_in_vain_less(near):
     near.holds(check)
 
 
-# Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2. They
-# are too long to be sent before their receiver asks for them: how much more the sockets take, and
-# when, is the kernel's affair. A file tells rank 1 that they wait.
+# Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2.
+# They are too long to be sent before their receiver asks for them: how much more the sockets take,
+# and when, is the kernel's affair. A file tells rank 1 that they wait.
 SLOW_RECEIVER = """
 import json, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
