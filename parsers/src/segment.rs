@@ -19,7 +19,7 @@ pub(crate) enum Part {
     LaterFragment,
 }
 
-/// Any slot but those that are used.
+/// None of the slots that are used.
 pub(crate) const NO_SLOT: u8 = u8::MAX;
 
 /// Whose packet it is.
@@ -116,7 +116,7 @@ impl Segment {
         segment
     }
 
-    /// Of TCP, without SYN, and with nothing but timestamps as options; numbers, window and lengths are to be set.
+    /// Of TCP, with nothing but timestamps as options; numbers, window and lengths are to be set.
     #[inline]
     pub(crate) fn plain(time: i64, flags: u16, from_high: bool, options: u8) -> Self {
         Self {
