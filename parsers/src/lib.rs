@@ -35,7 +35,7 @@ pub use error::{Damage, Error};
 pub use input::Input;
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};
-pub use tables::{Column, Kind, Table};
+pub use tables::{Column, Kind, Table, with_values};
 
 /// Version of this crate, written into every table.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -18,7 +18,8 @@ use crate::track::{Connections, Order};
 
 /// Receives the tables.
 pub trait Sink: Send {
-    /// Takes the next rows of `table`.
+    /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema); [`with_values`](crate::with_values)
+    /// makes the table's own types of them.
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
     /// All rows came.

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::options::Options;
 use crate::run::{Progress, Sink, run};
-use crate::tables::Table;
+use crate::tables::{Table, with_values};
 
 /// Batches that wait for the reader, at most.
 const WAITING: usize = 4;
@@ -75,10 +75,11 @@ struct Channel {
 }
 
 impl Sink for Channel {
-    fn batch(&mut self, _: Table, batch: RecordBatch) -> Result<(), Error> {
+    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
         if let Some(opened) = self.opened.take() {
             let _ = opened.send(Ok(()));
         }
+        let batch = with_values(table, &batch)?;
         self.sender
             .send(Ok(Some(batch)))
             .map_err(|_| Error::Stopped)

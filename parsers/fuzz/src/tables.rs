@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_schema::DataType;
-use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run};
+use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run, with_values};
 
 /// The batches of every table, in order.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Tables(pub Vec<(Table, RecordBatch)>);
 
 impl Sink for Tables {
     fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        self.0.push((table, batch));
+        self.0.push((table, with_values(table, &batch)?));
         Ok(())
     }
 

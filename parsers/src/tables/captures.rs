@@ -205,7 +205,7 @@ impl CaptureRow {
 pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&CaptureRow) -> i64| columns::int64(rows.iter().map(value));
     columns::batch(
-        Table::Captures.schema(),
+        Table::Captures,
         vec![
             columns::text(rows.iter().map(|row| &row.file)),
             columns::int32(rows.iter().map(|row| row.number as i32)),

@@ -8,11 +8,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampNanosecondArray,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use rayon::prelude::*;
 
-use super::text::{self, Word};
+use super::{Table, text};
 use crate::error::Error;
 use crate::threads::several_threads;
 
@@ -46,6 +46,8 @@ pub struct Column {
     pub meaning: &'static str,
     /// Where the definition comes from, empty for our own.
     pub source: &'static str,
+    /// Few different values, without order: batches and files have each once, and its number in every row.
+    pub few: bool,
 }
 
 impl Column {
@@ -64,6 +66,7 @@ impl Column {
             unit,
             meaning,
             source,
+            few: false,
         }
     }
 
@@ -73,14 +76,23 @@ impl Column {
         self
     }
 
-    fn field(&self) -> Field {
-        let kind = match self.kind {
+    /// A column of few different values, whose rows [`few`](super::few::few) makes.
+    pub(crate) const fn of_few(mut self) -> Self {
+        self.few = true;
+        self
+    }
+
+    fn data_type(&self) -> DataType {
+        match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::Int32 => DataType::Int32,
             Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
             Kind::Text => DataType::Utf8,
             Kind::Bool => DataType::Boolean,
-        };
+        }
+    }
+
+    fn field(&self) -> Field {
         let notes = [
             ("unit", self.unit),
             ("meaning", self.meaning),
@@ -91,13 +103,28 @@ impl Column {
             .filter(|(_, text)| !text.is_empty())
             .map(|(key, text)| (key.to_owned(), text.to_owned()))
             .collect();
-        Field::new(self.name, kind, self.nullable).with_metadata(metadata)
+        Field::new(self.name, self.data_type(), self.nullable).with_metadata(metadata)
     }
 }
 
 /// The Arrow schema of `columns`.
 pub(crate) fn schema(columns: &[Column]) -> Schema {
     Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())
+}
+
+/// The same with dictionaries where there are few different values.
+pub(crate) fn batch_schema(columns: &[Column]) -> Schema {
+    let fields = columns.iter().map(|column| {
+        let values = Box::new(column.data_type());
+        let numbers = DataType::Dictionary(Box::new(DataType::UInt16), values);
+        let field = column.field();
+        if column.few {
+            field.with_data_type(numbers)
+        } else {
+            field
+        }
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 /// The schema of `columns` as Spark writes it into its own Parquet files: JSON. Times are integers there, their
@@ -124,14 +151,14 @@ pub(crate) fn spark_schema(columns: &[Column]) -> String {
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
 
-/// A batch of `schema` from its columns in order, which several threads make side by side.
-pub(crate) fn batch(schema: SchemaRef, columns: Vec<Making<'_>>) -> Result<RecordBatch, Error> {
+/// A batch of `table` from its columns in order, which several threads make side by side.
+pub(crate) fn batch(table: Table, columns: Vec<Making<'_>>) -> Result<RecordBatch, Error> {
     let columns = if several_threads() {
         columns.into_par_iter().map(|make| make()).collect()
     } else {
         columns.into_iter().map(|make| make()).collect()
     };
-    Ok(RecordBatch::try_new(schema, columns)?)
+    Ok(RecordBatch::try_new(table.batch_schema(), columns)?)
 }
 
 /// Hands `batches` to `emit`; several threads make one batch while another goes out.
@@ -161,19 +188,22 @@ pub(crate) fn int64<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Ma
 
 /// Integers of which some may be unknown.
 pub(crate) fn int64_or_null<'a>(
-    values: impl IntoIterator<Item = Option<i64>> + Send + 'a,
+    values: impl ExactSizeIterator<Item = Option<i64>> + Send + 'a,
 ) -> Making<'a> {
     Box::new(move || {
-        let values: Vec<Option<i64>> = values.into_iter().collect();
-        let known = known(values.iter().map(Option::is_some));
-        let values = values.iter().map(|value| value.unwrap_or_default());
-        Arc::new(Int64Array::new(values.collect(), known))
+        let mut integers = Vec::with_capacity(values.len());
+        let known = known(values.map(|value| {
+            integers.push(value.unwrap_or_default());
+            value.is_some()
+        }));
+        Arc::new(Int64Array::new(integers.into(), known))
     })
 }
 
 /// Which rows have a value, for columns that share it; none where all have.
-pub(crate) fn known(rows: impl Iterator<Item = bool>) -> Option<NullBuffer> {
-    let known: NullBuffer = rows.collect();
+pub(crate) fn known(mut rows: impl ExactSizeIterator<Item = bool>) -> Option<NullBuffer> {
+    let known = BooleanBuffer::collect_bool(rows.len(), |_| rows.next().unwrap_or_default());
+    let known = NullBuffer::new(known);
     (known.null_count() > 0).then_some(known)
 }
 
@@ -228,54 +258,37 @@ pub(crate) fn time<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Mak
 pub(crate) fn text<'a, S: AsRef<str>>(
     values: impl IntoIterator<Item = S> + Send + 'a,
 ) -> Making<'a> {
-    texts(None, values, |value, out| {
+    texts(values, |value, out| {
         out.extend_from_slice(value.as_ref().as_bytes());
     })
-}
-
-/// Words.
-pub(crate) fn words<'a, 'w>(values: impl IntoIterator<Item = &'w Word> + Send + 'a) -> Making<'a> {
-    texts(None, values, Word::write)
-}
-
-/// Words that are known in the rows of `known`.
-pub(crate) fn words_where<'a, 'w>(
-    known: Option<&NullBuffer>,
-    values: impl IntoIterator<Item = &'w Word> + Send + 'a,
-) -> Making<'a> {
-    texts(known.cloned(), values, Word::write)
 }
 
 /// IP addresses as text; true is IPv6.
 pub(crate) fn addresses<'a>(
     values: impl IntoIterator<Item = (u128, bool)> + Send + 'a,
 ) -> Making<'a> {
-    texts(None, values, |(value, v6), out| {
+    texts(values, |(value, v6), out| {
         text::write_address(out, value, v6);
     })
 }
 
 /// One text behind the other, as `write` makes them of `values`: a string of its own for each would cost more.
 fn texts<'a, V>(
-    known: Option<NullBuffer>,
     values: impl IntoIterator<Item = V> + Send + 'a,
     write: impl Fn(V, &mut Vec<u8>) + Send + 'a,
 ) -> Making<'a> {
     Box::new(move || {
         let values = values.into_iter();
         let rows = values.size_hint().0;
-        let mut all = Vec::with_capacity(12 * rows + Word::LONGEST);
+        let mut all = Vec::with_capacity(12 * rows);
         let mut lengths = Vec::with_capacity(rows);
         for value in values {
             let before = all.len();
             write(value, &mut all);
             lengths.push(all.len() - before);
         }
-        Arc::new(StringArray::new(
-            OffsetBuffer::from_lengths(lengths),
-            all.into(),
-            known,
-        ))
+        let places = OffsetBuffer::from_lengths(lengths);
+        Arc::new(StringArray::new(places, all.into(), None))
     })
 }
 

@@ -6,6 +6,7 @@ use super::columns::{
     self, Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
+use super::few::{DIRECTIONS, few};
 use super::{Table, text};
 use crate::decode::{Key, NO_VLAN, has_ports};
 use crate::error::Error;
@@ -15,7 +16,7 @@ use crate::track::{
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
-    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", ""),
+    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").of_few(),
     Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers"),
     Column::new("src_ip", Text, "", "Sender.", ""),
     Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null(),
@@ -162,10 +163,14 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
         )
     };
     columns::batch(
-        Table::Flows.schema(),
+        Table::Flows,
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.side.number))),
-            columns::words(rows.iter().map(|row| text::direction(row.side.backward))),
+            few(
+                &DIRECTIONS,
+                None,
+                rows.iter().map(|row| row.side.backward.into()),
+            ),
             columns::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
             columns::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
             columns::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),

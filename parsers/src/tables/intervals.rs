@@ -1,14 +1,17 @@
 //! Gap counts of every direction to the table `intervals`.
 
-use arrow_array::RecordBatch;
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::{Int64Array, RecordBatch};
 
 use super::columns::{
     self, Column,
     Kind::{Int64, Text},
 };
-use super::{BATCH_ROWS, Table, text};
+use super::few::{DIRECTIONS, Few, few};
+use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{Connections, States, bucket_bounds, sides};
+use crate::track::{Connections, States, bucket, bucket_bounds, sides};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -24,21 +27,24 @@ pub(super) const COLUMNS: &[Column] = &[
         "",
         "forward or backward, as in flows.",
         "",
-    ),
+    )
+    .of_few(),
     Column::new(
         "bucket_low_ns",
         Int64,
         "ns",
         "Shortest gap in the bucket.",
         "",
-    ),
+    )
+    .of_few(),
     Column::new(
         "bucket_high_ns",
         Int64,
         "ns",
         "The gap behind the longest in the bucket. Buckets are the same in every table and at most 1/64 wide.",
         "",
-    ),
+    )
+    .of_few(),
     Column::new(
         "count",
         Int64,
@@ -84,14 +90,24 @@ struct Row {
     count: i64,
 }
 
+static LOW: Few = LazyLock::new(|| Arc::new(bounds(|(low, _)| low)));
+static HIGH: Few = LazyLock::new(|| Arc::new(bounds(|(_, high)| high)));
+
+/// One edge of every bucket.
+fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
+    let buckets = 0..=bucket(i64::MAX as u64);
+    Int64Array::from_iter_values(buckets.map(|bucket| edge(bucket_bounds(bucket))))
+}
+
 fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
+    let directions = rows.iter().map(|row| row.backward.into());
     columns::batch(
-        Table::Intervals.schema(),
+        Table::Intervals,
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.connection))),
-            columns::words(rows.iter().map(|row| text::direction(row.backward))),
-            columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).0)),
-            columns::int64(rows.iter().map(|row| bucket_bounds(row.bucket).1)),
+            few(&DIRECTIONS, None, directions),
+            few(&LOW, None, rows.iter().map(|row| row.bucket)),
+            few(&HIGH, None, rows.iter().map(|row| row.bucket)),
             columns::int64(rows.iter().map(|row| row.count)),
         ],
     )

@@ -1,14 +1,14 @@
 //! Messages of TCP connections to the table `messages`.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, StringArray};
 
 use super::columns::{
     self, Column,
     Kind::{Int64, Text, Time},
 };
-use super::text::{self, Word};
+use super::few::{DIRECTIONS, Few, few};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
 use crate::track::{MessageRow, evidence};
@@ -27,7 +27,8 @@ pub(super) const COLUMNS: &[Column] = &[
         "",
         "forward or backward, as in flows.",
         "",
-    ),
+    )
+    .of_few(),
     Column::new("first_time", Time, "", "Time of its first segment.", ""),
     Column::new("last_time", Time, "", "Time of its last segment.", ""),
     Column::new(
@@ -58,7 +59,8 @@ pub(super) const COLUMNS: &[Column] = &[
         "",
         "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (there was room to send), push (full segment with PSH before a small pause), close (FIN or RST), open (the capture ends). Writes that were queued together cannot be told apart: counts are lower bounds then, sizes upper.",
         "RFC 9293 3.7, 3.8.6.2",
-    ),
+    )
+    .of_few(),
 ];
 
 /// Collects rows until a batch is full.
@@ -99,33 +101,34 @@ impl Messages {
     }
 }
 
+/// The reasons of every set of evidence, numbered by its bits.
+static REASONS: Few =
+    LazyLock::new(|| Arc::new(StringArray::from_iter_values((0..64).map(reasons))));
+
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
-    static REASONS: LazyLock<[Word; 64]> = LazyLock::new(|| std::array::from_fn(reasons));
-    let reasons = &*REASONS;
+    let directions = rows.iter().map(|row| row.backward.into());
+    let reasons = rows.iter().map(|row| u16::from(row.evidence & 63));
     columns::batch(
-        Table::Messages.schema(),
+        Table::Messages,
         vec![
             columns::int64(rows.iter().map(|row| i64::from(row.connection))),
-            columns::words(rows.iter().map(|row| text::direction(row.backward))),
+            few(&DIRECTIONS, None, directions),
             columns::time(rows.iter().map(|row| row.first_time)),
             columns::time(rows.iter().map(|row| row.last_time)),
             columns::int64(rows.iter().map(|row| row.bytes as i64)),
             columns::int64(rows.iter().map(|row| i64::from(row.packets))),
             columns::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
-            columns::words(
-                rows.iter()
-                    .map(|row| &reasons[usize::from(row.evidence & 63)]),
-            ),
+            few(&REASONS, None, reasons),
         ],
     )
 }
 
 /// The evidence of `bits` in words.
-fn reasons(bits: usize) -> Word {
+fn reasons(bits: u8) -> String {
     let names = evidence::NAMES.iter();
     let held: Vec<&str> = names
-        .filter(|(bit, _)| bits & usize::from(*bit) != 0)
+        .filter(|(bit, _)| bits & bit != 0)
         .map(|&(_, name)| name)
         .collect();
-    Word::new(&held.join("+"))
+    held.join("+")
 }

@@ -2,6 +2,7 @@
 
 mod captures;
 mod columns;
+mod few;
 mod flows;
 mod intervals;
 mod messages;
@@ -16,6 +17,7 @@ use arrow_schema::SchemaRef;
 pub(crate) use captures::{CaptureRow, captures};
 pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
+pub use few::with_values;
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
@@ -87,6 +89,15 @@ impl Table {
     pub fn schema(self) -> SchemaRef {
         static ALL: LazyLock<[SchemaRef; Table::ALL.len()]> =
             LazyLock::new(|| Table::ALL.map(|table| Arc::new(columns::schema(table.columns()))));
+        Arc::clone(&ALL[self as usize])
+    }
+
+    /// The schema of the batches that a [`Sink`](crate::Sink) gets: columns of few different values are
+    /// dictionaries there.
+    pub fn batch_schema(self) -> SchemaRef {
+        static ALL: LazyLock<[SchemaRef; Table::ALL.len()]> = LazyLock::new(|| {
+            Table::ALL.map(|table| Arc::new(columns::batch_schema(table.columns())))
+        });
         Arc::clone(&ALL[self as usize])
     }
 }

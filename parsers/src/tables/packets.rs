@@ -7,7 +7,7 @@ use super::columns::{
     self, Column,
     Kind::{Int32, Int64, Text, Time},
 };
-use super::text::{self, Word};
+use super::few::{DIRECTIONS, few};
 use crate::chunk::{Chunk, Place, SMALLEST};
 use crate::error::Error;
 use crate::segment::Segment;
@@ -17,7 +17,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("packet", Int64, "", "Number of the packet in the capture, from 1; it goes on across several files.", ""),
     Column::new("time", Time, "", "Time stamp of the record.", ""),
     Column::new("connection", Int64, "", "Number of the connection, as in flows; null for a packet that belongs to no flow.", "").or_null(),
-    Column::new("direction", Text, "", "forward or backward, as in flows; null for a packet that belongs to no flow.", "").or_null(),
+    Column::new("direction", Text, "", "forward or backward, as in flows; null for a packet that belongs to no flow.", "").or_null().of_few(),
     Column::new("wire_bytes", Int64, "B", "Length on the wire, with link header, without FCS.", ""),
     Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths; 0 for other packets.", ""),
     Column::new("gap_ns", Int64, "ns", "Time since the packet before it in its connection and direction; below 0 where time stamps go back, null for the first.", "").or_null(),
@@ -96,10 +96,10 @@ impl Rows<'_> {
     }
 
     /// Of those that belong to a flow.
-    fn directions(&self) -> impl Iterator<Item = &'static Word> {
+    fn directions(&self) -> impl Iterator<Item = u16> {
         let packets = self.segments.iter().zip(self.ranks);
         packets.map(|(segment, &(_, forward_from_high))| {
-            text::direction(segment.is_from_high() != forward_from_high)
+            (segment.is_from_high() != forward_from_high).into()
         })
     }
 }
@@ -116,12 +116,12 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
     let in_flow = columns::known(numbers.iter().map(|&number| number != NONE));
     let with_tcp = columns::known(segments.iter().map(Segment::tcp));
     columns::batch(
-        Table::Packets.schema(),
+        Table::Packets,
         vec![
             columns::int64((first..).take(segments.len())),
             columns::time(segments.iter().map(|it| it.time)),
             columns::int64_where(in_flow.as_ref(), numbers.iter().map(|&it| i64::from(it))),
-            columns::words_where(in_flow.as_ref(), rows.directions()),
+            few(&DIRECTIONS, in_flow.as_ref(), rows.directions()),
             columns::int64(segments.iter().map(|it| i64::from(it.wire))),
             columns::int64(segments.iter().map(|it| i64::from(it.payload))),
             columns::int64_or_null(told.iter().map(|told| told.gap_ns)),

@@ -6,45 +6,6 @@ use std::net::Ipv6Addr;
 
 use crate::decode::FRAGMENT;
 
-/// A short text that many rows have.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Word {
-    padded: [u8; Self::LONGEST],
-    length: usize,
-}
-
-impl Word {
-    /// Bytes of the longest.
-    pub(crate) const LONGEST: usize = 32;
-
-    pub(crate) const fn new(text: &str) -> Self {
-        assert!(text.len() <= Self::LONGEST);
-        let mut padded = [0; Self::LONGEST];
-        padded
-            .split_at_mut(text.len())
-            .0
-            .copy_from_slice(text.as_bytes());
-        Self {
-            padded,
-            length: text.len(),
-        }
-    }
-
-    /// Appends it to `out`. All words are copied at one length: that takes no call.
-    #[inline]
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let end = out.len() + self.length;
-        out.extend_from_slice(&self.padded);
-        out.truncate(end);
-    }
-}
-
-/// forward or backward.
-pub(crate) fn direction(backward: bool) -> &'static Word {
-    const NAMES: &[Word; 2] = &[Word::new("forward"), Word::new("backward")];
-    &NAMES[usize::from(backward)]
-}
-
 /// Each octet in decimal with a dot behind it, and how many characters that is.
 const OCTETS: [([u8; 4], usize); 256] = {
     let mut all = [([b'.'; 4], 0); 256];

@@ -59,7 +59,7 @@ pub(crate) fn throughput(
     let lane = |bin: &Bin| -> &Lane { &throughput.lanes[bin.lane as usize] };
     let batches = bins.chunks(BATCH_ROWS).map(|rows| {
         columns::batch(
-            Table::Throughput.schema(),
+            Table::Throughput,
             vec![
                 columns::time(rows.iter().map(|bin| bin.start)),
                 columns::int64(rows.iter().map(|_| throughput.bin_ns)),

@@ -20,7 +20,8 @@ mod throughput;
 
 pub(crate) use connections::{Connection, Connections, NONE};
 pub(crate) use direction::Direction;
-pub(crate) use gaps::bucket_bounds;
+pub(crate) use gaps::{bucket, bucket_bounds};
+pub(crate) use index::Index;
 pub(crate) use limits::Shares;
 pub(crate) use messages::{Ended, MessageRow, evidence};
 pub(crate) use order::Order;

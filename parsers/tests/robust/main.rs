@@ -3,6 +3,7 @@
 
 mod connections;
 mod histories;
+mod table_files;
 // As the fuzzer keeps them.
 #[allow(clippy::pedantic, dead_code)]
 #[path = "../../fuzz/src/tables.rs"]

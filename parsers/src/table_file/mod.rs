@@ -1,26 +1,28 @@
 //! One table's rows to a Parquet file. Columns do not depend on each other: where several threads work, they
 //! are encoded side by side.
 
+mod column;
+mod delta;
+mod dictionary;
+mod hybrid;
+mod pages;
+mod values;
+
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, compute_leaves,
-};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
 use rayon::prelude::*;
 
+use self::column::ColumnWriter;
 use crate::error::Error;
-use crate::tables::{Kind, Table, spark_schema};
+use crate::tables::{Table, spark_schema};
 use crate::threads::several_threads;
 
 /// Rows in one row group; a batch that reaches it is the group's last.
@@ -34,10 +36,9 @@ pub(crate) struct TableFile {
     /// Its name when it is whole.
     path: PathBuf,
     writer: SerializedFileWriter<BufWriter<File>>,
-    groups: ArrowRowGroupWriterFactory,
-    schema: SchemaRef,
+    table: Table,
     /// One for each column of the row group that is being filled; none before its first row.
-    columns: Vec<ArrowColumnWriter>,
+    columns: Vec<ColumnWriter>,
     rows: usize,
 }
 
@@ -51,18 +52,17 @@ impl TableFile {
         notes: &[(String, String)],
     ) -> Result<Self, Error> {
         let file = File::create(part).map_err(|error| refused(path, error))?;
-        let schema = table.schema();
         let writer = ArrowWriter::try_new(
             BufWriter::with_capacity(1 << 20, file),
-            SchemaRef::clone(&schema),
+            table.schema(),
             Some(properties(table, notes)),
         )?;
-        let (writer, groups) = writer.into_serialized_writer()?;
+        // What the Arrow writer knows is the file's schema; its columns are ours.
+        let (writer, _) = writer.into_serialized_writer()?;
         Ok(Self {
             path: path.to_path_buf(),
             writer,
-            groups,
-            schema,
+            table,
             columns: Vec::new(),
             rows: 0,
         })
@@ -71,21 +71,19 @@ impl TableFile {
     /// Adds the rows of `batch`.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         if self.columns.is_empty() {
-            let number = self.writer.flushed_row_groups().len();
-            self.columns = self.groups.create_column_writers(number)?;
+            let descriptions = self.writer.schema_descr().columns().iter();
+            let columns = self.table.columns().iter().zip(descriptions);
+            self.columns = columns
+                .map(|(column, description)| ColumnWriter::new(column, description.clone()))
+                .collect();
         }
-        let mut leaves = Vec::with_capacity(self.columns.len());
-        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-            leaves.extend(compute_leaves(field, column)?);
-        }
-        let write = |(column, leaf): (&mut ArrowColumnWriter, &ArrowLeafColumn)| column.write(leaf);
+        let write = |(column, array): (&mut ColumnWriter, &ArrayRef)| column.write(array);
         if several_threads() {
-            self.columns
-                .par_iter_mut()
-                .zip(&leaves)
-                .try_for_each(write)?;
+            let columns = self.columns.par_iter_mut();
+            columns.zip(batch.columns()).try_for_each(write)?;
         } else {
-            self.columns.iter_mut().zip(&leaves).try_for_each(write)?;
+            let columns = self.columns.iter_mut();
+            columns.zip(batch.columns()).try_for_each(write)?;
         }
         self.rows += batch.num_rows();
         if self.rows >= GROUP_ROWS {
@@ -103,13 +101,13 @@ impl TableFile {
         }
         let chunks: Result<Vec<_>, ParquetError> = if several_threads() {
             let columns = columns.into_par_iter();
-            columns.map(ArrowColumnWriter::close).collect()
+            columns.map(ColumnWriter::close).collect()
         } else {
-            columns.into_iter().map(ArrowColumnWriter::close).collect()
+            columns.into_iter().map(ColumnWriter::close).collect()
         };
         let mut group = self.writer.next_row_group()?;
         for chunk in chunks? {
-            chunk.append_to_row_group(&mut group)?;
+            chunk.append_to(&mut group)?;
         }
         group.close()?;
         Ok(())
@@ -153,26 +151,9 @@ fn properties(table: Table, notes: &[(String, String)]) -> WriterProperties {
             .iter()
             .map(|(key, value)| KeyValue::new(key.clone(), value.clone())),
     );
-    let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+    WriterProperties::builder()
         .set_created_by(format!("flowsweep {}", crate::VERSION))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(None)
-        .set_key_value_metadata(Some(metadata));
-    for column in table.columns() {
-        let path = ColumnPath::from(column.name);
-        builder = match column.kind {
-            // Few different numbers, without order.
-            Kind::Int64 if column.name.starts_with("bucket_") => builder,
-            // Numbers that mostly grow, or stay small: differences are smaller than a dictionary, and faster
-            // to write.
-            Kind::Int64 | Kind::Int32 | Kind::Time => builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            // Comparing every text costs more than the least and the greatest of a whole group tell.
-            Kind::Text => builder.set_column_statistics_enabled(path, EnabledStatistics::None),
-            Kind::Bool => builder,
-        };
-    }
-    builder.build()
+        .set_key_value_metadata(Some(metadata))
+        .build()
 }

@@ -1,0 +1,187 @@
+//! One column of a row group: Arrow arrays to a Parquet column chunk.
+//!
+//! The library's own writer hashes every value of a dictionary, whatever the array knows, and takes twice the
+//! time for differences: with it, parsing with `packets` took 1.5 times as long. The file, its end and the heads
+//! of pages are the library's.
+
+use arrow_array::Array;
+use arrow_buffer::BooleanBufferBuilder;
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::page::Page;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::pages::Pages;
+use super::values::Values;
+use super::{delta, hybrid};
+use crate::tables::{Column, Kind};
+
+/// Rows in a page; a batch that reaches it is the page's last.
+const PAGE_ROWS: usize = 1 << 14;
+
+/// A column chunk that is being filled.
+pub(super) struct ColumnWriter {
+    column: &'static Column,
+    description: ColumnDescPtr,
+    values: Values,
+    /// Of the page: which rows have a value, and how many do not.
+    known: BooleanBufferBuilder,
+    unknown: usize,
+    /// Pages that are full.
+    pages: Pages,
+    rows: usize,
+    nulls: usize,
+    encodings: Vec<Encoding>,
+}
+
+/// A column chunk that is full: its pages, and what the file's end says of them.
+pub(super) struct ColumnChunk {
+    pages: Bytes,
+    about: ColumnCloseResult,
+}
+
+impl ColumnChunk {
+    pub(super) fn append_to<W: std::io::Write + Send>(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        group.append_column(&self.pages, self.about)
+    }
+}
+
+impl ColumnWriter {
+    pub(super) fn new(column: &'static Column, description: ColumnDescPtr) -> Self {
+        Self {
+            column,
+            description,
+            values: Values::of(column),
+            known: BooleanBufferBuilder::new(0),
+            unknown: 0,
+            pages: Pages::new(),
+            rows: 0,
+            nulls: 0,
+            encodings: vec![Encoding::RLE],
+        }
+    }
+
+    /// Adds the rows of `array`, which is of the column's kind.
+    pub(super) fn write(&mut self, array: &dyn Array) -> Result<(), ParquetError> {
+        self.values.append(array);
+        match array.nulls() {
+            Some(nulls) => self.known.append_buffer(nulls.inner()),
+            None => self.known.append_n(array.len(), true),
+        }
+        self.unknown += array.null_count();
+        if self.known.len() >= PAGE_ROWS {
+            self.end_page()?;
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<(), ParquetError> {
+        let rows = self.known.len();
+        let mut page = Vec::new();
+        if self.column.nullable {
+            self.write_levels(&mut page);
+        }
+        let encoding = self.values.encode(&mut page);
+        if !self.encodings.contains(&encoding) {
+            self.encodings.push(encoding);
+        }
+        self.rows += rows;
+        self.nulls += self.unknown;
+        self.known.truncate(0);
+        self.unknown = 0;
+        self.pages.add(&page, |buf| Page::DataPage {
+            buf,
+            num_values: rows as u32,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        })
+    }
+
+    /// Definition levels of the page: 1 where a row has a value.
+    fn write_levels(&self, out: &mut Vec<u8>) {
+        let rows = self.known.len();
+        let mut levels = Vec::new();
+        if self.unknown == 0 || self.unknown == rows {
+            hybrid::run(rows, u16::from(self.unknown == 0), 1, &mut levels);
+        } else {
+            delta::varint(hybrid::packed_head(rows), &mut levels);
+            levels.extend_from_slice(self.known.as_slice());
+        }
+        out.extend_from_slice(&(levels.len() as u32).to_le_bytes());
+        out.append(&mut levels);
+    }
+
+    /// Ends the last page and the chunk.
+    pub(super) fn close(mut self) -> Result<ColumnChunk, ParquetError> {
+        if !self.known.is_empty() {
+            self.end_page()?;
+        }
+        let statistics = self.statistics();
+        let mut all = Pages::new();
+        if let Some((page, count)) = self.values.dictionary() {
+            self.encodings.push(Encoding::PLAIN);
+            all.add(&page, |buf| Page::DictionaryPage {
+                buf,
+                num_values: count as u32,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            })?;
+        }
+        let uncompressed = all.uncompressed + self.pages.uncompressed;
+        let mut bytes = all.into_bytes()?;
+        let data_from = bytes.len();
+        bytes.append(&mut self.pages.into_bytes()?);
+        let mut about = ColumnChunkMetaData::builder(self.description.clone())
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_num_values(self.rows as i64)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(uncompressed as i64)
+            .set_data_page_offset(data_from as i64)
+            .set_dictionary_page_offset((data_from > 0).then_some(0));
+        if let Some(statistics) = statistics {
+            about = about.set_statistics(statistics);
+        }
+        Ok(ColumnChunk {
+            about: ColumnCloseResult {
+                bytes_written: bytes.len() as u64,
+                rows_written: self.rows as u64,
+                metadata: about.set_encodings(self.encodings).build()?,
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            },
+            pages: bytes.into(),
+        })
+    }
+
+    /// None of texts: comparing every one costs more than the least and the greatest of a whole group tell.
+    fn statistics(&self) -> Option<Statistics> {
+        let least = self.values.range.map(|(least, _)| least);
+        let greatest = self.values.range.map(|(_, greatest)| greatest);
+        let nulls = Some(self.nulls as u64);
+        match self.column.kind {
+            Kind::Text => None,
+            Kind::Int64 | Kind::Time => {
+                Some(Statistics::int64(least, greatest, None, nulls, false))
+            }
+            Kind::Int32 => {
+                let [least, greatest] = [least, greatest].map(|it| it.map(|value| value as i32));
+                Some(Statistics::int32(least, greatest, None, nulls, false))
+            }
+            Kind::Bool => {
+                let [least, greatest] = [least, greatest].map(|it| it.map(|value| value != 0));
+                Some(Statistics::boolean(least, greatest, None, nulls, false))
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! RLE/bit-packing hybrid: small numbers as runs of one value, or packed eight by eight (Parquet format,
+//! Encodings.md).
+
+use super::delta::varint;
+
+/// Numbers that are packed together.
+const GROUP: usize = 8;
+
+/// Appends `values`, each of at most `width` bits, which are at most 16.
+pub(super) fn encode(values: &[u16], width: usize, out: &mut Vec<u8>) {
+    let mut at = 0;
+    let mut packed_from = 0;
+    while let Some(group) = values[at..].first_chunk::<GROUP>() {
+        if group.iter().any(|&value| value != group[0]) {
+            at += GROUP;
+            continue;
+        }
+        let more = values[at + GROUP..].iter();
+        let length = GROUP + more.take_while(|&&value| value == group[0]).count();
+        pack(&values[packed_from..at], width, out);
+        run(length, group[0], width, out);
+        at += length;
+        packed_from = at;
+    }
+    pack(&values[packed_from..], width, out);
+}
+
+/// Appends `length` times `value`.
+pub(super) fn run(length: usize, value: u16, width: usize, out: &mut Vec<u8>) {
+    varint((length as u64) << 1, out);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8)]);
+}
+
+/// Appends `values` side by side; zeros fill the last group.
+fn pack(values: &[u16], width: usize, out: &mut Vec<u8>) {
+    if values.is_empty() {
+        return;
+    }
+    varint(packed_head(values.len()), out);
+    for group in values.chunks(GROUP) {
+        let mut bits = 0_u128;
+        for (number, &value) in group.iter().enumerate() {
+            bits |= u128::from(value) << (number * width);
+        }
+        out.extend_from_slice(&bits.to_le_bytes()[..width]);
+    }
+}
+
+/// What says that `count` values follow, packed: in whole groups.
+pub(super) fn packed_head(count: usize) -> u64 {
+    (count.div_ceil(GROUP) as u64) << 1 | 1
+}

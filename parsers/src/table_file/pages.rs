@@ -1,0 +1,69 @@
+//! Pages of a column chunk as they lie in the file: compressed, each with its head.
+
+use std::cell::RefCell;
+use std::io;
+
+use bytes::Bytes;
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::errors::ParquetError;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use zstd::bulk::Compressor;
+
+/// zstd's levels: the one that saves most per second, and the one that looks least for what repeats.
+const LEVEL: i32 = 1;
+const LEAST: i32 = -(1 << 17);
+
+/// Pages one behind the other.
+pub(super) struct Pages {
+    out: TrackedWrite<Vec<u8>>,
+    /// Bytes of all pages and their heads before compression.
+    pub uncompressed: usize,
+    /// So many pages are not worth looking for what repeats in them.
+    without: u32,
+}
+
+impl Pages {
+    pub(super) fn new() -> Self {
+        Self {
+            out: TrackedWrite::new(Vec::new()),
+            uncompressed: 0,
+            without: 0,
+        }
+    }
+
+    /// Adds what `page` makes of `bytes`, compressed.
+    pub(super) fn add(
+        &mut self,
+        bytes: &[u8],
+        page: impl FnOnce(Bytes) -> Page,
+    ) -> Result<(), ParquetError> {
+        let level = if self.without > 0 { LEAST } else { LEVEL };
+        let compressed = compress(bytes, level)?;
+        if self.without > 0 {
+            self.without -= 1;
+        } else if compressed.len() > bytes.len() - bytes.len() / 64 {
+            // Packed numbers without a pattern: mostly those of the next pages have none either.
+            self.without = 7;
+        }
+        let page = CompressedPage::new(page(compressed.into()), bytes.len());
+        let added = SerializedPageWriter::new(&mut self.out).write_page(page)?;
+        self.uncompressed += added.uncompressed_size;
+        Ok(())
+    }
+
+    pub(super) fn into_bytes(self) -> Result<Vec<u8>, ParquetError> {
+        self.out.into_inner()
+    }
+}
+
+/// `bytes` as one zstd frame.
+fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    thread_local! {
+        // Making one takes longer than compressing a small page.
+        static COMPRESSOR: RefCell<Compressor<'static>> = RefCell::default();
+    }
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.set_compression_level(level)?;
+        compressor.compress(bytes)
+    })
+}
