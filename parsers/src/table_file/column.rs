@@ -71,7 +71,7 @@ impl ColumnWriter {
 
     /// Adds the rows of `array`, which is of the column's kind.
     pub(super) fn write(&mut self, array: &dyn Array) -> Result<(), ParquetError> {
-        self.values.append(array);
+        self.values.append(array)?;
         match array.nulls() {
             Some(nulls) => self.known.append_buffer(nulls.inner()),
             None => self.known.append_n(array.len(), true),
@@ -166,8 +166,8 @@ impl ColumnWriter {
 
     /// None of texts: comparing every one costs more than the least and the greatest of a whole group tell.
     fn statistics(&self) -> Option<Statistics> {
-        let least = self.values.range.map(|(least, _)| least);
-        let greatest = self.values.range.map(|(_, greatest)| greatest);
+        let least = self.values.range().map(|(least, _)| least);
+        let greatest = self.values.range().map(|(_, greatest)| greatest);
         let nulls = Some(self.nulls as u64);
         match self.column.kind {
             Kind::Text => None,

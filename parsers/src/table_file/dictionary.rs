@@ -1,4 +1,4 @@
-//! Different values of a column, numbered in the order they come.
+//! Different texts of a column, numbered in the order they come.
 
 use std::hash::BuildHasher;
 use std::ops::Range;

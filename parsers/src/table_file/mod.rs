@@ -5,7 +5,9 @@ mod column;
 mod delta;
 mod dictionary;
 mod hybrid;
+mod listed;
 mod pages;
+mod texts;
 mod values;
 
 use std::fs::File;

@@ -1,0 +1,92 @@
+//! Values that batches have as numbers of a list: in a file they are numbers, too, of those that occur.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt16Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, new_empty_array};
+use arrow_schema::DataType;
+use parquet::errors::ParquetError;
+
+/// Numbers of a page that is being filled.
+pub(super) struct Listed {
+    /// The list of all batches.
+    list: ArrayRef,
+    /// Number in the file of each value of the list that occurred.
+    names: Vec<Option<u16>>,
+    /// Places in the list of the values that occurred, by number in the file.
+    places: Vec<u16>,
+    pub numbers: Vec<u16>,
+}
+
+impl Listed {
+    pub(super) fn new() -> Self {
+        Self {
+            list: new_empty_array(&DataType::Null),
+            names: Vec::new(),
+            places: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Adds the known values of `array`.
+    pub(super) fn add(&mut self, array: &DictionaryArray<UInt16Type>) -> Result<(), ParquetError> {
+        let list = array.values();
+        if !Arc::ptr_eq(&self.list, list) && *self.list != **list {
+            if !self.names.is_empty() {
+                let what = "batches of one table have different lists of values";
+                return Err(ParquetError::General(what.to_owned()));
+            }
+            self.list = Arc::clone(list);
+            self.names = vec![None; list.len()];
+        }
+        let known: Vec<u16>;
+        let places = array.keys().values();
+        let places = match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => &places[..],
+            Some(nulls) => {
+                known = nulls.valid_indices().map(|row| places[row]).collect();
+                &known
+            }
+        };
+        for &place in places {
+            let name = &mut self.names[usize::from(place)];
+            if name.is_none() {
+                *name = Some(self.places.len() as u16);
+                self.places.push(place);
+            }
+        }
+        let names = &self.names;
+        let name = |&place: &u16| names[usize::from(place)].unwrap_or_default();
+        self.numbers.extend(places.iter().map(name));
+        Ok(())
+    }
+
+    /// The values that occurred, as texts or as octets of integers.
+    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Vec<u8>> {
+        let texts = self.list.as_string_opt::<i32>();
+        let integers = self.integers();
+        self.places
+            .iter()
+            .map(move |&place| match (texts, integers) {
+                (Some(texts), _) => texts.value(place.into()).as_bytes().to_vec(),
+                (_, Some(integers)) => integers[usize::from(place)].to_le_bytes().to_vec(),
+                _ => Vec::new(),
+            })
+    }
+
+    /// The least and the greatest, if they are integers.
+    pub(super) fn range(&self) -> Option<(i64, i64)> {
+        let integers = self.integers()?;
+        let occurred = self
+            .places
+            .iter()
+            .map(|&place| integers[usize::from(place)]);
+        Some((occurred.clone().min()?, occurred.max()?))
+    }
+
+    fn integers(&self) -> Option<&[i64]> {
+        let integers = self.list.as_primitive_opt::<Int64Type>()?;
+        Some(integers.values())
+    }
+}
