@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
 use super::text::NO_LINK;
@@ -203,14 +204,14 @@ impl CaptureRow {
 
 /// All rows as one batch.
 pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
-    let int = |value: fn(&CaptureRow) -> i64| columns::int64(rows.iter().map(value));
-    columns::batch(
+    let int = |value: fn(&CaptureRow) -> i64| arrays::int64(rows.iter().map(value));
+    arrays::batch(
         Table::Captures,
         vec![
-            columns::text(rows.iter().map(|row| &row.file)),
-            columns::int32(rows.iter().map(|row| row.number as i32)),
-            columns::text_or_null(rows.iter().map(|row| row.interface.name.as_ref())),
-            columns::text(
+            arrays::text(rows.iter().map(|row| &row.file)),
+            arrays::int32(rows.iter().map(|row| row.number as i32)),
+            arrays::text_or_null(rows.iter().map(|row| row.interface.name.as_ref())),
+            arrays::text(
                 rows.iter()
                     .map(|row| text::link_type(row.interface.link_type)),
             ),
@@ -219,9 +220,9 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
             int(|row| row.packets),
             int(|row| row.wire_bytes),
             int(|row| row.captured_bytes),
-            columns::time_or_null(rows.iter().map(|row| row.first_time)),
-            columns::time_or_null(rows.iter().map(|row| row.last_time)),
-            columns::boolean(rows.iter().map(|row| row.truncated_tail)),
+            arrays::time_or_null(rows.iter().map(|row| row.first_time)),
+            arrays::time_or_null(rows.iter().map(|row| row.last_time)),
+            arrays::boolean(rows.iter().map(|row| row.truncated_tail)),
             int(|row| row.not_ip + row.unknown_link + row.cut + row.malformed),
             int(|row| row.not_ip),
             int(|row| row.unknown_link),
@@ -233,11 +234,11 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
             int(|row| row.tunnelled),
             int(|row| row.snapped),
             int(|row| row.time_regressions),
-            columns::int64_or_null(
+            arrays::int64_or_null(
                 rows.iter()
                     .map(|row| row.interface.dropped_kernel.map(|count| count as i64)),
             ),
-            columns::int64_or_null(
+            arrays::int64_or_null(
                 rows.iter()
                     .map(|row| row.interface.dropped_interface.map(|count| count as i64)),
             ),

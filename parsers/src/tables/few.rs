@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt16Arr
 use arrow_buffer::NullBuffer;
 
 use super::Table;
-use super::columns::Making;
+use super::arrays::Making;
 use crate::error::Error;
 
 /// The different values of a column.

@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
 use super::few::{DIRECTIONS, few};
@@ -140,56 +141,56 @@ pub(crate) fn flows(
         rows.extend(sides.by_ref().take(FLOW_ROWS).map(Row::new));
         (!rows.is_empty()).then(|| batch(&rows))
     });
-    columns::hand_over(batches, emit)
+    arrays::hand_over(batches, emit)
 }
 
 fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&Direction) -> u64| {
-        columns::int64(rows.iter().map(move |row| value(row.side.own) as i64))
+        arrays::int64(rows.iter().map(move |row| value(row.side.own) as i64))
     };
-    let with_tcp = columns::known(rows.iter().map(|row| row.tcp));
+    let with_tcp = arrays::known(rows.iter().map(|row| row.tcp));
     let tcp = |value: fn(&Row<'_>) -> i64| {
-        columns::int64_where(with_tcp.as_ref(), rows.iter().map(move |row| value(row)))
+        arrays::int64_where(with_tcp.as_ref(), rows.iter().map(move |row| value(row)))
     };
     let syn = |value: fn(&SynOptions) -> Option<i64>| {
-        columns::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
+        arrays::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
     };
-    let with_rtt = columns::known(rows.iter().map(|row| row.rtt.is_some()));
+    let with_rtt = arrays::known(rows.iter().map(|row| row.rtt.is_some()));
     let rtt = |value: fn(&Rtt) -> i64| {
         let values = rows.iter();
-        columns::int64_where(
+        arrays::int64_where(
             with_rtt.as_ref(),
             values.map(move |row| row.rtt.as_ref().map_or(0, value)),
         )
     };
-    columns::batch(
+    arrays::batch(
         Table::Flows,
         vec![
-            columns::int64(rows.iter().map(|row| i64::from(row.side.number))),
+            arrays::int64(rows.iter().map(|row| i64::from(row.side.number))),
             few(
                 &DIRECTIONS,
                 None,
                 rows.iter().map(|row| row.side.backward.into()),
             ),
-            columns::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
-            columns::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
-            columns::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),
-            columns::addresses(rows.iter().map(|row| (row.destination().0, row.key.v6))),
-            columns::int32_or_null(rows.iter().map(|row| row.port(row.destination().1))),
-            columns::int32_or_null(rows.iter().map(|row| {
+            arrays::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
+            arrays::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
+            arrays::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),
+            arrays::addresses(rows.iter().map(|row| (row.destination().0, row.key.v6))),
+            arrays::int32_or_null(rows.iter().map(|row| row.port(row.destination().1))),
+            arrays::int32_or_null(rows.iter().map(|row| {
                 let vlan = row.side.connection.vlan;
                 (vlan != NO_VLAN).then_some(i32::from(vlan))
             })),
-            columns::time(rows.iter().map(|row| row.side.own.earliest)),
-            columns::time(rows.iter().map(|row| row.side.own.latest())),
+            arrays::time(rows.iter().map(|row| row.side.own.earliest)),
+            arrays::time(rows.iter().map(|row| row.side.own.latest())),
             int(|own| own.latest().saturating_sub(own.earliest) as u64),
             int(|own| own.packets),
             int(|own| own.wire_bytes),
             int(|own| own.ip_bytes),
             int(|own| own.payload_bytes),
             int(Direction::time_regressions),
-            columns::text_or_null(rows.iter().map(Row::start)),
-            columns::text_or_null(rows.iter().map(Row::end)),
+            arrays::text_or_null(rows.iter().map(Row::start)),
+            arrays::text_or_null(rows.iter().map(Row::end)),
             tcp(|row| row.side.own.tcp.syn_packets.into()),
             tcp(|row| row.side.own.tcp.fin_packets.into()),
             tcp(|row| row.side.own.tcp.rst_packets.into()),
@@ -200,21 +201,21 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
             tcp(|row| row.rare.window_probes.into()),
             tcp(|row| row.rare.duplicate_acks.into()),
             tcp(|row| row.rare.zero_window_packets.into()),
-            columns::boolean_or_null(
+            arrays::boolean_or_null(
                 rows.iter()
                     .map(|row| row.side.own.tcp.syn().map(|syn| syn.sack_permitted)),
             ),
             syn(|syn| syn.mss.map(i64::from)),
             syn(|syn| syn.window_scale.map(i64::from)),
-            columns::int64_or_null(rows.iter().map(|row| {
+            arrays::int64_or_null(rows.iter().map(|row| {
                 let peer = row.side.peer.map(|peer| &peer.tcp);
                 row.side.own.tcp.max_window_bytes(peer)
             })),
-            columns::int64_or_null(
+            arrays::int64_or_null(
                 rows.iter()
                     .map(|row| row.side.own.tcp.max_in_flight_bytes()),
             ),
-            columns::int64_or_null(rows.iter().map(|row| row.side.own.tcp.handshake_ns())),
+            arrays::int64_or_null(rows.iter().map(|row| row.side.own.tcp.handshake_ns())),
             tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into())),
             rtt(|rtt| rtt.min_ns),
             rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples)),

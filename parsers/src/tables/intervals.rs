@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::{Int64Array, RecordBatch};
 
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Int64, Text},
 };
 use super::few::{DIRECTIONS, Few, few};
@@ -80,7 +81,7 @@ pub(crate) fn intervals(
         gone = rows.len().min(BATCH_ROWS);
         (gone > 0).then(|| batch(&rows[..gone]))
     });
-    columns::hand_over(batches, emit)
+    arrays::hand_over(batches, emit)
 }
 
 struct Row {
@@ -101,14 +102,14 @@ fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
 
 fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
-    columns::batch(
+    arrays::batch(
         Table::Intervals,
         vec![
-            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
+            arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
             few(&DIRECTIONS, None, directions),
             few(&LOW, None, rows.iter().map(|row| row.bucket)),
             few(&HIGH, None, rows.iter().map(|row| row.bucket)),
-            columns::int64(rows.iter().map(|row| row.count)),
+            arrays::int64(rows.iter().map(|row| row.count)),
         ],
     )
 }

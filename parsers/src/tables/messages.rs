@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::{RecordBatch, StringArray};
 
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Int64, Text, Time},
 };
 use super::few::{DIRECTIONS, Few, few};
@@ -85,7 +86,7 @@ impl Messages {
                 full
             })
         });
-        columns::hand_over(batches, emit)
+        arrays::hand_over(batches, emit)
     }
 
     /// Hands over what is left.
@@ -108,16 +109,16 @@ static REASONS: Few =
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
     let reasons = rows.iter().map(|row| u16::from(row.evidence & 63));
-    columns::batch(
+    arrays::batch(
         Table::Messages,
         vec![
-            columns::int64(rows.iter().map(|row| i64::from(row.connection))),
+            arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
             few(&DIRECTIONS, None, directions),
-            columns::time(rows.iter().map(|row| row.first_time)),
-            columns::time(rows.iter().map(|row| row.last_time)),
-            columns::int64(rows.iter().map(|row| row.bytes as i64)),
-            columns::int64(rows.iter().map(|row| i64::from(row.packets))),
-            columns::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
+            arrays::time(rows.iter().map(|row| row.first_time)),
+            arrays::time(rows.iter().map(|row| row.last_time)),
+            arrays::int64(rows.iter().map(|row| row.bytes as i64)),
+            arrays::int64(rows.iter().map(|row| i64::from(row.packets))),
+            arrays::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
             few(&REASONS, None, reasons),
         ],
     )

@@ -1,5 +1,6 @@
 //! The tables: their columns, described once, and their rows as Arrow batches.
 
+mod arrays;
 mod captures;
 mod columns;
 mod few;

@@ -3,8 +3,9 @@
 use arrow_array::RecordBatch;
 
 use super::Table;
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Int32, Int64, Text, Time},
 };
 use super::few::{DIRECTIONS, few};
@@ -83,7 +84,7 @@ impl Packets {
                 told,
             })
         });
-        columns::hand_over(batches, emit)
+        arrays::hand_over(batches, emit)
     }
 }
 
@@ -113,34 +114,34 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
         ..
     } = rows;
     let told: Vec<Told> = rows.told().collect();
-    let in_flow = columns::known(numbers.iter().map(|&number| number != NONE));
-    let with_tcp = columns::known(segments.iter().map(Segment::tcp));
-    columns::batch(
+    let in_flow = arrays::known(numbers.iter().map(|&number| number != NONE));
+    let with_tcp = arrays::known(segments.iter().map(Segment::tcp));
+    arrays::batch(
         Table::Packets,
         vec![
-            columns::int64((first..).take(segments.len())),
-            columns::time(segments.iter().map(|it| it.time)),
-            columns::int64_where(in_flow.as_ref(), numbers.iter().map(|&it| i64::from(it))),
+            arrays::int64((first..).take(segments.len())),
+            arrays::time(segments.iter().map(|it| it.time)),
+            arrays::int64_where(in_flow.as_ref(), numbers.iter().map(|&it| i64::from(it))),
             few(&DIRECTIONS, in_flow.as_ref(), rows.directions()),
-            columns::int64(segments.iter().map(|it| i64::from(it.wire))),
-            columns::int64(segments.iter().map(|it| i64::from(it.payload))),
-            columns::int64_or_null(told.iter().map(|told| told.gap_ns)),
-            columns::int32_where(
+            arrays::int64(segments.iter().map(|it| i64::from(it.wire))),
+            arrays::int64(segments.iter().map(|it| i64::from(it.payload))),
+            arrays::int64_or_null(told.iter().map(|told| told.gap_ns)),
+            arrays::int32_where(
                 with_tcp.as_ref(),
                 segments.iter().map(|it| i32::from(it.flags())),
             ),
-            columns::int64_where(
+            arrays::int64_where(
                 with_tcp.as_ref(),
                 segments.iter().map(|it| i64::from(it.seq)),
             ),
-            columns::int64_or_null(
+            arrays::int64_or_null(
                 segments
                     .iter()
                     .map(|it| it.acknowledgement().map(i64::from)),
             ),
-            columns::int64_or_null(told.iter().map(|told| told.window_bytes)),
-            columns::int32(places.iter().map(|it| it.interface as i32)),
-            columns::int64(places.iter().map(|it| it.file_offset as i64)),
+            arrays::int64_or_null(told.iter().map(|told| told.window_bytes)),
+            arrays::int32(places.iter().map(|it| it.interface as i32)),
+            arrays::int64(places.iter().map(|it| it.file_offset as i64)),
         ],
     )
 }

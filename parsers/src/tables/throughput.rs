@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 
+use super::arrays;
 use super::columns::{
-    self, Column,
+    Column,
     Kind::{Int64, Text, Time},
 };
 use super::{BATCH_ROWS, Table};
@@ -58,18 +59,18 @@ pub(crate) fn throughput(
 ) -> Result<(), Error> {
     let lane = |bin: &Bin| -> &Lane { &throughput.lanes[bin.lane as usize] };
     let batches = bins.chunks(BATCH_ROWS).map(|rows| {
-        columns::batch(
+        arrays::batch(
             Table::Throughput,
             vec![
-                columns::time(rows.iter().map(|bin| bin.start)),
-                columns::int64(rows.iter().map(|_| throughput.bin_ns)),
-                columns::addresses(rows.iter().map(|bin| (lane(bin).source, lane(bin).v6))),
-                columns::addresses(rows.iter().map(|bin| (lane(bin).destination, lane(bin).v6))),
-                columns::int64(rows.iter().map(|bin| i64::from(bin.packets))),
-                columns::int64(rows.iter().map(|bin| bin.wire as i64)),
-                columns::int64(rows.iter().map(|bin| bin.payload as i64)),
+                arrays::time(rows.iter().map(|bin| bin.start)),
+                arrays::int64(rows.iter().map(|_| throughput.bin_ns)),
+                arrays::addresses(rows.iter().map(|bin| (lane(bin).source, lane(bin).v6))),
+                arrays::addresses(rows.iter().map(|bin| (lane(bin).destination, lane(bin).v6))),
+                arrays::int64(rows.iter().map(|bin| i64::from(bin.packets))),
+                arrays::int64(rows.iter().map(|bin| bin.wire as i64)),
+                arrays::int64(rows.iter().map(|bin| bin.payload as i64)),
             ],
         )
     });
-    columns::hand_over(batches, emit)
+    arrays::hand_over(batches, emit)
 }

@@ -1,16 +1,17 @@
-//! Packets to connections: who talks with whom, where one connection ends and the next begins, who initiated.
+//! Packets to connections: finds the one of each packet, or begins it.
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
 use super::arena::Arena;
+use super::connection::Connection;
 use super::index::Index;
 use super::throughput::Throughput;
 use crate::chunk::Chunk;
-use crate::decode::{Key, flag};
+use crate::decode::Key;
 use crate::memory::prefetch;
-use crate::segment::{Owner, Part, Segment, since};
+use crate::segment::{Owner, Part, Segment};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -22,145 +23,6 @@ const CACHED: u32 = 1024;
 const REASSEMBLY_NS: i64 = 60_000_000_000;
 /// First fragments that are remembered at most.
 const MOST_FRAGMENTED: usize = 1 << 16;
-
-/// One connection: the packets of one key from one initial sequence number, or without a long pause. Fills one
-/// cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct Connection {
-    low: u128,
-    high: u128,
-    /// Time of the latest packet, for the idle timeout.
-    latest: i64,
-    /// Initial sequence number of each side, or the number before the first octet seen.
-    bases: [u32; 2],
-    /// Where each side's bytes are counted over time; [`NONE`] before its first packet.
-    lanes: [u32; 2],
-    low_port: u16,
-    high_port: u16,
-    /// Outermost VLAN id of the first packet.
-    pub vlan: u16,
-    protocol: u8,
-    bits: u8,
-}
-
-const V6: u8 = 1;
-/// The first packet came from the higher endpoint.
-const FIRST_HIGH: u8 = 2;
-/// A SYN or SYN-ACK told who initiated, ...
-const TOLD: u8 = 4;
-/// ... and it was the higher endpoint.
-const TOLD_HIGH: u8 = 8;
-/// A SYN, with or without ACK, was captured.
-const SYN: u8 = 16;
-const RESET: u8 = 32;
-/// `bases[0]` holds; shifted by one: `bases[1]`.
-const BASE: u8 = 64;
-
-impl Connection {
-    pub(crate) fn key(&self) -> Key {
-        Key {
-            low: self.low,
-            high: self.high,
-            low_port: self.low_port,
-            high_port: self.high_port,
-            protocol: self.protocol,
-            v6: self.has(V6),
-        }
-    }
-
-    #[inline]
-    fn is(&self, key: &Key) -> bool {
-        self.key() == *key
-    }
-
-    #[inline]
-    fn has(&self, bit: u8) -> bool {
-        self.bits & bit != 0
-    }
-
-    /// Whether the initiator is the key's higher endpoint.
-    pub(crate) fn forward_from_high(&self) -> bool {
-        self.has(if self.has(TOLD) {
-            TOLD_HIGH
-        } else {
-            FIRST_HIGH
-        })
-    }
-
-    /// A SYN, with or without ACK, was captured.
-    pub(crate) fn syn_seen(&self) -> bool {
-        self.has(SYN)
-    }
-
-    /// A RST was captured.
-    pub(crate) fn reset(&self) -> bool {
-        self.has(RESET)
-    }
-
-    /// Whether `segment` begins another connection between these endpoints: a SYN with another initial
-    /// sequence number, or the end of a long silence where there are none.
-    #[inline]
-    fn ended_before(&self, segment: &Segment, idle_ns: i64) -> bool {
-        if segment.tcp() {
-            if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
-                return false;
-            }
-            let side = usize::from(segment.is_from_high());
-            return self.has(BASE << side) && self.bases[side] != segment.seq;
-        }
-        self.protocol != 6 && since(segment.time, self.latest) > idle_ns
-    }
-
-    /// Keeps what `segment` says; whether that turned the direction.
-    #[inline]
-    fn note(&mut self, segment: &Segment) -> bool {
-        self.latest = self.latest.max(segment.time);
-        if !segment.tcp() {
-            return false;
-        }
-        let side = usize::from(segment.is_from_high());
-        if !self.has(BASE << side) {
-            self.bits |= BASE << side;
-            self.bases[side] = segment.seq.wrapping_sub(u32::from(!segment.has(flag::SYN)));
-        }
-        if !segment.has(flag::SYN | flag::RST) {
-            return false;
-        }
-        let forward = self.forward_from_high();
-        self.note_ends(segment);
-        forward != self.forward_from_high()
-    }
-
-    /// Takes in a packet; whether that turned the direction.
-    #[inline]
-    fn take(&mut self, segment: &Segment, throughput: &mut Throughput) -> bool {
-        let turned = self.note(segment);
-        let side = usize::from(segment.is_from_high());
-        if self.lanes[side] == NONE {
-            self.lanes[side] = throughput.lane(&self.key(), side);
-        }
-        throughput.count(self.lanes[side], segment);
-        turned
-    }
-
-    fn note_ends(&mut self, segment: &Segment) {
-        if segment.has(flag::RST) {
-            self.bits |= RESET;
-        }
-        if !segment.has(flag::SYN) {
-            return;
-        }
-        self.bits |= SYN;
-        if !self.has(TOLD) {
-            let answer = segment.has(flag::ACK);
-            self.bits |= TOLD;
-            if segment.is_from_high() != answer {
-                self.bits |= TOLD_HIGH;
-            }
-        }
-    }
-}
 
 /// The fragment that carried the ports.
 #[derive(Debug, Clone, Copy)]
@@ -302,22 +164,8 @@ impl Connections {
 
     fn add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment, old: Option<u32>) -> u32 {
         let turned = !self.known.is_empty() && self.known.contains(&(self.list.len() as u32));
-        let mut bits = if key.v6 { V6 } else { 0 };
-        if segment.is_from_high() != turned {
-            bits |= FIRST_HIGH;
-        }
-        let number = self.list.push(Connection {
-            low: key.low,
-            high: key.high,
-            latest: segment.time,
-            bases: [0; 2],
-            lanes: [NONE; 2],
-            low_port: key.low_port,
-            high_port: key.high_port,
-            vlan,
-            protocol: key.protocol,
-            bits,
-        });
+        let connection = Connection::new(key, vlan, segment, turned);
+        let number = self.list.push(connection);
         if let Some(old) = old {
             self.index.replace(hash, old, number);
         } else {

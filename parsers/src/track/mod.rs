@@ -4,6 +4,7 @@
 //! packet is, and keeps what is common to a connection; `states` then counts connection after connection.
 
 mod arena;
+mod connection;
 mod connections;
 mod counts;
 mod direction;
@@ -18,7 +19,8 @@ mod states;
 mod tcp;
 mod throughput;
 
-pub(crate) use connections::{Connection, Connections, NONE};
+pub(crate) use connection::Connection;
+pub(crate) use connections::{Connections, NONE};
 pub(crate) use direction::Direction;
 pub(crate) use gaps::{bucket, bucket_bounds};
 pub(crate) use index::Index;

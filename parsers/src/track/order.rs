@@ -1,6 +1,7 @@
 //! The packets of a chunk by connection.
 
-use super::connections::{Connection, Connections, NONE};
+use super::connection::Connection;
+use super::connections::{Connections, NONE};
 use crate::chunk::Chunk;
 
 /// Consecutive packets of [`Order::positions`] that belong to one connection.
