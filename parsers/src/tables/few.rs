@@ -15,8 +15,12 @@ use crate::error::Error;
 pub(crate) type Few = LazyLock<ArrayRef>;
 
 /// forward and backward, as numbered by false and true.
-pub(crate) static DIRECTIONS: Few =
-    LazyLock::new(|| Arc::new(StringArray::from(vec!["forward", "backward"])));
+pub(crate) static DIRECTIONS: Few = LazyLock::new(|| texts(["forward", "backward"]));
+
+/// A list of texts.
+pub(crate) fn texts<S: AsRef<str>>(all: impl IntoIterator<Item = S>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(all))
+}
 
 /// Numbers of values of `all` that are known in the rows of `known`.
 pub(crate) fn few<'a>(

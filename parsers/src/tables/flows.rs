@@ -1,5 +1,7 @@
 //! Connections of the tracker to the table `flows`.
 
+use std::sync::LazyLock;
+
 use arrow_array::RecordBatch;
 
 use super::arrays;
@@ -7,7 +9,7 @@ use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::few::{DIRECTIONS, few};
+use super::few::{DIRECTIONS, Few, few, texts};
 use super::{Table, text};
 use crate::decode::{Key, NO_VLAN, has_ports};
 use crate::error::Error;
@@ -18,7 +20,7 @@ use crate::track::{
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
     Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").of_few(),
-    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers"),
+    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers").of_few(),
     Column::new("src_ip", Text, "", "Sender.", ""),
     Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null(),
     Column::new("dst_ip", Text, "", "Receiver.", ""),
@@ -32,8 +34,8 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200"),
     Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", ""),
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", ""),
-    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null(),
-    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null(),
+    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().of_few(),
+    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().of_few(),
     Column::new("syn_packets", Int64, "packets", "Segments with SYN.", "").or_null(),
     Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null(),
     Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null(),
@@ -106,24 +108,24 @@ impl<'a> Row<'a> {
         has_ports(self.key.protocol).then_some(i32::from(port))
     }
 
-    fn start(&self) -> Option<&'static str> {
-        self.tcp.then_some(if self.side.connection.syn_seen() {
-            "syn"
-        } else {
-            "midstream"
-        })
+    /// Place in [`STARTS`].
+    fn start(&self) -> u16 {
+        u16::from(self.side.connection.syn_seen())
     }
 
-    fn end(&self) -> Option<&'static str> {
-        let fins = self.side.own.tcp.fin_packets;
-        self.tcp
-            .then_some(match (self.side.connection.reset(), fins) {
-                (true, _) => "rst",
-                (false, 1..) => "fin",
-                (false, 0) => "open",
-            })
+    /// Place in [`ENDS`].
+    fn end(&self) -> u16 {
+        match self.side.own.tcp.fin_packets {
+            _ if self.side.connection.reset() => 2,
+            0 => 0,
+            1.. => 1,
+        }
     }
 }
+
+static PROTOCOLS: Few = LazyLock::new(|| texts((0..=u8::MAX).map(text::protocol)));
+static STARTS: Few = LazyLock::new(|| texts(["midstream", "syn"]));
+static ENDS: Few = LazyLock::new(|| texts(["open", "fin", "rst"]));
 
 /// Rows in a batch: few enough that their states stay in the cache while every column is read from them.
 const FLOW_ROWS: usize = 1 << 10;
@@ -172,7 +174,11 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
                 None,
                 rows.iter().map(|row| row.side.backward.into()),
             ),
-            arrays::text(rows.iter().map(|row| text::protocol(row.key.protocol))),
+            few(
+                &PROTOCOLS,
+                None,
+                rows.iter().map(|row| row.key.protocol.into()),
+            ),
             arrays::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
             arrays::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),
             arrays::addresses(rows.iter().map(|row| (row.destination().0, row.key.v6))),
@@ -189,8 +195,8 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
             int(|own| own.ip_bytes),
             int(|own| own.payload_bytes),
             int(Direction::time_regressions),
-            arrays::text_or_null(rows.iter().map(Row::start)),
-            arrays::text_or_null(rows.iter().map(Row::end)),
+            few(&STARTS, with_tcp.as_ref(), rows.iter().map(Row::start)),
+            few(&ENDS, with_tcp.as_ref(), rows.iter().map(Row::end)),
             tcp(|row| row.side.own.tcp.syn_packets.into()),
             tcp(|row| row.side.own.tcp.fin_packets.into()),
             tcp(|row| row.side.own.tcp.rst_packets.into()),

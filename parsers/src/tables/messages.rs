@@ -1,15 +1,15 @@
 //! Messages of TCP connections to the table `messages`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use arrow_array::{RecordBatch, StringArray};
+use arrow_array::RecordBatch;
 
 use super::arrays;
 use super::columns::{
     Column,
     Kind::{Int64, Text, Time},
 };
-use super::few::{DIRECTIONS, Few, few};
+use super::few::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
 use crate::track::{MessageRow, evidence};
@@ -103,8 +103,7 @@ impl Messages {
 }
 
 /// The reasons of every set of evidence, numbered by its bits.
-static REASONS: Few =
-    LazyLock::new(|| Arc::new(StringArray::from_iter_values((0..64).map(reasons))));
+static REASONS: Few = LazyLock::new(|| texts((0..64).map(reasons)));
 
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
