@@ -166,6 +166,10 @@ impl<'a> Reading<'a> {
     fn note_drops(&self, rows: &mut [CaptureRow], reader: &Reader, name: &str) {
         for (row, interface) in rows.iter_mut().zip(reader.interfaces()) {
             row.interface = interface.clone();
+            // Totals of the interface, where there are any, count the same packets again.
+            if row.interface.dropped_interface.is_none() {
+                row.interface.dropped_kernel = row.interface.dropped_kernel.or(interface.lost);
+            }
         }
         // A manifest speaks of one capture: with several interfaces its counters belong to none in particular.
         if let (Some(manifest), [row]) = (self.manifests.get(name), rows) {

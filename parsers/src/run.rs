@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::open_file::first_time;
 use crate::options::Options;
 use crate::reading::{Found, Reading, Waiting};
-use crate::tables::{self, Table};
+use crate::tables::{self, CaptureRow, Table};
 use crate::threads::several_threads;
 use crate::track::{Connections, Order};
 
@@ -61,6 +61,8 @@ pub struct Summary {
     pub files: Vec<FileSummary>,
     /// Packets of all files.
     pub packets: u64,
+    /// Packets whose headers could not be read: of an unknown link type, cut, or malformed.
+    pub undecoded: u64,
     /// Connections of all files.
     pub connections: u64,
     /// Where reading stopped before the end of a file.
@@ -127,6 +129,7 @@ fn run_here(
     Ok(Summary {
         files: found.files,
         packets: pass.counting.number,
+        undecoded: found.captures.iter().map(CaptureRow::unreadable).sum(),
         connections: pass.connections.len() as u64,
         damage: found.damage,
     })

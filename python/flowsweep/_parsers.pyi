@@ -27,6 +27,7 @@ class Summary(TypedDict):
     """What `parse` read and wrote."""
 
     packets: int
+    undecoded: int
     connections: int
     files: list[tuple[str, int]]
     damage: list[Damage]

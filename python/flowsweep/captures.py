@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep import _parsers
 from flowsweep.errors import FlowsweepError
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage
@@ -30,12 +31,16 @@ class DamagedCaptureError(CaptureError):
 
     def __init__(self, damage: Damage) -> None:
         unread = damage["unread"]
-        behind = "" if unread is None else f"; {unread:,} bytes from there on not read"
+        behind = "" if unread is None else f"; {counted(unread, 'byte')} from there on not read"
+        verb = "was" if damage["kept"] == 1 else "were"
+        kept = f"{counted(damage['kept'], 'packet')} before it {verb} kept{behind}"
         super().__init__(
             f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
             found=damage["found"],
             expected=damage["expected"],
-            remedy=f"none needed: {damage['kept']:,} packets before it were kept{behind}",
+            remedy=f"none needed: {kept}"
+            if damage["kept"]
+            else f"copy or record it again; {kept}",
             exit_code=1,
         )
         self.damage = damage

@@ -94,6 +94,25 @@ def test_a_cut_capture_keeps_its_packets_and_says_what_was_lost(tmp_path: Path) 
     assert captures["truncated_tail"].to_list() == [True]
 
 
+def test_a_capture_without_a_whole_packet_is_not_said_to_need_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(some_packets()[:25])
+    done = flowsweep("parse", path, "--output", tmp_path / "out")
+    assert done.returncode == 1
+    assert "found     1 byte, then" in done.stderr
+    assert "none needed" not in done.stderr
+    assert "0 packets before it were kept" in done.stderr
+
+
+def test_packets_that_cannot_be_decoded_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "strange.pcap"
+    content = some_packets()
+    path.write_bytes(content[:20] + (9999).to_bytes(4, "little") + content[24:])
+    done = flowsweep("parse", path, "--output", tmp_path / "out")
+    assert done.returncode == 0
+    assert "20 packets could not be decoded (100.0 %)" in done.stderr
+
+
 def test_a_cut_compressed_capture_keeps_what_can_be_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "cut.pcap.gz"
     path.write_bytes(gzip.compress(some_packets(5000))[:-2000])

@@ -299,6 +299,7 @@ fn describe<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     about.set_item("packets", summary.packets)?;
+    about.set_item("undecoded", summary.undecoded)?;
     about.set_item("connections", summary.connections)?;
     let files = summary
         .files

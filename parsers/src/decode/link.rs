@@ -58,9 +58,15 @@ impl Walk<'_> {
             0x88e7 => Ok(self.skip(4, Layer::Ethernet)),
             // FabricPath: two bytes of tag, then the carried frame.
             0x8903 => Ok(self.skip(2, Layer::Ethernet)),
-            // 802.1BR and VN-Tag: a tag, then an EtherType.
+            // 802.1BR, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag, then an EtherType.
             0x893f => self.tag(6),
-            0x8926 => self.tag(4),
+            0x8926 | 0x892f | 0xf1c1 => self.tag(4),
+            // TRILL, RFC 6325 3: how many words of options the first two bytes say; then the carried frame.
+            0x22f3 => {
+                let options = usize::from(self.u16(0)? >> 6 & 0x1f);
+                Ok(self.skip(6 + 4 * options, Layer::Ethernet))
+            }
+            0xd28b => self.arista(),
             // Cisco's metadata: a version, how many words of options, these, then an EtherType.
             0x8909 => self.tag(2 + 4 * usize::from(self.u8(1)?)),
             0x880b => Ok(Layer::Ppp),
@@ -79,6 +85,16 @@ impl Walk<'_> {
         let kind = self.u16(length)?;
         self.at += length + 2;
         Ok(Layer::EtherType(kind))
+    }
+
+    /// The time stamp that Arista's switches put into mirrored frames ("Overview of Arista Timestamps"): a kind, a
+    /// version whose third digit tells the stamp's length, then the stamp and an `EtherType`.
+    fn arista(&mut self) -> Result<Layer, Stop> {
+        match (self.u16(0)?, self.u16(2)? >> 4 & 0xf) {
+            (1, 1) => self.tag(4 + 8),
+            (1, 2) => self.tag(4 + 6),
+            _ => Err(Stop::NotIp),
+        }
     }
 
     fn vlan(&mut self) -> Result<Layer, Stop> {
@@ -220,7 +236,7 @@ impl Walk<'_> {
         cooked_protocol(hardware, kind)
     }
 
-    /// IEEE 802.11 data frames that are not encrypted.
+    /// IEEE 802.11 data frames that are not encrypted; of several in one, the first.
     pub(super) fn wireless(&mut self) -> Result<Layer, Stop> {
         let control = *self.chunk::<2>(0)?;
         // Version 0, type data, a subtype that carries data, not protected.
@@ -231,6 +247,7 @@ impl Walk<'_> {
         // To and from a distribution system: a fourth address.
         length += if control[1] & 3 == 3 { 6 } else { 0 };
         if control[0] & 0x80 != 0 {
+            let aggregated = self.u8(length)? & 0x80 != 0;
             let mesh = control[1] & 3 == 3 && self.u8(length + 1)? & 1 != 0;
             length += if control[1] & 0x80 != 0 { 6 } else { 2 };
             // Flags, of which two count further addresses, hops that are left, a number.
@@ -239,6 +256,8 @@ impl Walk<'_> {
             } else {
                 0
             };
+            // Addresses and length of the first.
+            length += if aggregated { 14 } else { 0 };
         }
         Ok(self.skip(length, Layer::Llc))
     }

@@ -1,7 +1,7 @@
 //! Captured bytes of one packet to the headers of its innermost flow.
 //!
-//! The layers are walked outside in. The last IP packet whose header is whole is the packet's flow;
-//! a tunnel whose content cannot be read counts for the tunnel's own flow.
+//! The layers are walked outside in. The last IP packet whose header is whole is the packet's flow, with TCP and UDP
+//! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
 
 mod link;
 mod network;

@@ -45,6 +45,8 @@ pub(crate) struct Interface {
     pub dropped_kernel: Option<u64>,
     /// Packets the interface dropped, where the file says so.
     pub dropped_interface: Option<u64>,
+    /// Packets that either dropped, where single packets say how many were lost before them.
+    pub lost: Option<u64>,
 }
 
 /// What a reader found at the end of the part it was given.
@@ -187,6 +189,12 @@ impl Order {
             u64::from_le_bytes(raw)
         })
     }
+}
+
+/// What is found where a file ends too early.
+fn then_the_end(left: usize) -> String {
+    let plural = if left == 1 { "" } else { "s" };
+    format!("{left} byte{plural}, then the end of the file")
 }
 
 /// The longest record that is believed, for a link type and a stated snap length.

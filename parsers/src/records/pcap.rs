@@ -2,7 +2,7 @@
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::{Interface, Order, Record, Status, longest_record};
+use super::{Interface, Order, Record, Status, longest_record, then_the_end};
 use crate::error::Fault;
 use crate::memory::prefetch;
 
@@ -65,6 +65,7 @@ impl Pcap {
                 resolution_ns: unit,
                 dropped_kernel: None,
                 dropped_interface: None,
+                lost: None,
             },
         };
         Some((reader, FILE_HEADER))
@@ -190,7 +191,7 @@ fn ended(left: usize, need: usize, last: bool, what: &str) -> Status {
         (false, _) => Status::Need(need),
         (true, 0) => Status::End,
         (true, _) => Status::Cut(Fault::new(
-            format!("{left} bytes, then the end of the file"),
+            then_the_end(left),
             format!("a {what} of {need} bytes"),
         )),
     }

@@ -2,7 +2,7 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
-use super::{Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record};
+use super::{Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end};
 use crate::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
@@ -117,7 +117,7 @@ impl Pcapng {
         let short = |need: usize| {
             if last {
                 Status::Cut(Fault::new(
-                    format!("{} bytes, then the end of the file", rest.len()),
+                    then_the_end(rest.len()),
                     format!("a block of at least {need} bytes"),
                 ))
             } else {
@@ -259,6 +259,7 @@ impl Pcapng {
             resolution_ns: clock.resolution_ns(),
             dropped_kernel: None,
             dropped_interface: None,
+            lost: None,
         });
         self.clocks.push(clock);
         Ok(())
@@ -315,6 +316,15 @@ impl Pcapng {
             )));
         }
         self.last_time = Some(time);
+        let options = header + captured.next_multiple_of(4) as usize;
+        match kind {
+            ENHANCED_PACKET if body.len() > options => self.losses(index, &body[options..]),
+            OBSOLETE_PACKET => match order.u16(body, 2) {
+                None | Some(u16::MAX) => {}
+                Some(lost) => self.lost(index, lost.into()),
+            },
+            _ => {}
+        }
         Ok(Record {
             time,
             wire,
@@ -323,6 +333,24 @@ impl Pcapng {
             at: at as u32,
             data: (at + 8 + header) as u32,
         })
+    }
+
+    /// How many packets an Enhanced Packet Block says were lost before it on its interface.
+    #[cold]
+    fn losses(&mut self, index: usize, bytes: &[u8]) {
+        let order = self.order;
+        for (code, value) in options(order, bytes) {
+            if let (4, Some(lost)) = (code, order.u64(value, 0)) {
+                self.lost(index, lost);
+            }
+        }
+    }
+
+    fn lost(&mut self, index: usize, count: u64) {
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            let before = interface.lost.unwrap_or_default();
+            interface.lost = Some(before.saturating_add(count).min(i64::MAX as u64));
+        }
     }
 
     fn statistics(&mut self, body: &[u8]) {

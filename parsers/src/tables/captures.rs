@@ -37,7 +37,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", ""),
     Column::new("snapped_packets", Int64, "packets", "Packets of which fewer bytes were captured than were on the wire.", ""),
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", ""),
-    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says.", "").or_null(),
+    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null(),
     Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null(),
 ];
 
@@ -164,6 +164,11 @@ impl CaptureRow {
             self.long.resize(payload + 1, 0);
         }
         self.long[payload] += 1;
+    }
+
+    /// Packets whose headers could not be read.
+    pub(crate) fn unreadable(&self) -> u64 {
+        (self.unknown_link + self.cut + self.malformed) as u64
     }
 
     /// Packets that offloading made.

@@ -327,3 +327,7 @@ def _say(summary: Summary, output: Path) -> None:
     packets = counted(summary["packets"], "packet")
     counts = f"{packets}, {counted(summary['connections'], 'connection')}"
     print(f"{files}{counts} -> {output}", file=sys.stderr)
+    if summary["undecoded"]:
+        share = 100 * summary["undecoded"] / summary["packets"]
+        what = f"{counted(summary['undecoded'], 'packet')} could not be decoded ({share:.1f} %)"
+        print(f"{what}: flowsweep show tells why", file=sys.stderr)

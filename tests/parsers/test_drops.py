@@ -1,0 +1,70 @@
+"""What a pcapng file says of lost packets."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import polars as pl
+import pytest
+from build import udp
+
+from flowsweep.cli.parse import parse_tables
+
+FRAME = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=8)
+
+
+def block(kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
+
+
+def option(code: int, count: int) -> bytes:
+    return struct.pack("<HHQ", code, 8, count)
+
+
+def packet(lost: int | None, interface: int = 0) -> bytes:
+    """An Enhanced Packet Block with `epb_dropcount`."""
+    options = b"" if lost is None else option(4, lost) + bytes(4)
+    head = struct.pack("<IIIII", interface, 0, 0, len(FRAME), len(FRAME))
+    return block(6, head + FRAME + bytes(-len(FRAME) % 4) + options)
+
+
+def old_packet(lost: int) -> bytes:
+    head = struct.pack("<HHIIII", 0, lost, 0, 0, len(FRAME), len(FRAME))
+    return block(2, head + FRAME)
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+INTERFACE = block(1, struct.pack("<HHI", 1, 0, 0))
+TOTALS = block(5, struct.pack("<III", 0, 0, 0) + option(5, 3) + option(7, 4) + bytes(4))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kernel", "interface"),
+    [
+        (packet(None), None, None),
+        (packet(0), 0, None),
+        (packet(5) + packet(None) + packet(12_345), 12_350, None),
+        (packet(2**64 - 1) + packet(1), 2**63 - 1, None),
+        (old_packet(7) + old_packet(0xFFFF) + old_packet(2), 9, None),
+        # Totals count the same packets again.
+        (packet(5) + TOTALS, 4, 3),
+    ],
+)
+def test_lost_packets(
+    tmp_path: Path, blocks: bytes, kernel: int | None, interface: int | None
+) -> None:
+    path = tmp_path / "lost.pcapng"
+    path.write_bytes(SECTION + INTERFACE + blocks)
+    parse_tables([path], tmp_path)
+    row = pl.read_parquet(tmp_path / "captures.parquet").row(0, named=True)
+    assert (row["dropped_kernel"], row["dropped_interface"]) == (kernel, interface)
+
+
+def test_losses_belong_to_their_interface(tmp_path: Path) -> None:
+    path = tmp_path / "lost.pcapng"
+    path.write_bytes(SECTION + 2 * INTERFACE + packet(1, 1) + packet(2, 0) + packet(3, 1))
+    parse_tables([path], tmp_path)
+    captures = pl.read_parquet(tmp_path / "captures.parquet")
+    assert captures["dropped_kernel"].to_list() == [2, 4]
