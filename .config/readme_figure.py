@@ -1,6 +1,6 @@
 """The report of `make demo` to the figure of the README, in a light and a dark version.
 
-    .venv/bin/python .config/readme_figure.py results/demo/report.html reports
+.venv/bin/python .config/readme_figure.py results/demo/report.html reports
 """
 
 from __future__ import annotations

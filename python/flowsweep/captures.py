@@ -38,9 +38,7 @@ class DamagedCaptureError(CaptureError):
             f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
             found=damage["found"],
             expected=damage["expected"],
-            remedy=f"none needed: {kept}"
-            if damage["kept"]
-            else f"copy or record it again; {kept}",
+            remedy=f"none needed: {kept}" if damage["kept"] else f"copy or record it again; {kept}",
             exit_code=1,
         )
         self.damage = damage
