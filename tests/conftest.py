@@ -23,6 +23,8 @@ SLEEP_S = 0.005
 LATE_WAKING_S = 0.010
 WAITING_SHARE = 0.20
 STOLEN_SHARE = 0.01
+# So long a disturbance is waited for before another try.
+WAIT_S = 30.0
 
 
 class Disturbance:
@@ -106,7 +108,18 @@ class Measurement:
                 return
             if len(told) == tries or not self.disturbance:
                 raise AssertionError("\n".join(told))
+            self._wait()
             self._next()
+
+    @staticmethod
+    def _wait() -> None:
+        """For the disturbance to end; some do not."""
+        until = time.monotonic() + WAIT_S
+        while time.monotonic() < until:
+            with Disturbance() as disturbance:
+                time.sleep(WAIT_S / 10)
+            if not disturbance:
+                return
 
 
 @pytest.fixture(scope="session")
