@@ -1,8 +1,7 @@
 //! One column of a row group: Arrow arrays to a Parquet column chunk.
 //!
-//! The library's own writer hashes every value of a dictionary, whatever the array knows, and takes twice the
-//! time for differences: with it, parsing with `packets` took 1.5 times as long. The file, its end and the heads
-//! of pages are the library's.
+//! The library's own writer hashes every value of a dictionary, whatever the array knows: with it, parsing with
+//! `packets` took 1.5 times as long. The file, its end and the heads of pages are the library's.
 
 use arrow_array::Array;
 use arrow_buffer::BooleanBufferBuilder;

@@ -116,7 +116,7 @@ pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
 /// Appends `values` at `WIDTH` bits each, the lowest bits first.
 fn pack<const WIDTH: usize>(values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     let mut words = [0; MINIBLOCK];
-    // Written out, so that every shift is known when this is compiled: in a loop it takes three times as long.
+    // Written out, so that every shift is known when this is compiled.
     macro_rules! each {
         ($($index:literal)*) => {$(
             let value = values[$index] as u64;

@@ -59,7 +59,7 @@ impl Pages {
 /// `bytes` as one zstd frame.
 fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     thread_local! {
-        // Making one takes longer than compressing a small page.
+        // Its tables are made once, not for every page.
         static COMPRESSOR: RefCell<Compressor<'static>> = RefCell::default();
     }
     COMPRESSOR.with_borrow_mut(|compressor| {
