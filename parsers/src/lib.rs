@@ -23,6 +23,7 @@ mod reading;
 mod records;
 mod run;
 mod segment;
+mod slices;
 mod source;
 pub mod stream;
 mod table_file;

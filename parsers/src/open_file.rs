@@ -7,6 +7,7 @@ use crate::chunk::Chunk;
 use crate::error::{Damage, Error, Fault};
 use crate::input::Input;
 use crate::records::{HEAD, Reader, Record, Status};
+use crate::slices::{Slice, join};
 use crate::source::Source;
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
@@ -15,6 +16,10 @@ use crate::threads::several_threads;
 fn batch() -> usize {
     if several_threads() { 4096 } else { 1024 }
 }
+
+/// Captured bytes of a packet, on average, from which on several threads read and look for records. With shorter ones
+/// reading is little of the work, and one thread has them in its cache when it decodes them.
+const LONG: u64 = 400;
 
 /// An open file.
 pub(crate) struct OpenFile {
@@ -31,6 +36,8 @@ pub(crate) struct OpenFile {
     /// What was found behind the records.
     status: Status,
     records: Vec<Record>,
+    /// What several threads found in the window.
+    slices: Vec<Slice>,
     /// How many of them were handed on.
     taken: usize,
     pub rows: Vec<CaptureRow>,
@@ -54,6 +61,7 @@ impl OpenFile {
             base: at,
             status: Status::Full,
             records: Vec::with_capacity(batch()),
+            slices: Vec::new(),
             taken: 0,
             rows: Vec::new(),
             kept: 0,
@@ -68,24 +76,41 @@ impl OpenFile {
             .map_or(i64::MAX, |record| record.time)
     }
 
-    /// Finds records where none are left; whether there are any.
-    pub(crate) fn refill(&mut self) -> bool {
+    /// Finds records where none are left; whether there are any. `alone`: no other file is read by turns with this one,
+    /// so that it may take more memory.
+    pub(crate) fn refill(&mut self, alone: bool) -> bool {
         while self.taken == self.records.len() {
+            let in_slices = alone && several_threads() && self.has_long_records();
+            self.records.clear();
+            self.taken = 0;
+            let mut slices = &[][..];
             match self.status {
                 Status::Full => {}
+                Status::Need(need) if in_slices => {
+                    let reader = &self.reader;
+                    slices = self.source.advance_in_slices(
+                        self.at,
+                        need,
+                        &mut self.slices,
+                        |slice: &mut Slice, bytes, at| slice.look(reader, bytes, at),
+                    );
+                    self.at = 0;
+                }
                 Status::Need(need) => {
                     self.source.advance(self.at, need);
                     self.at = 0;
                 }
                 _ => return false,
             }
-            self.records.clear();
-            self.taken = 0;
             self.base = self.at;
             let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
-            let (used, status) =
-                self.reader
-                    .fill(bytes, self.source.is_last(), &mut self.records, batch());
+            let (reader, records, last) =
+                (&mut self.reader, &mut self.records, self.source.is_last());
+            let (used, status) = if slices.is_empty() {
+                reader.fill(bytes, last, records, batch())
+            } else {
+                join(reader, bytes, last, slices, records)
+            };
             self.at += used;
             self.status = status;
             let known = self.rows.len();
@@ -98,6 +123,11 @@ impl OpenFile {
             }
         }
         true
+    }
+
+    fn has_long_records(&self) -> bool {
+        let bytes: u64 = self.records.iter().map(|it| u64::from(it.captured)).sum();
+        bytes > LONG * self.records.len() as u64
     }
 
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.

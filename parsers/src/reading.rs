@@ -80,9 +80,10 @@ impl<'a> Reading<'a> {
             let Some((index, until)) = self.next_file()? else {
                 return Ok(false);
             };
+            let alone = until == i64::MAX;
             let file = &mut self.open[index];
             file.take(chunk, size, until);
-            if !file.refill() {
+            if !file.refill(alone) {
                 let file = self.open.remove(index);
                 self.close(file);
             }
@@ -131,7 +132,7 @@ impl<'a> Reading<'a> {
         let number = self.opened;
         self.opened += 1;
         let mut file = OpenFile::new(&waiting.input, number)?;
-        if file.refill() {
+        if file.refill(self.open.is_empty() && self.waiting.is_empty()) {
             // Files stay in the order of the inputs, which decides between equal times.
             self.open.push(file);
         } else {

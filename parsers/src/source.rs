@@ -7,12 +7,18 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rayon::prelude::*;
+
 use crate::compression::Compression;
 use crate::error::{Error, Fault};
 use crate::input::Input;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
+
+/// Bytes that each of several threads reads at a time, and the slices of a window.
+const SLICE: usize = 512 << 10;
+const SLICES: usize = 4;
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
@@ -139,11 +145,76 @@ impl Source {
     /// Moves the window's begin forward by `used` bytes and reads on: it holds at least `need` bytes then,
     /// unless the input ends before.
     pub(crate) fn advance(&mut self, used: usize, need: usize) {
+        self.leave_behind(used);
+        self.read_on(need);
+    }
+
+    /// As [`Self::advance`], but several threads read a larger window, each a slice, and hand what is in it, with its
+    /// offset in the window, to `look`. The slices; none where too little is left, or one thread has to read it.
+    pub(crate) fn advance_in_slices<'a, S: Default + Send>(
+        &mut self,
+        used: usize,
+        need: usize,
+        slices: &'a mut Vec<S>,
+        look: impl Fn(&mut S, &[u8], usize) + Sync,
+    ) -> &'a [S] {
+        self.leave_behind(used);
+        let held = self.held.end;
+        let window = held + SLICES * SLICE;
+        let left = |at: u64| self.length.unwrap_or_default().saturating_sub(at);
+        let input = match &mut self.reader {
+            Reader::File(input) if left(input.at) >= (SLICES * SLICE) as u64 => input,
+            _ => {
+                self.read_on(need);
+                return &[];
+            }
+        };
+        if self.buffer.len() < window {
+            self.buffer.resize(window, 0);
+        }
+        // What is left of the window before belongs to the first slice.
+        let (first, others) = self.buffer[..window].split_at_mut(held + SLICE);
+        let rooms = std::iter::once(first).chain(others.chunks_exact_mut(SLICE));
+        slices.resize_with(SLICES, S::default);
+        let work: Vec<_> = (0..).zip(rooms.zip(&mut *slices)).collect();
+        let (file, at) = (&input.file, input.at);
+        let read: Vec<bool> = work
+            .into_par_iter()
+            .map(|(number, (room, slice))| {
+                let offset = number * SLICE;
+                let (known, begin) = if number == 0 {
+                    (held, 0)
+                } else {
+                    (0, held + offset)
+                };
+                let got = read_at(file, &mut room[known..], at + offset as u64);
+                let whole = got.is_ok_and(|got| got == SLICE);
+                if whole {
+                    look(slice, room, begin);
+                }
+                whole
+            })
+            .collect();
+        let whole = read.iter().take_while(|whole| **whole).count();
+        self.held.end += whole * SLICE;
+        input.at += (whole * SLICE) as u64;
+        input.consumed.store(input.at, Ordering::Relaxed);
+        // Where less came than there was, or nothing could be read, one thread finds out why.
+        if whole < SLICES || self.held.end < need {
+            self.read_on(need);
+        }
+        &slices[..whole]
+    }
+
+    fn leave_behind(&mut self, used: usize) {
         let used = used.min(self.held.len());
         self.start += used as u64;
         self.buffer
             .copy_within(self.held.start + used..self.held.end, 0);
         self.held = 0..self.held.len() - used;
+    }
+
+    fn read_on(&mut self, need: usize) {
         while !self.ended && (self.held.end < need || self.held.end < self.buffer.len()) {
             if self.held.end == self.buffer.len() {
                 // Only what really arrives is allocated: a length that a record claims allocates nothing.

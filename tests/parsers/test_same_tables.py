@@ -105,6 +105,51 @@ def test_threads(capture: tuple[Path, Tables], tmp_path: Path, threads: int) -> 
     assert parse(tmp_path, path, threads=threads) == tables
 
 
+def long_packets(kind: str) -> bytes:
+    """A capture of 12 MB whose packets are long, and look like captures inside."""
+    chance = random.Random(kind)
+    pcapng = kind == "pcapng"
+    section = struct.pack("<IIIIII", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, *[2**32 - 1] * 2)
+    section += struct.pack("<IIIIIII", 28, 1, 20, 1, 0, 20, 6)[:-4]
+    parts = [section if pcapng else struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)]
+
+    def record(second: int, frame: bytes) -> bytes:
+        if not pcapng:
+            return struct.pack("<IIII", second, second % 1000, len(frame), len(frame)) + frame
+        padded = frame + bytes(-len(frame) % 4)
+        head = struct.pack("<IIIII", 0, 0, second, len(frame), len(frame))
+        length = struct.pack("<I", 12 + len(head) + len(padded))
+        return struct.pack("<I", 6) + length + head + padded + length
+
+    for second in range(9000):
+        inside = bytes(1200)
+        if chance.random() < 0.5:
+            inside = b"".join(record(chance.randrange(99), bytes(60)) for _ in range(15))
+        inside += chance.randbytes(chance.randrange(300))
+        ports = struct.pack(">HH", 1024 + chance.randrange(5), 80)
+        udp = ports + struct.pack(">HH", 8 + len(inside), 0) + inside
+        ip = struct.pack(">BBHIBBHII", 0x45, 0, 20 + len(udp), 0, 64, 17, 0, 1, 2) + udp
+        parts.append(record(second, bytes(12) + b"\x08\x00" + ip))
+        if pcapng and chance.random() < 0.001:
+            parts.append(section)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 700])
+@pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+def test_slices(tmp_path: Path, kind: str, cut: int) -> None:
+    """Of a large file with long packets each thread reads slices."""
+    path = tmp_path / kind
+    content = long_packets(kind)
+    path.write_bytes(content[: len(content) - cut])
+    tables = parse(tmp_path / "one", path)
+    assert parse(tmp_path / "two", path, threads=2) == tables
+    assert parse(tmp_path / "four", path, threads=4) == tables
+    rows = pl.read_parquet(tmp_path / "one" / "captures.parquet")
+    assert rows["packets"].sum() == (8999 if cut else 9000)
+    assert rows["undecoded_packets"].sum() == 0
+
+
 @pytest.mark.parametrize("kind", PACKED)
 def test_compression(capture: tuple[Path, Tables], tmp_path: Path, kind: str) -> None:
     path, tables = capture

@@ -2,7 +2,13 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
-use super::{Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end};
+mod interfaces;
+
+use interfaces::{Clock, options};
+
+use super::{
+    FOLLOWING, Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end,
+};
 use crate::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
@@ -13,58 +19,15 @@ const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
-/// How an interface's timestamps become nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Clock {
-    /// `if_tsresol`: the unit is 10 or 2 to the minus this.
-    exponent: u8,
-    binary: bool,
-    /// `if_tsoffset` in nanoseconds.
-    offset_ns: i128,
-}
-
-impl Clock {
-    fn time(self, ticks: u64) -> i64 {
-        let ticks = u128::from(ticks);
-        let ns = match (self.binary, self.exponent) {
-            (false, 6) => ticks * 1000,
-            (false, 9) => ticks,
-            (false, exponent @ 0..=9) => ticks * 10_u128.pow(u32::from(9 - exponent)),
-            (false, exponent) => 10_u128
-                .checked_pow(u32::from(exponent - 9))
-                .map_or(0, |unit| ticks / unit),
-            // 64 bits of ticks times 10^9 (30 bits) leave room in 128.
-            (true, exponent) => (ticks * 1_000_000_000)
-                .checked_shr(u32::from(exponent))
-                .unwrap_or(0),
-        };
-        let time = i128::try_from(ns)
-            .unwrap_or(i128::MAX)
-            .saturating_add(self.offset_ns);
-        time.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
-    }
-
-    fn resolution_ns(self) -> i64 {
-        let ns = if self.binary {
-            1_000_000_000_i64
-                .checked_shr(u32::from(self.exponent))
-                .unwrap_or(0)
-        } else {
-            match self.exponent {
-                exponent @ 0..=9 => 10_i64.pow(u32::from(9 - exponent)),
-                _ => 0,
-            }
-        };
-        ns.max(1)
-    }
-}
-
-/// More interfaces, or longer names of them, are nobody's: a bound on memory.
-const MOST_INTERFACES: usize = 10_000;
-const LONGEST_NAME: usize = 1024;
-
 /// Where packets without a time come first: how far behind the first one a time is looked for.
 const AHEAD: usize = 64 << 10;
+
+/// A whole block.
+struct Block<'a> {
+    kind: u32,
+    length: usize,
+    body: &'a [u8],
+}
 
 /// Reader of one pcapng file.
 #[derive(Clone, Default)]
@@ -153,6 +116,36 @@ impl Pcapng {
                 "a section header block",
             )));
         }
+        let Block { kind, length, body } = self.framed(rest, short)?;
+        match kind {
+            INTERFACE_DESCRIPTION => self.interface(body)?,
+            ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
+                if kind == SIMPLE_PACKET && self.last_time.is_none() {
+                    if rest.len() < AHEAD && !last {
+                        return Err(Status::Need(AHEAD));
+                    }
+                    self.last_time = Some(self.first_time(&rest[..rest.len().min(AHEAD)]));
+                }
+                let record = self.packet(kind, body, at)?;
+                self.last_time = Some(record.time);
+                if let Some(lost) = self.lost(kind, body, record.captured) {
+                    self.count_lost(record.interface, lost);
+                }
+                out.push(record);
+            }
+            INTERFACE_STATISTICS => self.statistics(body),
+            // Names, secrets, journals, custom blocks: no packets in them.
+            _ => {}
+        }
+        Ok(length)
+    }
+
+    /// The block at the start of `rest`; `short` tells what it means that the end of the file cuts it.
+    fn framed<'a>(
+        &self,
+        rest: &'a [u8],
+        short: impl Fn(usize) -> Status,
+    ) -> Result<Block<'a>, Status> {
         let order = self.order;
         let kind = order.u32(rest, 0).unwrap_or_default();
         let length = order.u32(rest, 4).unwrap_or_default();
@@ -176,22 +169,48 @@ impl Pcapng {
             )));
         }
         let body = &block[8..length - 4];
-        match kind {
-            INTERFACE_DESCRIPTION => self.interface(body)?,
-            ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                if kind == SIMPLE_PACKET && self.last_time.is_none() {
-                    if rest.len() < AHEAD && !last {
-                        return Err(Status::Need(AHEAD));
-                    }
-                    self.last_time = Some(self.first_time(&rest[..rest.len().min(AHEAD)]));
-                }
-                out.push(self.packet(kind, body, at)?);
-            }
-            INTERFACE_STATISTICS => self.statistics(body),
-            // Names, secrets, journals, custom blocks: no packets in them.
-            _ => {}
+        Ok(Block { kind, length, body })
+    }
+
+    /// The Enhanced Packet Block at the start of `rest`, where it tells of nothing but its packet; and its length.
+    fn only_a_packet(&self, rest: &[u8], at: usize) -> Option<(Record, usize)> {
+        if self.order.u32(rest, 0)? != ENHANCED_PACKET {
+            return None;
         }
-        Ok(length)
+        let block = self.framed(rest, Status::Need).ok()?;
+        let record = self.packet(block.kind, block.body, at).ok()?;
+        let lost = self.lost(block.kind, block.body, record.captured);
+        lost.is_none().then_some((record, block.length))
+    }
+
+    /// Appends the records of the Enhanced Packet Blocks at the start of `bytes`, up to anything else.
+    pub(super) fn look_ahead(&self, bytes: &[u8], out: &mut Vec<Record>) -> usize {
+        let mut at = 0;
+        while let Some((record, length)) = self.only_a_packet(&bytes[at..], at) {
+            out.push(record);
+            at += length;
+        }
+        at
+    }
+
+    pub(super) fn go_on_behind(&mut self, last: &Record) {
+        self.last_time = Some(last.time);
+    }
+
+    pub(super) fn section(&self) -> usize {
+        self.first
+    }
+
+    /// Whether Enhanced Packet Blocks seem to begin where `bytes` do: their length is there twice.
+    #[inline]
+    pub(super) fn seems_to_begin(&self, mut bytes: &[u8]) -> bool {
+        for seen in 0..FOLLOWING {
+            let Some((_, length)) = self.only_a_packet(bytes, 0) else {
+                return seen > 1;
+            };
+            bytes = &bytes[length..];
+        }
+        true
     }
 
     /// The first time of a packet among the blocks in `bytes`; 0 where there is none.
@@ -215,57 +234,7 @@ impl Pcapng {
         0
     }
 
-    fn interface(&mut self, body: &[u8]) -> Result<(), Status> {
-        let order = self.order;
-        if self.interfaces.len() == MOST_INTERFACES {
-            return Err(Status::Damaged(Fault::new(
-                "one more interface description",
-                format!("at most {MOST_INTERFACES} interfaces"),
-            )));
-        }
-        let (Some(link_type), Some(snaplen)) = (order.u16(body, 0), order.u32(body, 4)) else {
-            return Err(Status::Damaged(Fault::new(
-                format!("an interface description of {} bytes", body.len()),
-                "at least 8",
-            )));
-        };
-        let mut clock = Clock {
-            exponent: 6,
-            ..Clock::default()
-        };
-        let mut name = None;
-        for (code, value) in options(order, body.get(8..).unwrap_or_default()) {
-            match (code, value) {
-                (2, text) => {
-                    let text = String::from_utf8_lossy(text);
-                    let text = text.trim_end_matches('\0');
-                    name = Some(text.chars().take(LONGEST_NAME).collect());
-                }
-                (9, [unit, ..]) => {
-                    clock.binary = unit & 0x80 != 0;
-                    clock.exponent = unit & 0x7f;
-                }
-                (14, value) => {
-                    let seconds = order.u64(value, 0).unwrap_or_default() as i64;
-                    clock.offset_ns = i128::from(seconds) * 1_000_000_000;
-                }
-                _ => {}
-            }
-        }
-        self.interfaces.push(Interface {
-            link_type: u32::from(link_type),
-            name,
-            snaplen,
-            resolution_ns: clock.resolution_ns(),
-            dropped_kernel: None,
-            dropped_interface: None,
-            lost: None,
-        });
-        self.clocks.push(clock);
-        Ok(())
-    }
-
-    fn packet(&mut self, kind: u32, body: &[u8], at: usize) -> Result<Record, Status> {
+    fn packet(&self, kind: u32, body: &[u8], at: usize) -> Result<Record, Status> {
         let order = self.order;
         let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
         if body.len() < header {
@@ -315,16 +284,6 @@ impl Pcapng {
                 format!("at most {} (room in the block)", longest.min(space)),
             )));
         }
-        self.last_time = Some(time);
-        let options = header + captured.next_multiple_of(4) as usize;
-        match kind {
-            ENHANCED_PACKET if body.len() > options => self.losses(index, &body[options..]),
-            OBSOLETE_PACKET => match order.u16(body, 2) {
-                None | Some(u16::MAX) => {}
-                Some(lost) => self.lost(index, lost.into()),
-            },
-            _ => {}
-        }
         Ok(Record {
             time,
             wire,
@@ -335,58 +294,33 @@ impl Pcapng {
         })
     }
 
-    /// How many packets an Enhanced Packet Block says were lost before it on its interface.
-    #[cold]
-    fn losses(&mut self, index: usize, bytes: &[u8]) {
+    /// How many packets a packet block says were lost before it on its interface.
+    fn lost(&self, kind: u32, body: &[u8], captured: u32) -> Option<u64> {
         let order = self.order;
-        for (code, value) in options(order, bytes) {
-            if let (4, Some(lost)) = (code, order.u64(value, 0)) {
-                self.lost(index, lost);
+        match kind {
+            ENHANCED_PACKET => {
+                let behind = 20 + captured.next_multiple_of(4) as usize;
+                let bytes = body.get(behind..).filter(|bytes| !bytes.is_empty())?;
+                options(order, bytes)
+                    .filter(|&(code, _)| code == 4)
+                    .filter_map(|(_, value)| order.u64(value, 0))
+                    .reduce(u64::saturating_add)
             }
+            OBSOLETE_PACKET => order
+                .u16(body, 2)
+                .filter(|&lost| lost != u16::MAX)
+                .map(u64::from),
+            _ => None,
         }
     }
 
-    fn lost(&mut self, index: usize, count: u64) {
-        if let Some(interface) = self.interfaces.get_mut(index) {
+    #[cold]
+    fn count_lost(&mut self, index: u32, count: u64) {
+        if let Some(interface) = self.interfaces.get_mut(index as usize) {
             let before = interface.lost.unwrap_or_default();
             interface.lost = Some(before.saturating_add(count).min(i64::MAX as u64));
         }
     }
-
-    fn statistics(&mut self, body: &[u8]) {
-        let order = self.order;
-        let Some(local) = order.u32(body, 0) else {
-            return;
-        };
-        let Some(interface) = self.interfaces.get_mut(self.first + local as usize) else {
-            return;
-        };
-        for (code, value) in options(order, body.get(12..).unwrap_or_default()) {
-            // The counters are totals since the start: the last block counts.
-            // A count that does not fit the table is none.
-            let count = order
-                .u64(value, 0)
-                .filter(|&count| i64::try_from(count).is_ok());
-            match (code, count) {
-                (5, Some(count)) => interface.dropped_interface = Some(count),
-                (7, Some(count)) => interface.dropped_kernel = Some(count),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// The options in `bytes` as (code, value), up to the end mark or the first that does not fit.
-fn options(order: Order, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let code = order.u16(bytes, 0)?;
-        let length = usize::from(order.u16(bytes, 2)?);
-        let value = bytes.get(4..4 + length)?;
-        bytes = bytes
-            .get(4 + length.next_multiple_of(4)..)
-            .unwrap_or_default();
-        (code != 0).then_some((code, value))
-    })
 }
 
 #[cfg(test)]
