@@ -9,7 +9,6 @@
 //! gives the same bytes.
 
 mod chunk;
-mod compression;
 mod counting;
 mod decode;
 mod error;
@@ -23,7 +22,6 @@ mod reading;
 mod records;
 mod run;
 mod segment;
-mod slices;
 mod source;
 pub mod stream;
 mod table_file;
@@ -31,11 +29,11 @@ mod tables;
 mod threads;
 mod track;
 
-pub use compression::Compression;
 pub use error::{Damage, Error};
 pub use input::Input;
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};
+pub use source::Compression;
 pub use tables::{Column, Kind, Table, with_values};
 
 /// Version of this crate, written into every table.

@@ -2,10 +2,12 @@
 
 mod pcap;
 mod pcapng;
+mod slices;
 
 use crate::error::{Error, Fault};
 use pcap::Pcap;
 use pcapng::Pcapng;
+pub(crate) use slices::{Slice, join};
 
 /// The largest record that is taken for one: what libpcap accepts too. A longer one is damage.
 pub(crate) const MAX_RECORD: u32 = 262_144;

@@ -1,15 +1,18 @@
 //! A file, a pipe or a compressed stream to windows of plain bytes.
 
-use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+mod compression;
+mod opened;
+
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 
-use crate::compression::Compression;
+pub use compression::Compression;
+use opened::{Opened, Reader};
+
 use crate::error::{Error, Fault};
 use crate::input::Input;
 
@@ -22,124 +25,32 @@ const SLICES: usize = 4;
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
-    reader: Reader,
+    input: Opened,
     /// Room for the window; it lies in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
     /// Offset of the window's first byte in the plain input.
     start: u64,
     ended: bool,
-    compressed: bool,
     fault: Option<Fault>,
-    /// Length of the plain input where it is known.
-    length: Option<u64>,
-}
-
-enum Reader {
-    Stream(Box<dyn Read + Send>),
-    /// A plain file: any part of it can be read.
-    File(Positioned),
-}
-
-struct Positioned {
-    file: File,
-    at: u64,
-    consumed: Arc<AtomicU64>,
-}
-
-struct Counted<R> {
-    inner: R,
-    count: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.count.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
 }
 
 impl Source {
     /// Opens `input` and looks at its first bytes to learn how it is compressed. `consumed` counts the bytes
     /// of the input as stored, for progress.
     pub(crate) fn open(input: &Input, consumed: Arc<AtomicU64>) -> Result<Self, Error> {
-        let name = input.name().to_owned();
-        let failed = |error| Error::io(format!("cannot read {name}"), error);
-        match input {
-            Input::File { path, .. } => {
-                let file = File::open(path).map_err(failed)?;
-                let about = file.metadata().map_err(failed)?;
-                if about.is_dir() {
-                    return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
-                }
-                if about.is_file() {
-                    Self::file(file, about.len(), consumed)
-                } else {
-                    Self::stream(Box::new(file), None, consumed)
-                }
-            }
-            Input::Stdin => Self::stream(Box::new(io::stdin()), None, consumed),
-            Input::Bytes { bytes, .. } => {
-                let length = bytes.len() as u64;
-                Self::stream(
-                    Box::new(Cursor::new(Arc::clone(bytes))),
-                    Some(length),
-                    consumed,
-                )
-            }
-        }
-        .map_err(failed)
-    }
-
-    fn file(mut file: File, length: u64, consumed: Arc<AtomicU64>) -> io::Result<Self> {
-        let mut head = [0; 6];
-        let got = read_full(&mut file, &mut head)?;
-        file.seek(SeekFrom::Start(0))?;
-        if Compression::detect(head.get(..got).unwrap_or_default()).is_some() {
-            return Self::stream(Box::new(file), None, consumed);
-        }
-        let file = Positioned {
-            file,
-            at: 0,
-            consumed,
-        };
-        Ok(Self::new(Reader::File(file), false, Some(length)))
-    }
-
-    fn stream(
-        input: Box<dyn Read + Send>,
-        length: Option<u64>,
-        consumed: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
-        let mut input = Counted {
-            inner: input,
-            count: consumed,
-        };
-        let mut head = [0; 6];
-        let got = read_full(&mut input, &mut head)?;
-        let compression = Compression::detect(head.get(..got).unwrap_or_default());
-        let whole = Box::new(Cursor::new(head).take(got as u64).chain(input));
-        let plain = length.filter(|_| compression.is_none());
-        let reader = Reader::Stream(match compression {
-            Some(kind) => kind.decoder(whole)?,
-            None => whole,
-        });
-        Ok(Self::new(reader, compression.is_some(), plain))
-    }
-
-    fn new(reader: Reader, compressed: bool, length: Option<u64>) -> Self {
-        let room = length.map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
-        Self {
-            reader,
+        let input = Opened::open(input, consumed)?;
+        let room = input
+            .length
+            .map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
+        Ok(Self {
+            input,
             buffer: vec![0; room],
             held: 0..0,
             start: 0,
             ended: false,
-            compressed,
             fault: None,
-            length,
-        }
+        })
     }
 
     /// Moves the window's begin forward by `used` bytes and reads on: it holds at least `need` bytes then,
@@ -161,9 +72,11 @@ impl Source {
         self.leave_behind(used);
         let held = self.held.end;
         let window = held + SLICES * SLICE;
-        let left = |at: u64| self.length.unwrap_or_default().saturating_sub(at);
-        let input = match &mut self.reader {
-            Reader::File(input) if left(input.at) >= (SLICES * SLICE) as u64 => input,
+        let length = self.input.length.unwrap_or_default();
+        let input = match &mut self.input.reader {
+            Reader::File(file) if length.saturating_sub(file.at()) >= (SLICES * SLICE) as u64 => {
+                file
+            }
             _ => {
                 self.read_on(need);
                 return &[];
@@ -177,7 +90,7 @@ impl Source {
         let rooms = std::iter::once(first).chain(others.chunks_exact_mut(SLICE));
         slices.resize_with(SLICES, S::default);
         let work: Vec<_> = (0..).zip(rooms.zip(&mut *slices)).collect();
-        let (file, at) = (&input.file, input.at);
+        let file = &*input;
         let read: Vec<bool> = work
             .into_par_iter()
             .map(|(number, (room, slice))| {
@@ -187,7 +100,7 @@ impl Source {
                 } else {
                     (0, held + offset)
                 };
-                let got = read_at(file, &mut room[known..], at + offset as u64);
+                let got = file.read_at(&mut room[known..], file.at() + offset as u64);
                 let whole = got.is_ok_and(|got| got == SLICE);
                 if whole {
                     look(slice, room, begin);
@@ -197,8 +110,7 @@ impl Source {
             .collect();
         let whole = read.iter().take_while(|whole| **whole).count();
         self.held.end += whole * SLICE;
-        input.at += (whole * SLICE) as u64;
-        input.consumed.store(input.at, Ordering::Relaxed);
+        input.skip((whole * SLICE) as u64);
         // Where less came than there was, or nothing could be read, one thread finds out why.
         if whole < SLICES || self.held.end < need {
             self.read_on(need);
@@ -221,14 +133,14 @@ impl Source {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
             let room = &mut self.buffer[self.held.end..];
-            match self.reader.read(room) {
+            match self.input.reader.read(room) {
                 Ok(0) => self.ended = true,
                 Ok(read) => self.held.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // What was read before the damage is kept; the records tell where it ends.
                 Err(error) => {
                     self.ended = true;
-                    self.fault = Some(if self.compressed {
+                    self.fault = Some(if self.input.compressed {
                         Fault::new(
                             format!("the input cannot be unpacked further ({error})"),
                             "a complete compressed stream",
@@ -266,49 +178,61 @@ impl Source {
 
     /// Length of the plain input where it is known.
     pub(crate) fn length(&self) -> Option<u64> {
-        self.length
+        self.input.length
     }
 }
 
-impl Reader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Stream(reader) => reader.read(buffer),
-            Self::File(file) => {
-                let got = read_at(&file.file, buffer, file.at)?;
-                file.at += got as u64;
-                file.consumed.store(file.at, Ordering::Relaxed);
-                Ok(got)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads what is left, as slices where that can be; also the offsets and lengths of these.
+    fn rest(source: &mut Source) -> (Vec<u8>, Vec<(u64, usize)>) {
+        let (mut found, mut seen) = (Vec::new(), Vec::new());
+        let mut slices: Vec<(usize, Vec<u8>)> = Vec::new();
+        let mut used = 0;
+        while !source.is_last() || source.bytes().len() > used {
+            let look =
+                |slice: &mut (usize, Vec<u8>), bytes: &[u8], at| *slice = (at, bytes.to_vec());
+            // Some bytes are left each time, as of a record that is not there whole.
+            let slices = source.advance_in_slices(used, 1, &mut slices, look);
+            let slices: Vec<_> = slices.to_vec();
+            for (at, bytes) in slices {
+                assert_eq!(source.bytes()[at..at + bytes.len()], bytes);
+                seen.push((source.start() + at as u64, bytes.len()));
             }
+            let left = if source.is_last() { 0 } else { 7 };
+            used = source.bytes().len() - left;
+            found.extend(&source.bytes()[..used]);
         }
+        (found, seen)
     }
-}
 
-/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end.
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match file.read_at(&mut buffer[got..], at + got as u64) {
-            Ok(0) => break,
-            Ok(read) => got += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // What came before is handed on; the next read meets it again.
-            Err(error) if got == 0 => return Err(error),
-            Err(_) => break,
+    #[test]
+    fn a_file_that_changes_while_slices_are_read_is_read_to_its_new_end() {
+        let window = (SLICES * SLICE) as i64;
+        let content = |length: i64| -> Vec<u8> { (0..length).map(|at| (at % 251) as u8).collect() };
+        let path = std::env::temp_dir().join(format!("flowsweep-source-{}", std::process::id()));
+        for change in [0, 1000, 2 * window, -1000, -window - 5, -3 * window] {
+            let length = 4 * window + 9;
+            std::fs::write(&path, content(length)).expect("a file");
+            let mut source =
+                Source::open(&Input::from_path(&path), Arc::default()).expect("opened");
+            source.advance(0, 28);
+            std::fs::write(&path, content(length + change)).expect("another length");
+            let (found, seen) = rest(&mut source);
+            // What was in the first window stays read.
+            assert_eq!(
+                found,
+                content((length + change).max(WINDOW as i64)),
+                "{change}"
+            );
+            let whole = (length + change.min(0) - WINDOW as i64).max(0) / SLICE as i64;
+            assert!(
+                seen.len() as i64 >= whole / SLICES as i64 * SLICES as i64,
+                "{change} {seen:?}"
+            );
         }
+        std::fs::remove_file(&path).expect("removed");
     }
-    Ok(got)
-}
-
-fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match input.read(&mut buffer[got..]) {
-            Ok(0) => break,
-            Ok(read) => got += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(got)
 }

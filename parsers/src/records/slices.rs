@@ -2,7 +2,7 @@
 //! place where one seems to begin. What a guess found counts only if the records before it end right there, so that
 //! the records are those that one thread would find.
 
-use crate::records::{Reader, Record, Status};
+use super::{Reader, Record, Status};
 
 /// What one thread found in its slice of a window; offsets count from the start of the window.
 #[derive(Debug, Default)]
