@@ -2,7 +2,8 @@
 
 use crate::memory::use_large_pages;
 
-const CHUNK: usize = 1 << 18;
+/// Bytes of a chunk, at least.
+const CHUNK_BYTES: usize = 16 << 20;
 
 /// A list that only grows.
 #[derive(Debug)]
@@ -12,6 +13,9 @@ pub(crate) struct Arena<T> {
 }
 
 impl<T> Arena<T> {
+    /// Items of a chunk.
+    const CHUNK: usize = (CHUNK_BYTES / size_of::<T>()).next_power_of_two();
+
     pub(crate) fn new() -> Self {
         Self {
             chunks: Vec::new(),
@@ -26,9 +30,10 @@ impl<T> Arena<T> {
     /// Appends `item`; its number.
     pub(crate) fn push(&mut self, item: T) -> u32 {
         let number = self.length;
-        if number.is_multiple_of(CHUNK) {
+        if number.is_multiple_of(Self::CHUNK) {
             // The first chunk grows as it fills: a capture with three flows needs no room for thousands.
-            self.chunks.push(room(if number == 0 { 4 } else { CHUNK }));
+            self.chunks
+                .push(room(if number == 0 { 4 } else { Self::CHUNK }));
         }
         if let Some(chunk) = self.chunks.last_mut() {
             if chunk.len() == chunk.capacity() {
@@ -45,13 +50,22 @@ impl<T> Arena<T> {
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         let number = number as usize;
-        self.chunks.get(number / CHUNK)?.get(number % CHUNK)
+        self.chunks
+            .get(number / Self::CHUNK)?
+            .get(number % Self::CHUNK)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         let number = number as usize;
-        self.chunks.get_mut(number / CHUNK)?.get_mut(number % CHUNK)
+        self.chunks
+            .get_mut(number / Self::CHUNK)?
+            .get_mut(number % Self::CHUNK)
+    }
+
+    /// Its parts, which follow each other.
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
+        self.chunks.iter_mut().map(Vec::as_mut_slice)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {

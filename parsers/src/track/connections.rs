@@ -108,7 +108,7 @@ impl Connections {
         }
         if let Some(owner) = owners.get(position + AHEAD)
             && owner.part != Part::Again
-            && let Some(number) = self.index.first(owner.hash)
+            && let Some(number) = self.index.guess(owner.hash)
             && let Some(connection) = self.list.get(number)
         {
             prefetch(connection);

@@ -1,10 +1,11 @@
-//! Flow keys to flow numbers: an open-addressing table whose memory can be asked for ahead of use.
+//! Keys to numbers: an open-addressing table whose memory can be asked for ahead of use.
 
 use crate::memory::{prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
-/// Slots of 32 bits of hash and 32 bits of flow number.
+/// Slots of 32 bits of hash and 32 bits of number.
+#[derive(Debug)]
 pub(crate) struct Index {
     slots: Vec<u64>,
     used: usize,
@@ -39,11 +40,10 @@ impl Index {
         }
     }
 
-    /// The flow number in the slot where a search for `hash` begins: a guess, for prefetching.
+    /// The first number with this part of `hash`, which is almost always the one: for prefetching.
     #[inline]
-    pub(crate) fn first(&self, hash: u64) -> Option<u32> {
-        let slot = *self.slots.get(self.start(hash))?;
-        (slot != EMPTY).then_some(slot as u32)
+    pub(crate) fn guess(&self, hash: u64) -> Option<u32> {
+        self.find(hash, |_| true)
     }
 
     /// The number with `hash` for which `same` holds.
@@ -65,7 +65,8 @@ impl Index {
 
     /// Adds `number`; `rehash` computes the hash of a number again when the table grows.
     pub(crate) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(u32) -> u64) {
-        if (self.used + 1) * 2 > self.slots.len() {
+        // Five eighths full at most: searches stay short.
+        if (self.used + 1) * 8 > self.slots.len() * 5 {
             self.grow(rehash);
         }
         self.put(hash, number);

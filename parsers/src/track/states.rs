@@ -3,9 +3,11 @@
 
 use rayon::prelude::*;
 
+use super::arena::Arena;
 use super::direction::Direction;
 use super::messages::{Ended, MessageRow};
 use super::order::{Group, Order};
+use super::shares::{Share, shares};
 use crate::chunk::{Chunk, Sacks};
 use crate::decode::Sack;
 use crate::memory::prefetch;
@@ -25,10 +27,11 @@ const BLOCK: usize = 64;
 
 const NO_SACKS: [Sack; 4] = [(0, 0); 4];
 
-/// State of one connection: what each endpoint sent, the key's lower endpoint first.
+/// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct State {
-    pub sides: [Option<Box<Direction>>; 2],
+    pub sides: [Option<Direction>; 2],
 }
 
 /// What counting tells of one packet.
@@ -39,9 +42,9 @@ pub(crate) struct Told {
 }
 
 /// All states, by number of the connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct States {
-    list: Vec<State>,
+    list: Arena<State>,
     count_gaps: bool,
     find_messages: bool,
 }
@@ -59,18 +62,29 @@ struct Work<'a> {
 impl States {
     pub(crate) fn new(count_gaps: bool, find_messages: bool) -> Self {
         Self {
-            list: Vec::new(),
+            list: Arena::new(),
             count_gaps,
             find_messages,
         }
     }
 
     pub(crate) fn get(&self, connection: u32) -> Option<&State> {
-        self.list.get(connection as usize)
+        self.list.get(connection)
     }
 
     pub(crate) fn get_mut(&mut self, connection: u32) -> Option<&mut State> {
-        self.list.get_mut(connection as usize)
+        self.list.get_mut(connection)
+    }
+
+    /// Asks for the memory of connections behind `connection`, where one after the other is looked at.
+    #[inline]
+    pub(crate) fn look_ahead(&self, connection: u32) {
+        if let Some(state) = self.list.get(connection.saturating_add(2 * AHEAD as u32)) {
+            prefetch(state);
+        }
+        if let Some(state) = self.list.get(connection.saturating_add(AHEAD as u32)) {
+            state.look_ahead();
+        }
     }
 
     /// Counts the packets of `chunk`. `told`, where wanted, is given one entry for each position of `order`;
@@ -82,8 +96,8 @@ impl States {
         told: Option<&mut Vec<Told>>,
         messages: &mut Vec<Vec<MessageRow>>,
     ) {
-        if self.list.len() < order.connections {
-            self.list.resize_with(order.connections, State::default);
+        while self.list.len() < order.connections {
+            self.list.push(State::default());
         }
         let work = Work {
             segments: chunk.segments(),
@@ -105,82 +119,46 @@ impl States {
         } else {
             1
         };
-        if messages.len() < parts {
-            messages.resize_with(parts, Vec::new);
-        }
         let packets = order.positions.len().div_ceil(parts) as u32;
-        let shares = shares(&mut self.list, &order.groups, told, messages, packets);
+        let shares = shares(&mut self.list, &order.groups, told, packets);
+        if messages.len() < shares.len() {
+            messages.resize_with(shares.len(), Vec::new);
+        }
         if several_threads() {
-            shares.into_par_iter().for_each(|share| work.count(share));
+            let shares = shares.into_par_iter().zip(messages);
+            shares.for_each(|(share, messages)| work.count(share, messages));
         } else {
-            for share in shares {
-                work.count(share);
+            for (share, messages) in shares.into_iter().zip(messages) {
+                work.count(share, messages);
             }
         }
     }
 }
 
-/// What of a chunk one thread counts.
-struct Share<'a> {
-    /// Those of all its connections, from number `first`.
-    states: &'a mut [State],
-    first: u32,
-    /// Ascending by connection.
-    groups: &'a [Group],
-    told: &'a mut [Told],
-    messages: &'a mut Vec<MessageRow>,
-}
-
-/// Divides `groups` into shares of at least so many packets, but for the last one.
-fn shares<'a>(
-    mut states: &'a mut [State],
-    mut groups: &'a [Group],
-    mut told: &'a mut [Told],
-    messages: &'a mut [Vec<MessageRow>],
-    packets: u32,
-) -> Vec<Share<'a>> {
-    let mut shares = Vec::with_capacity(messages.len());
-    let mut first = 0;
-    for messages in messages {
-        let Some(begin) = groups.first() else { break };
-        let own = groups.partition_point(|group| group.from - begin.from < packets);
-        let (own_groups, later) = groups.split_at(own);
-        let next = later.first();
-        let own_states = next.map_or(states.len(), |next| (next.connection - first) as usize);
-        let own_told = next.map_or(told.len(), |next| (next.from - begin.from) as usize);
-        let (own_states, later_states) = states.split_at_mut(own_states);
-        let (own_told, later_told) = told.split_at_mut(own_told.min(told.len()));
-        shares.push(Share {
-            states: own_states,
-            first,
-            groups: own_groups,
-            told: own_told,
-            messages,
-        });
-        first = next.map_or(first, |next| next.connection);
-        (states, groups, told) = (later_states, later, later_told);
+impl State {
+    /// Asks for the memory behind this, which must be at hand itself.
+    #[inline]
+    fn look_ahead(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.look_ahead();
+        }
     }
-    shares
 }
 
 impl Work<'_> {
-    fn count(self, share: Share) {
+    fn count(self, share: Share, messages: &mut Vec<MessageRow>) {
         let Share {
             states,
             first,
             groups,
             mut told,
-            messages,
         } = share;
         for (index, group) in groups.iter().enumerate() {
             if let Some(next) = groups.get(index + 2 * AHEAD) {
                 self.look_ahead(&states[(next.connection - first) as usize], next);
             }
             if let Some(next) = groups.get(index + AHEAD) {
-                let state = &states[(next.connection - first) as usize];
-                for direction in state.sides.iter().flatten() {
-                    direction.look_ahead();
-                }
+                states[(next.connection - first) as usize].look_ahead();
             }
             let state = &mut states[(group.connection - first) as usize];
             let positions = &self.positions[group.from as usize..group.to as usize];
@@ -204,7 +182,7 @@ impl Work<'_> {
             }
             let segment = &self.segments[position as usize];
             let own = state.sides[usize::from(segment.is_from_high())]
-                .get_or_insert_with(|| Box::new(Direction::unheard()));
+                .get_or_insert_with(Direction::unheard);
             let gap_ns = own.count(segment, self.count_gaps);
             if let Some(told) = told.next() {
                 told.gap_ns = gap_ns;
@@ -255,7 +233,7 @@ impl Work<'_> {
             }
             if peer.is_none() && segment.acknowledgement().is_some() {
                 // What it acknowledges may come behind it.
-                *peer = Some(Box::new(Direction::unheard()));
+                *peer = Some(Direction::unheard());
             }
             let peer = peer.as_mut().map(|peer| &mut peer.tcp);
             let sacks = if segment.sacks > 0 {
@@ -275,9 +253,7 @@ impl Work<'_> {
     /// Asks for the memory of a connection that comes soon.
     #[inline]
     fn look_ahead(&self, state: &State, group: &Group) {
-        for direction in state.sides.iter().flatten() {
-            prefetch(&**direction);
-        }
+        prefetch(state);
         for &position in &self.positions[group.from as usize..group.to.min(group.from + 4) as usize]
         {
             prefetch(&self.segments[position as usize]);

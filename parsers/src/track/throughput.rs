@@ -1,10 +1,11 @@
 //! Packets to time bins per address pair and direction.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
 use super::connections::NONE;
+use super::index::Index;
 use crate::decode::Key;
 use crate::segment::Segment;
 
@@ -23,8 +24,9 @@ pub(crate) struct Bin {
     pub payload: u64,
 }
 
-/// Sender and receiver of a lane's packets.
+/// Sender and receiver of a lane's packets. Packed: a flood has millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(Rust, packed(8))]
 pub(crate) struct Lane {
     pub v6: bool,
     pub source: u128,
@@ -35,7 +37,8 @@ pub(crate) struct Lane {
 #[derive(Debug)]
 pub(crate) struct Throughput {
     pub bin_ns: i64,
-    numbers: HashMap<Lane, u32, RandomState>,
+    hashing: RandomState,
+    index: Index,
     pub lanes: Vec<Lane>,
     open: Vec<Bin>,
     closed: Vec<Bin>,
@@ -52,7 +55,8 @@ impl Throughput {
     pub(crate) fn new(bin_ns: i64) -> Self {
         Self {
             bin_ns,
-            numbers: HashMap::default(),
+            hashing: RandomState::default(),
+            index: Index::new(),
             lanes: Vec::new(),
             open: Vec::new(),
             closed: Vec::new(),
@@ -75,10 +79,16 @@ impl Throughput {
             source,
             destination,
         };
-        let next = self.lanes.len() as u32;
-        let number = *self.numbers.entry(lane).or_insert(next);
-        if number == next {
-            self.lanes.push(lane);
+        let (lanes, hashing) = (&mut self.lanes, &self.hashing);
+        let hash = hashing.hash_one(lane);
+        let found = self
+            .index
+            .find(hash, |number| lanes[number as usize] == lane);
+        found.unwrap_or_else(|| {
+            let next = lanes.len() as u32;
+            let hash_of = |number| hashing.hash_one(lanes[number as usize]);
+            self.index.insert(hash, next, hash_of);
+            lanes.push(lane);
             self.open.push(Bin {
                 start: i64::MIN,
                 lane: next,
@@ -86,8 +96,8 @@ impl Throughput {
                 wire: 0,
                 payload: 0,
             });
-        }
-        number
+            next
+        })
     }
 
     /// Counts a packet of lane number `lane`.
@@ -138,9 +148,10 @@ impl Throughput {
 
     /// All bins that were not handed over, in the order of the table.
     pub(crate) fn finish(&mut self) -> Vec<Bin> {
-        let mut bins = std::mem::take(&mut self.closed);
-        bins.extend(self.open.iter().filter(|bin| bin.packets > 0));
-        self.open.clear();
+        // In the room of those that are there: a flood has millions.
+        let mut bins = std::mem::take(&mut self.open);
+        bins.retain(|bin| bin.packets > 0);
+        bins.append(&mut self.closed);
         self.in_order(bins)
     }
 
