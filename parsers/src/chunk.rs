@@ -133,8 +133,25 @@ fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
     *list = longer;
 }
 
+/// The link type whose packets may be [`plain`] ones.
+const ETHERNET: u32 = 1;
 /// Fewer records than this are not worth another thread.
 const WORTH_SPLITTING: usize = 1024;
+
+/// Decodes any packet.
+#[inline(never)] // most are plain ones
+fn any(
+    record: &Record,
+    link_type: u32,
+    bytes: &[u8],
+    hashing: &RandomState,
+    packet: &mut Packet,
+    (owner, segment): (&mut Owner, &mut Segment),
+) {
+    decode(record, link_type, bytes, packet);
+    *owner = Owner::new(packet, hashing);
+    *segment = Segment::new(record, packet);
+}
 
 impl Room<'_> {
     /// Decodes `records`, as many as there is room for; their SACK blocks go behind those of `sacks`.
@@ -186,8 +203,17 @@ impl Room<'_> {
         let mut recent = Recent::new();
         let mut nobody = CaptureRow::default();
         let mut slots = (self.first..).zip(self.owners.iter_mut().zip(self.segments));
-        for records in records.chunk_by(|one, next| one.interface == next.interface) {
-            let interface = records[0].interface as usize;
+        let mut rest = records;
+        while let Some(first) = rest.first() {
+            let count = if interfaces.len() > 1 {
+                let same = |record: &&Record| record.interface == first.interface;
+                rest.iter().take_while(same).count()
+            } else {
+                rest.len()
+            };
+            let (records, others) = rest.split_at(count);
+            rest = others;
+            let interface = first.interface as usize;
             let link_type = interfaces
                 .get(interface)
                 .map_or(u32::MAX, |it| it.link_type);
@@ -196,14 +222,20 @@ impl Room<'_> {
             before = records[records.len() - 1].time;
             for (record, (position, (owner, segment))) in records.iter().zip(&mut slots) {
                 let slot = (&mut *owner, &mut *segment);
-                if plain(record, link_type, bytes, self.hashing, &mut recent, slot) {
+                if link_type == ETHERNET && plain(record, bytes, self.hashing, &mut recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
-                decode(record, link_type, bytes, &mut packet);
+                any(
+                    record,
+                    link_type,
+                    bytes,
+                    self.hashing,
+                    &mut packet,
+                    (owner, segment),
+                );
                 row.count_decoded(&packet);
-                *owner = Owner::new(&packet, self.hashing);
-                *segment = Segment::new(record, &packet);
+                recent.interrupted();
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);
                 }
@@ -236,5 +268,40 @@ impl Room<'_> {
                 places: other_places,
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Part;
+
+    #[test]
+    fn only_ethernet_is_taken_for_ethernet() {
+        let mut frame = [0; 54];
+        frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
+        (frame[23], frame[46]) = (6, 0x50);
+        let record = Record {
+            time: 0,
+            wire: 54,
+            captured: 54,
+            interface: 0,
+            at: 0,
+            data: 0,
+        };
+        for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
+            let interface = Interface {
+                link_type,
+                name: None,
+                snaplen: 0,
+                resolution_ns: 1,
+                dropped_kernel: None,
+                dropped_interface: None,
+                lost: None,
+            };
+            let mut chunk = Chunk::new(RandomState::default(), false);
+            chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
+            assert_eq!(chunk.columns().0[0].part, part);
+        }
     }
 }

@@ -16,8 +16,8 @@ const NOBODY: u128 = u128::MAX;
 /// Connections of the latest [`plain`] packets, which the next ones mostly share.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// Addresses and ports of the packet before as they are in its headers, ...
-    before: u128,
+    /// Of the packet before, if it was one: what its headers have in common with others of its side, ...
+    before: Option<Common>,
     /// ... its direction and its slot.
     from_high: bool,
     slot: u8,
@@ -25,28 +25,59 @@ pub(crate) struct Recent {
     slots: [u128; SLOTS],
 }
 
+/// Headers without what changes from packet to packet, as they are in the file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Common {
+    /// Ethernet type, version and length, DSCP.
+    kind: [u8; 4],
+    /// Fragment bits, TTL, protocol.
+    whole: [u8; 4],
+    /// Addresses and ports.
+    ends: [u8; 12],
+}
+
+impl Common {
+    #[inline]
+    fn of(head: &[u8; 54]) -> Self {
+        let mut common = Self::default();
+        common.kind.copy_from_slice(&head[12..16]);
+        common.whole.copy_from_slice(&head[20..24]);
+        common.ends.copy_from_slice(&head[26..38]);
+        common
+    }
+
+    #[inline]
+    fn is_of(self, head: &[u8; 54]) -> bool {
+        head[26..38] == self.ends && head[12..16] == self.kind && head[20..24] == self.whole
+    }
+}
+
 impl Recent {
     pub(crate) fn new() -> Self {
         Self {
-            before: NOBODY,
+            before: None,
             from_high: false,
             slot: 0,
             slots: [NOBODY; SLOTS],
         }
     }
 
-    /// A packet that was not a plain one may have begun another connection between these endpoints.
+    /// A packet came that was not a plain one.
+    #[inline]
+    pub(crate) fn interrupted(&mut self) {
+        self.before = None;
+    }
+
+    /// That packet may have begun another connection between these endpoints.
     pub(crate) fn forget(&mut self, key: &Key) {
         if key.v6 {
             return;
         }
-        let endpoint = |address: u128, port: u16| (address as u64) << 16 | u64::from(port);
-        let low = endpoint(key.low, key.low_port);
-        let high = endpoint(key.high, key.high_port);
+        let low = endpoint(key.low as u32, key.low_port);
+        let high = endpoint(key.high as u32, key.high_port);
         let slot = slot(low, high);
         if self.slots[slot] == both(low, high) {
             self.slots[slot] = NOBODY;
-            self.before = NOBODY;
         }
     }
 }
@@ -69,7 +100,6 @@ fn both(low: u64, high: u64) -> u128 {
 #[inline]
 pub(crate) fn plain(
     record: &Record,
-    link_type: u32,
     window: &[u8],
     hashing: &RandomState,
     recent: &mut Recent,
@@ -84,60 +114,36 @@ pub(crate) fn plain(
     };
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let same = recent.before.is_some_and(|before| before.is_of(head));
+    let usual = same
+        || half(12) == 0x0800 && head[14] == 0x45 && half(20) & FRAGMENTED == 0 && head[23] == 6;
     let options = match head[46] >> 4 {
         5 => 0,
         8 if bytes.len() >= 66 && bytes[54..58] == [1, 1, 8, 10] => 12,
         _ => return false,
     };
     let ip_bytes = u32::from(half(16));
-    let same = link_type == 1
-        && half(12) == 0x0800
-        && head[14] == 0x45
-        && half(20) & FRAGMENTED == 0
-        && head[23] == 6
-        && ip_bytes >= 40 + options;
-    if !same {
+    if !usual || ip_bytes < 40 + options {
         return false;
     }
     let flags = half(46) & 0xfff;
-    let addresses = u64::from(word(26)) << 32 | u64::from(word(30));
-    let ends = u128::from(addresses) << 32 | u128::from(word(34));
-    let mut again = ends == recent.before;
-    if !again {
-        let endpoint = |address, port| u64::from(word(address)) << 16 | u64::from(half(port));
-        let (source, destination) = (endpoint(26, 34), endpoint(30, 36));
+    let mut again = same;
+    if !same {
+        let (source, destination) = (endpoint(word(26), half(34)), endpoint(word(30), half(36)));
         let (low, high) = (source.min(destination), source.max(destination));
         let slot = slot(low, high);
-        recent.before = ends;
+        recent.before = Some(Common::of(head));
         recent.from_high = source > destination;
         recent.slot = slot as u8;
         again = recent.slots[slot] == both(low, high);
         recent.slots[slot] = both(low, high);
     }
     if again && flags & flag::SYN == 0 {
-        owner.part = Part::Again;
+        let run = same && flags & flag::RST == 0;
+        owner.part = if run { Part::Run } else { Part::Again };
         owner.slot = recent.slot;
     } else {
-        let [low, high] = if recent.from_high {
-            [(30, 36), (26, 34)]
-        } else {
-            [(26, 34), (30, 36)]
-        };
-        let key = Key {
-            low: u128::from(word(low.0)),
-            high: u128::from(word(high.0)),
-            low_port: half(low.1),
-            high_port: half(high.1),
-            protocol: 6,
-            v6: false,
-        };
-        *owner = Owner {
-            key,
-            vlan: NO_VLAN,
-            part: Part::Whole,
-            slot: recent.slot,
-            hash: key.hash(hashing),
-        };
+        *owner = whole(head, recent, hashing);
     }
     *segment = Segment::plain(record.time, flags, recent.from_high, options as u8);
     segment.wire = record.wire;
@@ -149,6 +155,38 @@ pub(crate) fn plain(
     true
 }
 
+#[inline]
+fn endpoint(address: u32, port: u16) -> u64 {
+    u64::from(address) << 16 | u64::from(port)
+}
+
+/// The owner of a packet whose connection is to be looked up.
+#[inline(never)]
+fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState) -> Owner {
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let [low, high] = if recent.from_high {
+        [(30, 36), (26, 34)]
+    } else {
+        [(26, 34), (30, 36)]
+    };
+    let key = Key {
+        low: u128::from(word(low.0)),
+        high: u128::from(word(high.0)),
+        low_port: half(low.1),
+        high_port: half(high.1),
+        protocol: 6,
+        v6: false,
+    };
+    Owner {
+        key,
+        vlan: NO_VLAN,
+        part: Part::Whole,
+        slot: recent.slot,
+        hash: key.hash(hashing),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -156,15 +194,41 @@ mod tests {
     use super::*;
     use crate::decode::{Outcome, Packet, decode};
 
-    /// Changes two frames of one length: to the other direction, to another port, a SYN, another shape.
-    fn change() -> impl Strategy<Value = (bool, u8, bool, bool)> {
-        let other = prop_oneof![2 => Just(0_u8), 1 => any::<u8>()];
+    /// Changes between frames: to the other direction, to another port, a SYN, another length of the TCP header, and of
+    /// one frame alone another byte of the headers before the addresses.
+    fn change() -> impl Strategy<Value = (bool, u8, bool, bool, Option<usize>)> {
         (
             any::<bool>(),
-            other,
+            prop_oneof![2 => Just(0_u8), 1 => any::<u8>()],
             prop::bool::weighted(0.1),
             prop::bool::weighted(0.1),
+            prop::option::weighted(0.2, 12_usize..26),
         )
+    }
+
+    #[test]
+    fn nothing_is_like_the_packet_before_the_first() {
+        for byte in 0..=u8::MAX {
+            let mut frame = [byte; 54];
+            frame[16..18].copy_from_slice(&[0, 40]);
+            frame[46] = 0x50;
+            let record = Record {
+                time: 0,
+                wire: 54,
+                captured: 54,
+                interface: 0,
+                at: 0,
+                data: 0,
+            };
+            let slot = (&mut Owner::default(), &mut Segment::default());
+            assert!(!plain(
+                &record,
+                &frame,
+                &RandomState::default(),
+                &mut Recent::new(),
+                slot
+            ));
+        }
     }
 
     proptest! {
@@ -190,7 +254,10 @@ mod tests {
             // Of the connection that each slot stands for: its key, and how many SYNs it had had before.
             let mut slots = [None; 256];
             let mut syns = std::collections::HashMap::new();
-            for (turn, other, syn, odd) in changes {
+            // Of the packet before, if it was a plain one: its connection, its direction.
+            let mut before = None;
+            let mut spoilt_before = false;
+            for (turn, other, syn, odd, spoilt) in changes {
                 if turn {
                     let (source, destination) = frame[26..34].split_at_mut(4);
                     source.swap_with_slice(destination);
@@ -200,6 +267,10 @@ mod tests {
                 frame[35] ^= other;
                 frame[47] = frame[47] & !2 | u8::from(syn) << 1;
                 frame[46] = frame[46] & 15 | if odd { 0x60 } else { offset };
+                let mut frame = frame.clone();
+                if let Some(at) = spoilt {
+                    frame[at] ^= 0x11;
+                }
                 let mut packet = Packet::default();
                 decode(&record, 1, &frame, &mut packet);
                 let key = format!("{:?}", packet.key);
@@ -207,21 +278,30 @@ mod tests {
                 *syns.entry(key.clone()).or_insert(0) += u32::from(begins);
                 let connection = (packet.key, syns[&key]);
                 let slot = (&mut owner, &mut segment);
-                if !plain(&record, 1, &frame, &hashing, &mut recent, slot) {
+                if !plain(&record, &frame, &hashing, &mut recent, slot) {
+                    recent.interrupted();
+                    before = None;
                     if begins {
                         recent.forget(&packet.key);
                     }
                     continue;
                 }
-                if owner.part == Part::Again {
+                let this = Some((connection, packet.from_high));
+                if matches!(owner.part, Part::Again | Part::Run) {
                     prop_assert!(!syn);
                     prop_assert_eq!(slots[usize::from(owner.slot)], Some(connection));
+                    let reset = packet.tcp_flags & flag::RST != 0;
+                    // Another DSCP or TTL is another header.
+                    prop_assert!(owner.part == Part::Again || this == before && !reset);
+                    prop_assert!(owner.part == Part::Run || spoilt.is_some() || spoilt_before || this != before || reset);
                 } else {
                     prop_assert_eq!(owner.part, Part::Whole);
                     prop_assert_eq!(owner.key, packet.key);
                     prop_assert_eq!(owner.hash, packet.key.hash(&hashing));
                     slots[usize::from(owner.slot)] = Some(connection);
                 }
+                before = this;
+                spoilt_before = spoilt.is_some();
                 prop_assert_eq!(Segment::new(&record, &packet), segment);
                 prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment);
                 prop_assert!(packet.tunnels == 0 && packet.vlan == NO_VLAN && !packet.offloaded);

@@ -14,6 +14,8 @@ pub(crate) enum Part {
     Whole,
     /// Whole, without SYN, and of the connection of the last one in the same slot: key and hash are not written.
     Again,
+    /// The same, and of the side that sent the packet before it, without RST.
+    Run,
     FirstFragment,
     /// The ports are in another packet.
     LaterFragment,
@@ -28,7 +30,7 @@ pub(crate) struct Owner {
     pub key: Key,
     pub vlan: u16,
     pub part: Part,
-    /// Where the connection is remembered for those that come [`Part::Again`]; [`NO_SLOT`] where it is not.
+    /// Where the connection is remembered for those that come [`Part::Again`] or in a run; [`NO_SLOT`] where it is not.
     pub slot: u8,
     /// Hash of the key; of a fragment, which packet it is a part of.
     pub hash: u64,
@@ -138,6 +140,22 @@ impl Segment {
     pub(crate) fn only_acknowledges(&self) -> bool {
         const LOOKED_AT: u16 = TCP | SACK | flag::ACK | flag::SYN | flag::FIN | flag::RST;
         self.bits & LOOKED_AT == TCP | flag::ACK
+    }
+
+    /// TCP that differs from `before`, the last of the same side, in nothing but what comes with time, and begins
+    /// at `seq`.
+    #[inline]
+    pub(crate) fn goes_on(&self, before: &Self, seq: u32) -> bool {
+        self.seq == seq
+            && self.is_like(before)
+            && self.ack == before.ack
+            && self.window == before.window
+    }
+
+    /// It may go on what `before` began.
+    #[inline]
+    pub(crate) fn is_like(&self, before: &Self) -> bool {
+        self.payload == before.payload && self.bits == before.bits
     }
 
     /// The source is the key's higher endpoint.

@@ -12,7 +12,7 @@ use crate::segment::{Segment, since};
 pub(crate) struct Connection {
     low: u128,
     high: u128,
-    /// Time of the latest packet, for the idle timeout.
+    /// Time of the latest packet but for TCP, for the idle timeout.
     latest: i64,
     /// Initial sequence number of each side, or the number before the first octet seen.
     bases: [u32; 2],
@@ -117,8 +117,8 @@ impl Connection {
     /// Keeps what `segment` says; whether that turned the direction.
     #[inline]
     fn note(&mut self, segment: &Segment) -> bool {
-        self.latest = self.latest.max(segment.time);
         if !segment.tcp() {
+            self.latest = self.latest.max(segment.time);
             return false;
         }
         let side = usize::from(segment.is_from_high());
@@ -144,6 +144,13 @@ impl Connection {
         }
         throughput.count(self.lanes[side], segment);
         turned
+    }
+
+    /// Takes in packets of the side that sent the one before them: [`crate::segment::Part::Run`].
+    #[inline]
+    pub(super) fn take_run(&mut self, run: &[Segment], throughput: &mut Throughput) {
+        let Some(first) = run.first() else { return };
+        throughput.count_run(self.lanes[usize::from(first.is_from_high())], run);
     }
 
     fn note_ends(&mut self, segment: &Segment) {

@@ -80,34 +80,53 @@ impl Connections {
         Chunk::new(self.hashing.clone(), with_places)
     }
 
-    /// Writes the connection of each packet of `chunk`, or [`NONE`], to `numbers`.
-    pub(crate) fn assign(&mut self, chunk: &mut Chunk, numbers: &mut Vec<u32>) {
-        numbers.clear();
+    /// Writes the connection of each packet of `chunk`, or [`NONE`], to `numbers`; how many came in runs.
+    pub(crate) fn assign(&mut self, chunk: &mut Chunk, numbers: &mut Vec<u32>) -> usize {
         let before = self.list.len() as u32;
-        let (owners, segments) = chunk.columns();
         let out_of_cache = before > CACHED;
-        for (position, (owner, segment)) in owners.iter().zip(segments).enumerate() {
+        let (owners, segments) = chunk.columns();
+        numbers.resize(owners.len(), NONE);
+        let (mut position, mut ahead, mut in_runs) = (0, 0, 0);
+        while let (Some(owner), Some(segment)) = (owners.get(position), segments.get_mut(position))
+        {
             if out_of_cache {
-                self.look_ahead(owners, position);
+                (ahead..=position).for_each(|position| self.look_ahead(owners, position));
+                ahead = position + 1;
             }
-            numbers.push(if owner.part == Part::None {
+            let number = if owner.part == Part::None {
                 NONE
             } else {
                 self.number(owner, segment, before)
-            });
+            };
+            numbers[position] = number;
+            position += 1;
+            let run = owners[position..]
+                .iter()
+                .take_while(|owner| owner.part == Part::Run);
+            let run = position..position + run.count();
+            // One alone is soon taken in.
+            if run.len() > 1
+                && let Some(connection) = self.list.get_mut(number)
+            {
+                position = run.end;
+                in_runs += run.len();
+                numbers[run.clone()].fill(number);
+                connection.take_run(&segments[run], &mut self.throughput);
+            }
         }
+        in_runs
     }
 
     /// Asks for the memory that packets behind `position` will use.
     #[inline]
     fn look_ahead(&self, owners: &[Owner], position: usize) {
         if let Some(owner) = owners.get(position + 2 * AHEAD)
-            && owner.part != Part::Again
+            && !matches!(owner.part, Part::Again | Part::Run)
         {
             self.index.prefetch(owner.hash);
         }
         if let Some(owner) = owners.get(position + AHEAD)
-            && owner.part != Part::Again
+            && !matches!(owner.part, Part::Again | Part::Run)
             && let Some(number) = self.index.guess(owner.hash)
             && let Some(connection) = self.list.get(number)
         {
@@ -117,7 +136,7 @@ impl Connections {
 
     #[inline]
     fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
-        let number = if owner.part == Part::Again {
+        let number = if matches!(owner.part, Part::Again | Part::Run) {
             self.slots[usize::from(owner.slot)]
         } else {
             self.look_up(owner, segment)

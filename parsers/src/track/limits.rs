@@ -162,12 +162,40 @@ impl Limits {
         if !self.free(sent.released) {
             return self.waited_for_room(wait, sent, rtt);
         }
-        let idle = wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0;
-        if self.short || sent.idle || idle {
+        self.waited_for_nothing(wait, self.short || sent.idle, rtt);
+    }
+
+    /// `idle`: nothing was to be sent.
+    #[inline]
+    fn waited_for_nothing(&mut self, wait: i64, idle: bool, rtt: &Rtt) {
+        let long = wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0;
+        if idle || long {
             add(&mut self.shares.app_ns, wait);
         } else {
             add(&mut self.shares.network_ns, wait);
         }
+    }
+
+    /// A segment sent at `time` waited for room or for an acknowledgement.
+    #[inline]
+    pub(super) fn waits(&self, time: i64, rtt: &Rtt) -> bool {
+        !self.free(self.was_released(time, rtt))
+    }
+
+    /// Takes in the time of another full segment of a burst, which waited for nothing.
+    #[inline]
+    pub(super) fn goes_on(&mut self, time: i64, full_window: bool, rtt: &Rtt) {
+        let wait = since(time, self.last_send).max(0);
+        self.waited_for_nothing(wait, false, rtt);
+        self.last_send = self.last_send.max(time);
+        self.full_window = full_window;
+    }
+
+    /// The burst left so many octets in `flight`; `end` is the number behind it.
+    #[inline]
+    pub(super) fn went_on(&mut self, flight: u32, end: i64) {
+        self.flight = flight;
+        self.end = self.end.max(end);
     }
 
     #[inline(never)] // the segments of a burst do not wait

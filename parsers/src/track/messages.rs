@@ -96,18 +96,14 @@ pub(super) struct Sending {
 
 impl Message {
     /// Takes in a segment; a message that ended before it goes to `ended`.
-    #[inline]
+    #[allow(clippy::inline_always)] // as the caller, `Tcp::data`
+    #[inline(always)]
     pub(super) fn send(&mut self, sending: &Sending, ended: &mut Ended<'_>) {
         let gap = since(sending.time, self.last_time).max(0);
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
             if why == 0 {
-                let change = self.spacing_ns / 8 + 1;
-                self.spacing_ns = if gap > i64::from(self.spacing_ns) {
-                    self.spacing_ns.saturating_add(change)
-                } else {
-                    self.spacing_ns - change.min(self.spacing_ns)
-                };
+                self.learn(gap);
             } else {
                 self.end(why, ended);
             }
@@ -131,6 +127,50 @@ impl Message {
         }
     }
 
+    /// A segment of `payload` octets is full, and the one before ended nothing.
+    #[inline]
+    pub(super) fn is_full(&self, payload: u32) -> bool {
+        payload == u32::from(self.mss) && self.ending == 0 && !self.answered
+    }
+
+    /// Takes in the time of another full segment of a burst, unless the message ended before it.
+    #[inline]
+    pub(super) fn goes_on(&mut self, time: i64, smoothed_rtt_ns: u32) -> bool {
+        let gap = since(time, self.last_time).max(0);
+        if gap > self.pause(smoothed_rtt_ns) {
+            return false;
+        }
+        self.learn(gap);
+        self.last_time = self.last_time.max(time);
+        true
+    }
+
+    /// Takes in how many segments, and octets, the burst had.
+    #[inline]
+    pub(super) fn went_on(&mut self, packets: u32, bytes: u64) {
+        self.packets = self.packets.saturating_add(packets);
+        self.bytes += bytes;
+    }
+
+    /// Takes in a gap inside a message.
+    #[inline]
+    fn learn(&mut self, gap: i64) {
+        let change = self.spacing_ns / 8 + 1;
+        self.spacing_ns = if gap > i64::from(self.spacing_ns) {
+            self.spacing_ns.saturating_add(change)
+        } else {
+            self.spacing_ns - change.min(self.spacing_ns)
+        };
+    }
+
+    /// Gaps longer than this end a message.
+    #[inline]
+    fn pause(&self, smoothed_rtt_ns: u32) -> i64 {
+        (3 * i64::from(self.spacing_ns))
+            .max(i64::from(smoothed_rtt_ns / 4))
+            .max(SHORTEST_PAUSE_NS)
+    }
+
     #[inline]
     fn ends(&self, sending: &Sending, gap: i64) -> u8 {
         let mut why = self.ending & evidence::SHORT;
@@ -138,9 +178,7 @@ impl Message {
             why |= evidence::TURN;
         }
         if sending.free {
-            let pause = (3 * i64::from(self.spacing_ns))
-                .max(i64::from(sending.smoothed_rtt_ns / 4))
-                .max(SHORTEST_PAUSE_NS);
+            let pause = self.pause(sending.smoothed_rtt_ns);
             if gap > pause {
                 why |= evidence::PAUSE;
             }

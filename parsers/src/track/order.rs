@@ -46,10 +46,10 @@ const MANY: usize = 1 << 17;
 impl Order {
     /// Finds the connections of the packets of `chunk` and sorts by them.
     pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
-        connections.assign(chunk, &mut self.numbers);
+        let in_runs = connections.assign(chunk, &mut self.numbers);
         self.connections = connections.len();
         self.groups.clear();
-        self.sort();
+        self.sort(in_runs > self.numbers.len() / 2);
         for group in &mut self.groups {
             group.forward_from_high = connections
                 .get(group.connection)
@@ -58,7 +58,7 @@ impl Order {
     }
 
     /// Stable radix sort, least significant digit first, and the groups; packets of no connection are left out.
-    fn sort(&mut self) {
+    fn sort(&mut self, by_run: bool) {
         let numbers = &self.numbers;
         let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
         let digit = if numbers.len() < MANY {
@@ -72,16 +72,41 @@ impl Order {
         let starts = &mut self.starts;
         starts.clear();
         starts.resize(1 << width, 0);
-        for &number in numbers.iter().filter(|&&number| number != NONE) {
-            starts[number as usize & mask] += 1;
+        let runs = || numbers.chunk_by(|one, next| one == next);
+        if by_run {
+            for run in runs().filter(|run| run[0] != NONE) {
+                starts[run[0] as usize & mask] += run.len() as u32;
+            }
+        } else {
+            for &number in numbers.iter().filter(|&&number| number != NONE) {
+                starts[number as usize & mask] += 1;
+            }
         }
         let total = counts_to_starts(starts);
         self.positions.resize(total as usize, 0);
-        for (packet, &number) in (0..).zip(numbers) {
-            if number != NONE {
-                let start = &mut starts[number as usize & mask];
-                self.positions[*start as usize] = packet;
-                *start += 1;
+        if by_run {
+            let mut packet = 0;
+            for run in runs() {
+                let next = packet + run.len() as u32;
+                if run[0] != NONE {
+                    let start = &mut starts[run[0] as usize & mask];
+                    let end = *start + run.len() as u32;
+                    let positions = &mut self.positions[*start as usize..end as usize];
+                    positions
+                        .iter_mut()
+                        .zip(packet..next)
+                        .for_each(|(it, packet)| *it = packet);
+                    *start = end;
+                }
+                packet = next;
+            }
+        } else {
+            for (packet, &number) in (0..).zip(numbers) {
+                if number != NONE {
+                    let start = &mut starts[number as usize & mask];
+                    self.positions[*start as usize] = packet;
+                    *start += 1;
+                }
             }
         }
         if passes == 1 {

@@ -208,8 +208,9 @@ impl Work<'_> {
             backward: false,
             rows: self.find_messages.then_some(messages),
         };
-        for &position in block {
-            let told = told.next();
+        let mut packets = block.iter();
+        while let Some(&position) = packets.next() {
+            let told_of = told.next();
             let segment = &self.segments[position as usize];
             if !segment.tcp() {
                 continue;
@@ -222,13 +223,30 @@ impl Work<'_> {
             let Some(own) = own else { continue };
             ended.position = position;
             ended.backward = segment.is_from_high() != group.forward_from_high;
-            if let Some(told) = told {
+            if let Some(told) = told_of {
                 let peer = peer.as_ref().map(|peer| &peer.tcp);
                 told.window_bytes = own.tcp.window_bytes(segment, peer);
             }
             if let Some(peer) = peer
                 && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
             {
+                let following = packets.as_slice();
+                // One or two are soon taken one by one.
+                if segment.payload > 0
+                    && let &[next, later, ..] = following
+                    && [next, later]
+                        .iter()
+                        .all(|&it| self.segments[it as usize].is_like(segment))
+                {
+                    let count =
+                        own.tcp
+                            .take_burst(&mut peer.tcp, segment, self.segments, following);
+                    packets = following[count..].iter();
+                    let window_bytes = own.tcp.window_bytes(segment, Some(&peer.tcp));
+                    told.by_ref()
+                        .take(count)
+                        .for_each(|told| told.window_bytes = window_bytes);
+                }
                 continue;
             }
             if peer.is_none() && segment.acknowledgement().is_some() {

@@ -124,6 +124,30 @@ impl Throughput {
         bin.payload += u64::from(segment.payload);
     }
 
+    /// Counts packets of lane number `lane`.
+    #[inline]
+    pub(crate) fn count_run(&mut self, lane: u32, mut run: &[Segment]) {
+        while let Some((first, others)) = run.split_first() {
+            self.count(lane, first);
+            let bin = &mut self.open[lane as usize];
+            let (start, bin_ns) = (bin.start, self.bin_ns as u64);
+            let room = (u32::MAX - bin.packets) as usize;
+            let (mut inside, mut wire, mut payload) = (0, 0, 0);
+            for segment in &others[..room.min(others.len())] {
+                if segment.time.wrapping_sub(start) as u64 >= bin_ns {
+                    break;
+                }
+                inside += 1;
+                wire += u64::from(segment.wire);
+                payload += u64::from(segment.payload);
+            }
+            bin.packets += inside as u32;
+            bin.wire += wire;
+            bin.payload += payload;
+            run = &others[inside..];
+        }
+    }
+
     /// Bins that should grow no more, in the order of the table, where there are many.
     pub(crate) fn settle(&mut self) -> Option<Vec<Bin>> {
         if self.closed.len() < self.full {

@@ -3,6 +3,7 @@
 //! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
 //! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
 
+mod burst;
 mod hearing;
 mod quick;
 mod sending;

@@ -137,6 +137,8 @@ mod tests {
         window: u16,
         sacked: bool,
         wait_ns: i64,
+        /// How often it is sent.
+        times: u8,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -151,6 +153,7 @@ mod tests {
         ];
         let window = prop_oneof![6 => Just(500), 1 => Just(0), 2 => any::<u16>()];
         let wait = prop_oneof![4 => 0_i64..50_000, 2 => 0_i64..40_000_000, 1 => -5_000_i64..0];
+        let times = prop_oneof![4 => Just(1), 1 => 2_u8..12];
         (
             any::<bool>(),
             flags,
@@ -159,9 +162,10 @@ mod tests {
             window,
             prop::bool::weighted(0.1),
             wait,
+            times,
         )
             .prop_map(
-                |(high, flags, payload, off, window, sacked, wait_ns)| Step {
+                |(high, flags, payload, off, window, sacked, wait_ns, times)| Step {
                     high,
                     flags,
                     payload,
@@ -169,6 +173,7 @@ mod tests {
                     window,
                     sacked,
                     wait_ns,
+                    times,
                 },
             )
     }
@@ -185,11 +190,14 @@ mod tests {
             window: 65_000,
             sacked: false,
             wait_ns: 1000,
+            times: 1,
         };
         let opening = [syn(false), syn(true)];
         let opening = if handshake { &opening[..] } else { &[] };
         let mut found = Vec::new();
-        for step in opening.iter().chain(steps) {
+        let steps = opening.iter().chain(steps);
+        let steps = steps.flat_map(|step| std::iter::repeat_n(step, usize::from(step.times)));
+        for step in steps {
             let (own, peer) = (usize::from(step.high), usize::from(!step.high));
             time += step.wait_ns;
             let seq = next[own].wrapping_add_signed(step.off.0);
@@ -233,25 +241,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_way_counts_as_the_long_one(
+        fn the_short_ways_count_as_the_long_one(
             steps in prop::collection::vec(step(), 1..120),
             handshake in any::<bool>(),
             isn in any::<u32>(),
         ) {
             let mut sides = [[Tcp::default(), Tcp::default()], [Tcp::default(), Tcp::default()]];
             let mut rows = [Vec::new(), Vec::new()];
-            for (segment, sacks) in segments(&steps, handshake, isn) {
-                for (long, sides) in sides.iter_mut().enumerate() {
-                    let [low, high] = sides;
+            let (segments, sacks): (Vec<_>, Vec<_>) = segments(&steps, handshake, isn).into_iter().unzip();
+            let positions: Vec<u32> = (0..segments.len() as u32).collect();
+            for (long, sides) in sides.iter_mut().enumerate() {
+                let mut next = 0;
+                while let Some(segment) = segments.get(next) {
+                    let [low, high] = &mut *sides;
                     let (own, peer) = if segment.is_from_high() { (high, low) } else { (low, high) };
                     let rows = Some(&mut rows[long]);
                     let mut ended = Ended { connection: 0, position: 0, backward: segment.is_from_high(), rows };
-                    if long == 1 || !own.goes_on(peer, &segment, &mut ended) {
-                        own.take(Some(peer), &segment, &sacks, &mut ended);
+                    let sacks = &sacks[next];
+                    next += 1;
+                    if long == 1 || !own.goes_on(peer, segment, &mut ended) {
+                        own.take(Some(peer), segment, sacks, &mut ended);
+                    } else if segment.payload > 0 {
+                        next += own.take_burst(peer, segment, &segments, &positions[next..]);
                     }
                 }
-                prop_assert_eq!(format!("{:?}", sides[0]), format!("{:?}", sides[1]));
             }
+            prop_assert_eq!(format!("{:?}", sides[0]), format!("{:?}", sides[1]));
             let [short, long] = rows;
             prop_assert_eq!(short, long);
         }
