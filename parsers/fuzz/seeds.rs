@@ -306,6 +306,13 @@ fn conversations() -> Vec<(&'static str, Vec<u8>)> {
     let filling: Step = (0, 24, -2896, 0, 1448, 500);
     let shut: Step = (1, 16, 0, 0, 0, 0);
     let probe: Step = (0, 16, -1, 0, 0, 500);
+    let burst: Step = (128, 16, 0, 0, 1448, 500);
+    let bursts = [
+        &open[..],
+        &[data, burst, ack, burst, hole, burst, filling, ack],
+        &close,
+    ]
+    .concat();
     let whole = [&open[..], &[data, data, ack, data, ack], &close].concat();
     let lossy = [
         &open[..],
@@ -324,6 +331,11 @@ fn conversations() -> Vec<(&'static str, Vec<u8>)> {
         ("lossy", fields(6, 1000, &lossy.concat())),
         ("stalled", fields(0, 1000, &stalled)),
         ("reused", fields(0, 1000, &reused)),
+        ("bursts", fields(8, 1000, &bursts)),
+        (
+            "bursts-of-two-threads",
+            fields(15, u32::MAX - 50_000, &bursts),
+        ),
         (
             "midstream",
             fields(0, 5, &[data, ack, data, filling, data, ack]),
@@ -342,6 +354,9 @@ fn fields(options: u8, isn: u32, steps: &[Step]) -> Vec<u8> {
         fields.extend(payload.to_le_bytes());
         fields.extend(window.to_le_bytes());
         fields.push(130);
+        if control & 128 != 0 {
+            fields.push(20);
+        }
         if control & 16 != 0 || flags & 2 != 0 {
             fields.extend([5, 7]);
         }

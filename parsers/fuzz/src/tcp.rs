@@ -1,7 +1,8 @@
 //! Segments of two endpoints with any numbers, options and times, against a slow model of what was repeated.
 //!
 //! Fields: options, the two initial numbers, then segments: control, flags, sequence number and
-//! acknowledgement relative to what is expected, payload, window, step of time, and SACK blocks.
+//! acknowledgement relative to what is expected, payload, window, step of time, how often it goes on, and SACK
+//! blocks.
 
 use super::checks::checked;
 use super::fields::Fields;
@@ -12,6 +13,10 @@ use super::tables::Tables;
 const MOST_SEGMENTS: usize = 128;
 /// A number that lies far from the others may be unwrapped in more than one way: not modelled.
 const WILD: u8 = 0x0e;
+/// Of the control byte: others like it go on behind the segment.
+const BURST: u8 = 0x80;
+/// Of the options: Ethernet instead of bare IP.
+const ETHERNET: u8 = 8;
 const PORTS: [u16; 2] = [1000, 2000];
 
 /// The entry point.
@@ -37,21 +42,39 @@ pub fn enter(bytes: &[u8]) {
         let ack = next[1 - side] + i64::from(fields.i16());
         segment.payload = i64::from(fields.u16() % 3000);
         let window = fields.u16();
-        time += fields.step_ns();
+        let step = fields.step_ns();
+        let more = if control & BURST != 0 && !wild {
+            fields.u8() % 32
+        } else {
+            0
+        };
         let mut number = isn[side].wrapping_add(segment.seq as u32);
         if wild {
             number = fields.u32();
         } else {
             next[side] = next[side].max(segment.end());
         }
-        sides[side].count(segment);
         let ack = isn[1 - side].wrapping_add(ack as u32);
         let tcp_options = tcp_options(control, &segment, ack, &mut fields);
-        let header = header(side, number, ack, segment.flags, window, &tcp_options);
-        let frame = ip(options & 1 == 1, side, &header, segment.payload as usize);
-        records.push((time, (frame.len() as i64 + segment.payload) as u32, frame));
+        for again in 0..=more {
+            if again > 0 {
+                segment.seq = segment.end();
+                number = isn[side].wrapping_add(segment.seq as u32);
+                next[side] = next[side].max(segment.end());
+            }
+            time += step;
+            sides[side].count(segment);
+            let header = header(side, number, ack, segment.flags, window, &tcp_options);
+            let mut frame = ip(options & 1 == 1, side, &header, segment.payload as usize);
+            if options & ETHERNET != 0 {
+                let kind = if options & 1 == 1 { 0x86dd_u16 } else { 0x0800 };
+                frame.splice(..0, [[0; 12].as_slice(), &kind.to_be_bytes()].concat());
+            }
+            records.push((time, (frame.len() as i64 + segment.payload) as u32, frame));
+        }
     }
-    let file = pcap(101, &records);
+    let link_type = if options & ETHERNET != 0 { 1 } else { 101 };
+    let file = pcap(link_type, &records);
     let threads = if options & 6 == 6 { 2 } else { 1 };
     let (tables, summary) = checked(&[&file], threads).expect("a valid file is refused");
     assert_eq!(summary.packets as usize, records.len());
