@@ -353,9 +353,11 @@ fn fields(options: u8, isn: u32, steps: &[Step]) -> Vec<u8> {
         fields.extend(ack.to_le_bytes());
         fields.extend(payload.to_le_bytes());
         fields.extend(window.to_le_bytes());
-        fields.push(130);
-        if control & 128 != 0 {
-            fields.push(20);
+        if control & 128 == 0 {
+            fields.push(130);
+        } else {
+            // Soon one behind the other.
+            fields.extend([70, 20]);
         }
         if control & 16 != 0 || flags & 2 != 0 {
             fields.extend([5, 7]);
