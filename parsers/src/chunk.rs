@@ -14,7 +14,7 @@ use crate::threads::several_threads;
 /// Packets in a chunk at first: few enough that they stay in the cache.
 pub(crate) const SMALLEST: usize = 1 << 12;
 /// The same where several threads work on it.
-pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
+pub(crate) const SMALLEST_SHARED: usize = 1 << 13;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
