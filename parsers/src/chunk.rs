@@ -18,6 +18,8 @@ pub(crate) const SMALLEST_SHARED: usize = 1 << 13;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
+/// The same where several chunks are under way.
+pub(crate) const LARGEST_SHARED: usize = 1 << 18;
 
 /// Where a packet lies; only kept where its row is wanted.
 #[derive(Debug, Clone, Copy, Default)]

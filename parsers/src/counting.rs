@@ -40,11 +40,13 @@ impl Counting {
         }
     }
 
+    /// Bins of throughput are written while reading.
+    pub(crate) fn settles_throughput(&self) -> bool {
+        self.settles && self.throughput
+    }
+
     /// Bins that can be written now.
-    pub(crate) fn settle(&self, throughput: &mut Throughput) -> Option<RecordBatches> {
-        if !self.settles || !self.throughput {
-            return None;
-        }
+    pub(crate) fn settle(throughput: &mut Throughput) -> Option<RecordBatches> {
         let bins = throughput.settle()?;
         let mut batches = Vec::new();
         let outcome = tables::throughput(&bins, throughput, |batch| {
@@ -59,7 +61,7 @@ impl Counting {
         chunk: &Chunk,
         order: &Order,
         settled: Option<RecordBatches>,
-        sink: &mut dyn Sink,
+        sink: &dyn Sink,
     ) -> Result<(), Error> {
         for batch in settled.transpose()?.unwrap_or_default() {
             sink.batch(Table::Throughput, batch)?;
@@ -84,12 +86,12 @@ impl Counting {
     pub(crate) fn finish(
         &mut self,
         connections: &Connections,
-        sink: &mut dyn Sink,
+        sink: &dyn Sink,
     ) -> Result<(), Error> {
         if let Some(rows) = &mut self.messages {
             let last = unfinished_messages(connections, &mut self.states);
-            let mut emit = |batch| sink.batch(Table::Messages, batch);
-            rows.add(last.into_iter(), &mut emit)?;
+            let emit = |batch| sink.batch(Table::Messages, batch);
+            rows.add(last.into_iter(), emit)?;
             rows.flush(emit)?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
@@ -47,7 +48,7 @@ impl Layout {
 }
 
 struct Part {
-    file: TableFile,
+    file: Mutex<TableFile>,
     unfinished: PathBuf,
     path: PathBuf,
 }
@@ -87,7 +88,7 @@ impl Folder {
                 self.parts.insert(
                     table,
                     Part {
-                        file,
+                        file: Mutex::new(file),
                         unfinished: part,
                         path,
                     },
@@ -126,9 +127,10 @@ impl Drop for Folder {
 }
 
 impl Sink for Folder {
-    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        if let Some(part) = self.parts.get_mut(&table) {
-            part.file.write(&batch)?;
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        if let Some(part) = self.parts.get(&table) {
+            let mut file = part.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.write(&batch)?;
         }
         Ok(())
     }
@@ -137,7 +139,11 @@ impl Sink for Folder {
     fn end(&mut self) -> Result<(), Error> {
         while let Some((_, part)) = self.parts.pop_first() {
             self.written.push((part.unfinished, part.path));
-            part.file.close()?;
+            let file = part
+                .file
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner);
+            file.close()?;
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod records;
 mod run;
 mod segment;
 mod source;
+mod stages;
 pub mod stream;
 mod table_file;
 mod tables;

@@ -1,26 +1,28 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arrow_array::RecordBatch;
+use rayon::prelude::*;
 
-use crate::chunk::{Chunk, LARGEST, SMALLEST, SMALLEST_SHARED};
 use crate::counting::Counting;
 use crate::error::{Damage, Error};
 use crate::input::Input;
 use crate::open_file::first_time;
 use crate::options::Options;
 use crate::reading::{Found, Reading, Waiting};
+use crate::stages;
 use crate::tables::{self, CaptureRow, Table};
 use crate::threads::several_threads;
-use crate::track::{Connections, Order};
+use crate::track::Connections;
 
 /// Receives the tables.
-pub trait Sink: Send {
+pub trait Sink: Send + Sync {
     /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema); [`with_values`](crate::with_values)
-    /// makes the table's own types of them.
-    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error>;
+    /// makes the table's own types of them. The rows of a table come one batch after the other, those of several tables
+    /// may come at once.
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
     /// All rows came.
     fn end(&mut self) -> Result<(), Error> {
@@ -154,92 +156,34 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Reads and counts: with several threads one chunk is read while the one before it is counted.
-    fn read(&mut self, inputs: Vec<Waiting>, sink: &mut dyn Sink) -> Result<Found, Error> {
+    fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
         let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
-        // What a thread is woken up for should last longer than that takes. From a pipe, whose packets come once, the
-        // direction of a row depends on the chunk: there it must not depend on the threads.
-        let smallest = if several_threads() && self.counting.settles {
-            SMALLEST_SHARED
-        } else {
-            SMALLEST
-        };
-        let mut size = smallest;
-        let mut number = 0;
-        let mut chunks = [(); 2].map(|()| self.connections.chunk(self.counting.packets.is_some()));
-        let mut orders = [(); 2].map(|()| Order::default());
-        let [chunk, next_chunk] = &mut chunks;
-        let [order, next_order] = &mut orders;
-        let mut more = reading.fill(chunk, size)?;
-        order.make(chunk, &mut self.connections);
-        while chunk.count() > 0 {
-            number += chunk.count();
-            let settled = if number.is_multiple_of(LARGEST) {
-                self.counting.settle(&mut self.connections.throughput)
-            } else {
-                None
-            };
-            size = next_size(size, chunk.count(), order.groups.len()).max(smallest);
-            let room = size.min(LARGEST - number % LARGEST);
-            let counting = &mut self.counting;
-            let connections = &mut self.connections;
-            let mut read = |chunk: &mut Chunk, order: &mut Order| {
-                chunk.clear();
-                if more {
-                    more = reading.fill(chunk, room)?;
-                }
-                order.make(chunk, connections);
-                Ok::<(), Error>(())
-            };
-            if several_threads() {
-                let count = || counting.count(chunk, order, settled, sink);
-                let (counted, read) = rayon::join(count, || read(next_chunk, next_order));
-                counted?;
-                read?;
-                std::mem::swap(chunk, next_chunk);
-                std::mem::swap(order, next_order);
-            } else {
-                counting.count(chunk, order, settled, sink)?;
-                read(chunk, order)?;
-            }
-            self.progress
-                .packets
-                .store(self.counting.number, Ordering::Relaxed);
-        }
+        let (connections, counting) = (&mut self.connections, &mut self.counting);
+        stages::pass(&mut reading, connections, counting, sink, self.progress)?;
         let found = reading.finish();
         self.finish(&found, sink)?;
         Ok(found)
     }
 
-    fn finish(&mut self, found: &Found, sink: &mut dyn Sink) -> Result<(), Error> {
-        let (connections, counting) = (&mut self.connections, &mut self.counting);
-        counting.finish(connections, sink)?;
-        for &table in &self.options.tables {
-            let mut emit = |batch| sink.batch(table, batch);
-            let states = &counting.states;
+    fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
+        self.counting.finish(&self.connections, sink)?;
+        let bins = self.connections.throughput.finish();
+        let (connections, states) = (&self.connections, &self.counting.states);
+        let rest = |&table: &Table| {
+            let emit = |batch| sink.batch(table, batch);
             match table {
-                Table::Captures => emit(tables::captures(&found.captures)?)?,
-                Table::Flows => tables::flows(connections, states, emit)?,
-                Table::Intervals => tables::intervals(connections, states, emit)?,
-                Table::Throughput => {
-                    let bins = connections.throughput.finish();
-                    tables::throughput(&bins, &connections.throughput, emit)?;
-                }
-                Table::Packets | Table::Messages => {}
+                Table::Captures => emit(tables::captures(&found.captures)?),
+                Table::Flows => tables::flows(connections, states, emit),
+                Table::Intervals => tables::intervals(connections, states, emit),
+                Table::Throughput => tables::throughput(&bins, &connections.throughput, emit),
+                Table::Packets | Table::Messages => Ok(()),
             }
+        };
+        if several_threads() {
+            self.options.tables.par_iter().try_for_each(rest)
+        } else {
+            self.options.tables.iter().try_for_each(rest)
         }
-        Ok(())
-    }
-}
-
-/// The size of the next chunk: larger where most packets of this one belong to different connections.
-fn next_size(size: usize, packets: usize, connections: usize) -> usize {
-    if connections * 8 > packets {
-        (size * 2).min(LARGEST)
-    } else if connections * 32 < packets {
-        (size / 2).max(SMALLEST)
-    } else {
-        size
     }
 }
 

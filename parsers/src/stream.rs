@@ -1,6 +1,7 @@
 //! One table of a capture as an Arrow stream, computed on a thread of its own while it is read.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -38,10 +39,10 @@ pub fn stream(
     thread::spawn(move || {
         let mut sink = Channel {
             sender,
-            opened: Some(opened),
+            opened: Mutex::new(Some(opened)),
         };
         let outcome = run(&inputs, &options, &mut sink, &Progress::default());
-        let opened = sink.opened.take();
+        let opened = sink.opened();
         match (outcome, opened) {
             (Err(error), Some(opened)) => {
                 let _ = opened.send(Err(error));
@@ -71,12 +72,20 @@ pub fn stream(
 struct Channel {
     sender: SyncSender<Message>,
     /// Told once that there is something to read.
-    opened: Option<SyncSender<Result<(), Error>>>,
+    opened: Mutex<Option<SyncSender<Result<(), Error>>>>,
+}
+
+impl Channel {
+    /// Whom to tell, once.
+    fn opened(&self) -> Option<SyncSender<Result<(), Error>>> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.take()
+    }
 }
 
 impl Sink for Channel {
-    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        if let Some(opened) = self.opened.take() {
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        if let Some(opened) = self.opened() {
             let _ = opened.send(Ok(()));
         }
         let batch = with_values(table, &batch)?;

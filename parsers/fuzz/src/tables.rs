@@ -1,6 +1,6 @@
 //! The tables of a capture, kept in memory, and their columns as lists.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -8,18 +8,23 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_schema::DataType;
 use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run, with_values};
 
-/// The batches of every table, in order.
-#[derive(Default)]
+/// The batches of every table, in order, table by table.
 pub struct Tables(pub Vec<(Table, RecordBatch)>);
 
-impl Sink for Tables {
-    fn batch(&mut self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        self.0.push((table, with_values(table, &batch)?));
+/// Receives batches of several tables at once.
+#[derive(Default)]
+struct Received(Mutex<Vec<(Table, RecordBatch)>>);
+
+impl Sink for Received {
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        let batch = with_values(table, &batch)?;
+        self.0.lock().unwrap().push((table, batch));
         Ok(())
     }
 
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
-        self.0.retain(|(other, _)| *other != table);
+        let batches = self.0.get_mut().unwrap();
+        batches.retain(|(other, _)| *other != table);
         Ok(true)
     }
 }
@@ -108,7 +113,9 @@ pub fn parse(files: &[&[u8]], threads: usize) -> Result<(Tables, Summary), Error
         threads,
         ..Options::default()
     };
-    let mut tables = Tables::default();
-    let summary = run(&inputs, &options, &mut tables, &Progress::default())?;
-    Ok((tables, summary))
+    let mut received = Received::default();
+    let summary = run(&inputs, &options, &mut received, &Progress::default())?;
+    let mut batches = received.0.into_inner().unwrap();
+    batches.sort_by_key(|&(table, _)| table);
+    Ok((Tables(batches), summary))
 }
