@@ -25,6 +25,8 @@ WAITING_SHARE = 0.20
 STOLEN_SHARE = 0.01
 # So long a disturbance is waited for before another try.
 WAIT_S = 30.0
+# With so much taken away in every try, what was measured says nothing of the program.
+UNUSABLE_SHARE = 0.10
 
 
 class Disturbance:
@@ -93,19 +95,23 @@ class Measurement:
         with Disturbance() as self.disturbance:
             self.value = self._measure()
 
-    def holds(self, check: Callable[[Any], None], tries: int = 3) -> None:
+    def holds(self, check: Callable[[Any], None], tries: int = 4) -> None:
         """`check` asserts of the value what must hold; all that failed is told.
 
-        If it does not, and the machine was disturbed, of another one: of so many in all.
+        If it does not, and the machine was disturbed, of another one: of so many in all. Where
+        other virtual machines had a tenth of the cores each time, the test is skipped.
         """
-        told = []
+        told, stolen = [], []
         while True:
             try:
                 check(self.value)
             except AssertionError as error:
                 told.append(f"{error}\nmeanwhile {self.disturbance}")
+                stolen.append(self.disturbance.stolen)
             else:
                 return
+            if len(told) == tries and min(stolen) >= UNUSABLE_SHARE:
+                pytest.skip("no time can be measured here: " + "\n".join(told))
             if len(told) == tries or not self.disturbance:
                 raise AssertionError("\n".join(told))
             self._wait()
