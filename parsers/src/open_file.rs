@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use crate::chunk::Chunk;
 use crate::error::{Damage, Error, Fault};
 use crate::input::Input;
-use crate::records::{HEAD, Reader, Record, Slice, Status, join};
+use crate::records::{HEAD, Reader, Record, Status};
 use crate::source::Source;
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
@@ -16,8 +16,8 @@ fn batch() -> usize {
     if several_threads() { 4096 } else { 1024 }
 }
 
-/// Captured bytes of a packet, on average, from which on several threads read and look for records. With shorter ones
-/// reading is little of the work, and one thread has them in its cache when it decodes them.
+/// Captured bytes of a packet, on average, from which on several threads read ahead. With shorter ones reading is little
+/// of the work, and who reads them has them in its cache when it decodes them.
 const LONG: u64 = 400;
 
 /// An open file.
@@ -35,8 +35,6 @@ pub(crate) struct OpenFile {
     /// What was found behind the records.
     status: Status,
     records: Vec<Record>,
-    /// What several threads found in the window.
-    slices: Vec<Slice>,
     /// How many of them were handed on.
     taken: usize,
     pub rows: Vec<CaptureRow>,
@@ -60,7 +58,6 @@ impl OpenFile {
             base: at,
             status: Status::Full,
             records: Vec::with_capacity(batch()),
-            slices: Vec::new(),
             taken: 0,
             rows: Vec::new(),
             kept: 0,
@@ -78,38 +75,26 @@ impl OpenFile {
     /// Finds records where none are left; whether there are any. `alone`: no other file is read by turns with this one,
     /// so that it may take more memory.
     pub(crate) fn refill(&mut self, alone: bool) -> bool {
+        let ahead = alone && several_threads() && self.has_long_records();
         while self.taken == self.records.len() {
-            let in_slices = alone && several_threads() && self.has_long_records();
             self.records.clear();
             self.taken = 0;
-            let mut slices = &[][..];
             match self.status {
                 Status::Full => {}
-                Status::Need(need) if in_slices => {
-                    let reader = &self.reader;
-                    slices = self.source.advance_in_slices(
-                        self.at,
-                        need,
-                        &mut self.slices,
-                        |slice: &mut Slice, bytes, at| slice.look(reader, bytes, at),
-                    );
-                    self.at = 0;
-                }
                 Status::Need(need) => {
-                    self.source.advance(self.at, need);
+                    if ahead {
+                        self.source.advance_ahead(self.at, need);
+                    } else {
+                        self.source.advance(self.at, need);
+                    }
                     self.at = 0;
                 }
                 _ => return false,
             }
             self.base = self.at;
             let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
-            let (reader, records, last) =
-                (&mut self.reader, &mut self.records, self.source.is_last());
-            let (used, status) = if slices.is_empty() {
-                reader.fill(bytes, last, records, batch())
-            } else {
-                join(reader, bytes, last, slices, records)
-            };
+            let last = self.source.is_last();
+            let (used, status) = self.reader.fill(bytes, last, &mut self.records, batch());
             self.at += used;
             self.status = status;
             let known = self.rows.len();

@@ -2,12 +2,10 @@
 
 mod pcap;
 mod pcapng;
-mod slices;
 
 use crate::error::{Error, Fault};
 use pcap::Pcap;
 use pcapng::Pcapng;
-pub(crate) use slices::{Slice, join};
 
 /// The largest record that is taken for one: what libpcap accepts too. A longer one is damage.
 pub(crate) const MAX_RECORD: u32 = 262_144;
@@ -74,9 +72,6 @@ pub(crate) enum Reader {
     Pcapng(Box<Pcapng>),
 }
 
-/// Records that must seem to follow each other where one is guessed to begin; fewer at the end of what is known.
-const FOLLOWING: usize = 4;
-
 /// Bytes needed to tell what a file is.
 pub(crate) const HEAD: usize = 28;
 
@@ -110,39 +105,6 @@ impl Reader {
         match self {
             Self::Pcap(reader) => reader.fill(bytes, last, out, limit),
             Self::Pcapng(reader) => reader.fill(bytes, last, out, limit),
-        }
-    }
-
-    /// Appends the records of `bytes`, which begin with one, as long as they change nothing in this reader; how many
-    /// bytes they take. What comes then is for [`Self::fill`].
-    pub(crate) fn look_ahead(&self, bytes: &[u8], out: &mut Vec<Record>) -> usize {
-        match self {
-            Self::Pcap(reader) => reader.fill(bytes, false, out, usize::MAX).0,
-            Self::Pcapng(reader) => reader.look_ahead(bytes, out),
-        }
-    }
-
-    /// Whether the record of a packet seems to begin where `bytes` do, and others behind it.
-    #[inline]
-    pub(crate) fn seems_to_begin(&self, bytes: &[u8]) -> bool {
-        match self {
-            Self::Pcap(reader) => reader.seems_to_begin(bytes),
-            Self::Pcapng(reader) => reader.seems_to_begin(bytes),
-        }
-    }
-
-    /// Goes on behind `last`, a record that was looked at ahead.
-    pub(crate) fn go_on_behind(&mut self, last: &Record) {
-        if let Self::Pcapng(reader) = self {
-            reader.go_on_behind(last);
-        }
-    }
-
-    /// Where the interfaces of the section begin: what was looked at ahead holds up to the next section that has any.
-    pub(crate) fn section(&self) -> usize {
-        match self {
-            Self::Pcap(_) => 0,
-            Self::Pcapng(reader) => reader.section(),
         }
     }
 

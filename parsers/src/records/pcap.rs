@@ -2,7 +2,7 @@
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::{FOLLOWING, Interface, Order, Record, Status, longest_record, then_the_end};
+use super::{Interface, Order, Record, Status, longest_record, then_the_end};
 use crate::error::Fault;
 use crate::memory::prefetch;
 
@@ -171,30 +171,6 @@ impl Pcap {
             at += whole;
         }
         (at, Status::Full)
-    }
-
-    /// Whether records seem to begin where `bytes` do: a time with less than a second behind the second, lengths that
-    /// are possible, and the same behind them. Empty records, which zeros would be, do not count.
-    #[inline]
-    pub(crate) fn seems_to_begin(&self, mut bytes: &[u8]) -> bool {
-        for seen in 0..FOLLOWING {
-            let Some(header) = bytes.first_chunk::<16>() else {
-                return seen > 1;
-            };
-            let word = |at| self.order.u32(header, at).unwrap_or_default();
-            let (one, other) = (word(8), word(12));
-            // Either may be the captured length, which is the smaller one.
-            let captured = one.min(other);
-            let possible = captured > 0
-                && one.max(other) <= self.longest
-                && i64::from(word(4)) * self.unit < 1_000_000_000;
-            if !possible {
-                return false;
-            }
-            let whole = self.header + captured as usize;
-            bytes = bytes.get(whole..).unwrap_or_default();
-        }
-        true
     }
 
     fn too_long(&self, captured: u32) -> Fault {

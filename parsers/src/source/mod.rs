@@ -1,5 +1,6 @@
 //! A file, a pipe or a compressed stream to windows of plain bytes.
 
+mod ahead;
 mod compression;
 mod opened;
 
@@ -8,8 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use rayon::prelude::*;
-
+use ahead::{Ahead, FRONT};
 pub use compression::Compression;
 use opened::{Opened, Reader};
 
@@ -19,16 +19,16 @@ use crate::input::Input;
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
 
-/// Bytes that each of several threads reads at a time, and the slices of a window.
-const SLICE: usize = 512 << 10;
-const SLICES: usize = 4;
-
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
     input: Opened,
     /// Room for the window; it lies in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
+    /// Several threads read what follows.
+    ahead: Option<Ahead>,
+    /// Room for one of its windows.
+    spare: Vec<u8>,
     /// Offset of the window's first byte in the plain input.
     start: u64,
     ended: bool,
@@ -47,6 +47,8 @@ impl Source {
             input,
             buffer: vec![0; room],
             held: 0..0,
+            ahead: None,
+            spare: Vec::new(),
             start: 0,
             ended: false,
             fault: None,
@@ -56,74 +58,53 @@ impl Source {
     /// Moves the window's begin forward by `used` bytes and reads on: it holds at least `need` bytes then,
     /// unless the input ends before.
     pub(crate) fn advance(&mut self, used: usize, need: usize) {
-        self.leave_behind(used);
+        let used = used.min(self.held.len());
+        self.start += used as u64;
+        self.held.start += used;
+        while self.take_ahead() {
+            if self.held.len() >= need {
+                return;
+            }
+        }
+        self.buffer.copy_within(self.held.clone(), 0);
+        self.held = 0..self.held.len();
         self.read_on(need);
     }
 
-    /// As [`Self::advance`], but several threads read a larger window, each a slice, and hand what is in it, with its
-    /// offset in the window, to `look`. The slices; none where too little is left, or one thread has to read it.
-    pub(crate) fn advance_in_slices<'a, S: Default + Send>(
-        &mut self,
-        used: usize,
-        need: usize,
-        slices: &'a mut Vec<S>,
-        look: impl Fn(&mut S, &[u8], usize) + Sync,
-    ) -> &'a [S] {
-        self.leave_behind(used);
-        let held = self.held.end;
-        let window = held + SLICES * SLICE;
-        let length = self.input.length.unwrap_or_default();
-        let input = match &mut self.input.reader {
-            Reader::File(file) if length.saturating_sub(file.at()) >= (SLICES * SLICE) as u64 => {
-                file
-            }
-            _ => {
-                self.read_on(need);
-                return &[];
-            }
-        };
-        if self.buffer.len() < window {
-            self.buffer.resize(window, 0);
+    /// As [`Self::advance`], but several threads read ahead from now on, where a plain file has enough left.
+    pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
+        if self.ahead.is_none()
+            && let (Reader::File(file), Some(length)) = (&self.input.reader, self.input.length)
+        {
+            self.ahead = Ahead::new(&file.file, file.at, length);
         }
-        // What is left of the window before belongs to the first slice.
-        let (first, others) = self.buffer[..window].split_at_mut(held + SLICE);
-        let rooms = std::iter::once(first).chain(others.chunks_exact_mut(SLICE));
-        slices.resize_with(SLICES, S::default);
-        let work: Vec<_> = (0..).zip(rooms.zip(&mut *slices)).collect();
-        let file = &*input;
-        let read: Vec<bool> = work
-            .into_par_iter()
-            .map(|(number, (room, slice))| {
-                let offset = number * SLICE;
-                let (known, begin) = if number == 0 {
-                    (held, 0)
-                } else {
-                    (0, held + offset)
-                };
-                let got = file.read_at(&mut room[known..], file.at() + offset as u64);
-                let whole = got.is_ok_and(|got| got == SLICE);
-                if whole {
-                    look(slice, room, begin);
-                }
-                whole
-            })
-            .collect();
-        let whole = read.iter().take_while(|whole| **whole).count();
-        self.held.end += whole * SLICE;
-        input.skip((whole * SLICE) as u64);
-        // Where less came than there was, or nothing could be read, one thread finds out why.
-        if whole < SLICES || self.held.end < need {
-            self.read_on(need);
-        }
-        &slices[..whole]
+        self.advance(used, need);
     }
 
-    fn leave_behind(&mut self, used: usize) {
-        let used = used.min(self.held.len());
-        self.start += used as u64;
-        self.buffer
-            .copy_within(self.held.start + used..self.held.end, 0);
-        self.held = 0..self.held.len() - used;
+    /// The window behind the one that is held; whether there was one.
+    fn take_ahead(&mut self) -> bool {
+        let (Some(ahead), Reader::File(file)) = (&mut self.ahead, &mut self.input.reader) else {
+            return false;
+        };
+        let Some(mut window) = ahead.take(std::mem::take(&mut self.spare)) else {
+            // The end is near, or less came than there was: one thread finds out.
+            self.ahead = None;
+            return false;
+        };
+        file.skip(ahead::WINDOW as u64);
+        let left = &self.buffer[self.held.clone()];
+        if let Some(front) = FRONT.checked_sub(left.len()) {
+            window[front..FRONT].copy_from_slice(left);
+            self.held = front..window.len();
+            self.spare = std::mem::replace(&mut self.buffer, window);
+        } else {
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.buffer.truncate(self.held.len());
+            self.buffer.extend_from_slice(&window[FRONT..]);
+            self.held = 0..self.buffer.len();
+            self.spare = window;
+        }
+        true
     }
 
     fn read_on(&mut self, need: usize) {
@@ -184,55 +165,57 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    /// Reads what is left, as slices where that can be; also the offsets and lengths of these.
-    fn rest(source: &mut Source) -> (Vec<u8>, Vec<(u64, usize)>) {
-        let (mut found, mut seen) = (Vec::new(), Vec::new());
-        let mut slices: Vec<(usize, Vec<u8>)> = Vec::new();
-        let mut used = 0;
-        while !source.is_last() || source.bytes().len() > used {
-            let look =
-                |slice: &mut (usize, Vec<u8>), bytes: &[u8], at| *slice = (at, bytes.to_vec());
+    /// Moves the window forward to the end; all bytes, and how often some were read ahead.
+    fn rest(source: &mut Source, step: usize) -> (Vec<u8>, i64) {
+        let (mut found, mut ahead) = (Vec::new(), 0);
+        let (mut used, mut need) = (0, 1);
+        while !source.is_last() {
+            source.advance_ahead(used, need);
+            let known = source.bytes().len();
+            assert_eq!(source.start(), found.len() as u64);
+            ahead += i64::from(source.ahead.is_some());
             // Some bytes are left each time, as of a record that is not there whole.
-            let slices = source.advance_in_slices(used, 1, &mut slices, look);
-            let slices: Vec<_> = slices.to_vec();
-            for (at, bytes) in slices {
-                assert_eq!(source.bytes()[at..at + bytes.len()], bytes);
-                seen.push((source.start() + at as u64, bytes.len()));
-            }
-            let left = if source.is_last() { 0 } else { 7 };
-            used = source.bytes().len() - left;
+            let left = if source.is_last() { 0 } else { step.min(known) };
+            used = known - left;
+            need = left + 1 + left / 2;
             found.extend(&source.bytes()[..used]);
         }
-        (found, seen)
+        (found, ahead)
     }
 
-    #[test]
-    fn a_file_that_changes_while_slices_are_read_is_read_to_its_new_end() {
-        let window = (SLICES * SLICE) as i64;
-        let content = |length: i64| -> Vec<u8> { (0..length).map(|at| (at % 251) as u8).collect() };
-        let path = std::env::temp_dir().join(format!("flowsweep-source-{}", std::process::id()));
-        for change in [0, 1000, 2 * window, -1000, -window - 5, -3 * window] {
-            let length = 4 * window + 9;
+    fn content(length: i64) -> Vec<u8> {
+        (0..length).map(|at| (at % 251) as u8).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn a_file_that_changes_is_read_to_its_new_end(
+            length in 300_000..(8 * ahead::WINDOW as i64),
+            change in prop_oneof![Just(0), -2..2_i64, -9_000_000..9_000_000_i64],
+            step in prop_oneof![Just(0), 1..100_usize, Just(FRONT), 60_000..3_000_000_usize],
+            threads in 1..4_usize,
+        ) {
+            let path = std::env::temp_dir().join(format!("flowsweep-source-{}", std::process::id()));
             std::fs::write(&path, content(length)).expect("a file");
-            let mut source =
-                Source::open(&Input::from_path(&path), Arc::default()).expect("opened");
+            let mut source = Source::open(&Input::from_path(&path), Arc::default()).expect("opened");
             source.advance(0, 28);
-            std::fs::write(&path, content(length + change)).expect("another length");
-            let (found, seen) = rest(&mut source);
+            let held = source.bytes().len() as i64;
+            let now = (length + change).max(0);
+            std::fs::write(&path, content(now)).expect("another length");
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let (found, ahead) = pool.install(|| rest(&mut source, step));
             // What was in the first window stays read.
-            assert_eq!(
-                found,
-                content((length + change).max(WINDOW as i64)),
-                "{change}"
-            );
-            let whole = (length + change.min(0) - WINDOW as i64).max(0) / SLICE as i64;
-            assert!(
-                seen.len() as i64 >= whole / SLICES as i64 * SLICES as i64,
-                "{change} {seen:?}"
-            );
+            prop_assert!(found == content(now.max(held)));
+            let windows = (length - held) / ahead::WINDOW as i64;
+            if change >= 0 && step < FRONT && windows >= 4 {
+                prop_assert_eq!(ahead, windows);
+            }
+            std::fs::remove_file(&path).expect("removed");
         }
-        std::fs::remove_file(&path).expect("removed");
     }
 }

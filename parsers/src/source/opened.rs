@@ -25,8 +25,9 @@ pub(super) enum Reader {
 }
 
 pub(super) struct Positioned {
-    file: File,
-    at: u64,
+    pub file: Arc<File>,
+    /// Offset of the next byte.
+    pub at: u64,
     consumed: Arc<AtomicU64>,
 }
 
@@ -83,7 +84,7 @@ impl Opened {
             return Self::stream(Box::new(file), None, consumed);
         }
         let file = Positioned {
-            file,
+            file: Arc::new(file),
             at: 0,
             consumed,
         };
@@ -126,7 +127,7 @@ impl Reader {
         match self {
             Self::Stream(reader) => reader.read(buffer),
             Self::File(file) => {
-                let got = file.read_at(buffer, file.at)?;
+                let got = read_at(&file.file, buffer, file.at)?;
                 file.skip(got as u64);
                 Ok(got)
             }
@@ -135,32 +136,27 @@ impl Reader {
 }
 
 impl Positioned {
-    /// Offset of the next byte that was not read.
-    pub(super) fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Goes on behind `bytes` more, which were read with [`Self::read_at`].
+    /// Goes on behind `bytes` more.
     pub(super) fn skip(&mut self, bytes: u64) {
         self.at += bytes;
         self.consumed.store(self.at, Ordering::Relaxed);
     }
+}
 
-    /// Fills `buffer` with what lies in the file from offset `at` on; less only at the end.
-    pub(super) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        let mut got = 0;
-        while got < buffer.len() {
-            match self.file.read_at(&mut buffer[got..], at + got as u64) {
-                Ok(0) => break,
-                Ok(read) => got += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What came before is handed on; the next read meets it again.
-                Err(error) if got == 0 => return Err(error),
-                Err(_) => break,
-            }
+/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end.
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match file.read_at(&mut buffer[got..], at + got as u64) {
+            Ok(0) => break,
+            Ok(read) => got += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What came before is handed on; the next read meets it again.
+            Err(error) if got == 0 => return Err(error),
+            Err(_) => break,
         }
-        Ok(got)
     }
+    Ok(got)
 }
 
 fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {

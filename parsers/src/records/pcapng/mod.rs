@@ -6,9 +6,7 @@ mod interfaces;
 
 use interfaces::{Clock, options};
 
-use super::{
-    FOLLOWING, Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end,
-};
+use super::{Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end};
 use crate::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
@@ -170,47 +168,6 @@ impl Pcapng {
         }
         let body = &block[8..length - 4];
         Ok(Block { kind, length, body })
-    }
-
-    /// The Enhanced Packet Block at the start of `rest`, where it tells of nothing but its packet; and its length.
-    fn only_a_packet(&self, rest: &[u8], at: usize) -> Option<(Record, usize)> {
-        if self.order.u32(rest, 0)? != ENHANCED_PACKET {
-            return None;
-        }
-        let block = self.framed(rest, Status::Need).ok()?;
-        let record = self.packet(block.kind, block.body, at).ok()?;
-        let lost = self.lost(block.kind, block.body, record.captured);
-        lost.is_none().then_some((record, block.length))
-    }
-
-    /// Appends the records of the Enhanced Packet Blocks at the start of `bytes`, up to anything else.
-    pub(super) fn look_ahead(&self, bytes: &[u8], out: &mut Vec<Record>) -> usize {
-        let mut at = 0;
-        while let Some((record, length)) = self.only_a_packet(&bytes[at..], at) {
-            out.push(record);
-            at += length;
-        }
-        at
-    }
-
-    pub(super) fn go_on_behind(&mut self, last: &Record) {
-        self.last_time = Some(last.time);
-    }
-
-    pub(super) fn section(&self) -> usize {
-        self.first
-    }
-
-    /// Whether Enhanced Packet Blocks seem to begin where `bytes` do: their length is there twice.
-    #[inline]
-    pub(super) fn seems_to_begin(&self, mut bytes: &[u8]) -> bool {
-        for seen in 0..FOLLOWING {
-            let Some((_, length)) = self.only_a_packet(bytes, 0) else {
-                return seen > 1;
-            };
-            bytes = &bytes[length..];
-        }
-        true
     }
 
     /// The first time of a packet among the blocks in `bytes`; 0 where there is none.

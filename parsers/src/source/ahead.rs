@@ -1,0 +1,120 @@
+//! A plain file to windows, which several threads read side by side and one takes in their order.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::opened::read_at;
+
+/// Bytes of a window.
+pub(super) const WINDOW: usize = 512 << 10;
+/// Room in front of a window, for what is left of the one before.
+pub(super) const FRONT: usize = 64 << 10;
+/// Windows that are read, or wait to be taken, at most.
+const WINDOWS: u64 = 4;
+
+/// Reads ahead; only where [`several_threads`](crate::threads::several_threads) work.
+pub(super) struct Ahead {
+    shared: Arc<Shared>,
+    /// The window that is taken next.
+    next: u64,
+}
+
+struct Shared {
+    file: Arc<File>,
+    /// Where the first window begins, and how many whole ones there are.
+    begin: u64,
+    windows: u64,
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Windows before this were begun to be read, ...
+    begun: u64,
+    /// ... and those before this may be.
+    wanted: u64,
+    /// Those that are read and not taken; none where less came than there was.
+    read: HashMap<u64, Option<Vec<u8>>>,
+    free: Vec<Vec<u8>>,
+}
+
+impl Ahead {
+    /// Of the bytes of `file` from `begin` to `end`; none where they are too few.
+    pub(super) fn new(file: &Arc<File>, begin: u64, end: u64) -> Option<Self> {
+        let windows = end.saturating_sub(begin) / WINDOW as u64;
+        (windows >= WINDOWS).then(|| Self {
+            shared: Arc::new(Shared {
+                file: Arc::clone(file),
+                begin,
+                windows,
+                state: Mutex::default(),
+                arrived: Condvar::new(),
+            }),
+            next: 0,
+        })
+    }
+
+    /// The next window, behind the room in front of it; `old` is room that is free again. None where no whole one follows.
+    pub(super) fn take(&mut self, old: Vec<u8>) -> Option<Vec<u8>> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if old.len() == FRONT + WINDOW {
+            state.free.push(old);
+        }
+        let wanted = (self.next + WINDOWS).min(shared.windows);
+        for _ in state.wanted..wanted {
+            let shared = Arc::clone(shared);
+            rayon::spawn(move || drop(shared.read_one(shared.lock())));
+        }
+        state.wanted = wanted;
+        if self.next == wanted {
+            return None;
+        }
+        loop {
+            if let Some(window) = state.read.remove(&self.next) {
+                self.next += 1;
+                return window;
+            }
+            state = if state.begun < state.wanted {
+                shared.read_one(state)
+            } else {
+                // Another thread is reading it.
+                let arrived = shared.arrived.wait(state);
+                arrived.unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.shared.lock().wanted = 0;
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the first window that no thread has begun, if one is wanted.
+    fn read_one<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let number = state.begun;
+        if number >= state.wanted {
+            return state;
+        }
+        state.begun += 1;
+        let room = state.free.pop();
+        drop(state);
+        let mut room = room.unwrap_or_else(|| vec![0; FRONT + WINDOW]);
+        let at = self.begin + number * WINDOW as u64;
+        let got = read_at(&self.file, &mut room[FRONT..], at);
+        let whole = got.is_ok_and(|got| got == WINDOW);
+        let mut state = self.lock();
+        state.read.insert(number, whole.then_some(room));
+        self.arrived.notify_all();
+        state
+    }
+}
