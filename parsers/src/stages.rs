@@ -57,10 +57,8 @@ struct Find<'b> {
 impl Find<'_> {
     fn take(&mut self, portion: &mut Portion) {
         portion.order.make(&mut portion.chunk, self.connections);
-        let packets = portion.chunk.count();
-        self.number += packets;
-        let ends = packets > 0 && self.number.is_multiple_of(LARGEST);
-        portion.settled = if self.settles && ends {
+        self.number += portion.chunk.count();
+        portion.settled = if self.settles && self.number.is_multiple_of(LARGEST) {
             Counting::settle(&mut self.connections.throughput)
         } else {
             None

@@ -66,8 +66,7 @@ impl Source {
                 return;
             }
         }
-        self.buffer.copy_within(self.held.clone(), 0);
-        self.held = 0..self.held.len();
+        self.move_to_front();
         self.read_on(need);
     }
 
@@ -98,13 +97,20 @@ impl Source {
             self.held = front..window.len();
             self.spare = std::mem::replace(&mut self.buffer, window);
         } else {
-            self.buffer.copy_within(self.held.clone(), 0);
-            self.buffer.truncate(self.held.len());
+            self.move_to_front();
+            self.buffer.truncate(self.held.end);
             self.buffer.extend_from_slice(&window[FRONT..]);
             self.held = 0..self.buffer.len();
             self.spare = window;
         }
         true
+    }
+
+    fn move_to_front(&mut self) {
+        if self.held.start > 0 {
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
     }
 
     fn read_on(&mut self, need: usize) {
@@ -176,6 +182,7 @@ mod tests {
         while !source.is_last() {
             source.advance_ahead(used, need);
             let known = source.bytes().len();
+            assert!(known >= need || source.is_last());
             assert_eq!(source.start(), found.len() as u64);
             ahead += i64::from(source.ahead.is_some());
             // Some bytes are left each time, as of a record that is not there whole.

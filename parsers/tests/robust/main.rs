@@ -4,6 +4,7 @@
 mod connections;
 mod histories;
 mod table_files;
+mod threads;
 // As the fuzzer keeps them.
 #[allow(clippy::pedantic, dead_code)]
 #[path = "../../fuzz/src/tables.rs"]
