@@ -31,11 +31,13 @@ fn options(threads: usize) -> Options {
     }
 }
 
-/// Packets of one side, 10 ms apart.
-fn one_side(packets: u64) -> Vec<u8> {
+/// Packets of one host, 10 ms apart, of so many connections.
+fn one_side(packets: u64, connections: u64) -> Vec<u8> {
     let mut bytes = PCAP.to_vec();
     for number in 0..packets {
-        let frame = segment(false, 0x10, number as u32, 0, 1);
+        let mut frame = segment(false, 0x10, number as u32, 0, 1);
+        let port = 1024 + (number % connections) as u16;
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
         bytes.extend(record(number * 10_000_000, 60, &frame));
     }
     bytes
@@ -43,7 +45,7 @@ fn one_side(packets: u64) -> Vec<u8> {
 
 #[test]
 fn an_error_of_the_sink_ends_the_work() {
-    let bytes = one_side(100_000);
+    let bytes = one_side(100_000, 1);
     for threads in 1..4 {
         for full in [Table::Packets, Table::Flows, Table::Captures] {
             let mut sink = Each(|table, _| {
@@ -68,7 +70,7 @@ fn an_error_of_the_sink_ends_the_work() {
 
 #[test]
 fn a_wish_to_stop_ends_the_work() {
-    let bytes = one_side(400_000);
+    let bytes = one_side(400_000, 1);
     for threads in 1..4 {
         let progress = Progress::default();
         let mut sink = Each(|_, _| {
@@ -83,8 +85,8 @@ fn a_wish_to_stop_ends_the_work() {
 
 #[test]
 fn old_bins_are_written_while_reading() {
-    // More bins than are kept, and an end that is no end of a chunk.
-    let bytes = one_side(1_600_000);
+    // More bins than are kept; chunks of different sizes.
+    let bytes = one_side(1_600_000, 60_000);
     for threads in 1..4 {
         let seen = Mutex::new(Vec::new());
         let mut sink = Each(|table, batch: RecordBatch| {
