@@ -25,8 +25,9 @@ const CHUNKS: usize = 3;
 struct Portion {
     chunk: Chunk,
     order: Order,
-    /// Bins of throughput that end before it.
+    /// Bins of throughput that are written before its rows.
     settled: Option<RecordBatches>,
+    /// Packets that it should hold.
     size: usize,
 }
 

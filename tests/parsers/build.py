@@ -19,13 +19,15 @@ def tcp(
     ack: int = 0,
     mss: int | None = None,
     sack: tuple[int, int] | None = None,
+    window: int = 512,
 ) -> bytes:
     """An Ethernet frame with a TCP segment."""
     options = b"" if mss is None else struct.pack(">BBH", 2, 4, mss)
     if sack is not None:
         options += struct.pack(">BBBBII", 1, 1, 5, 10, *sack)
     offset = (5 + len(options) // 4) << 4
-    segment = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, offset, flags, 512, 0, 0) + options
+    fields = (sport, dport, seq, ack, offset, flags, window, 0, 0)
+    segment = struct.pack(">HHIIBBHHH", *fields) + options
     return _ethernet(src, dst, 6, segment + bytes(payload))
 
 

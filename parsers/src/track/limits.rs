@@ -57,6 +57,9 @@ pub(super) struct Limits {
     recovering: bool,
     /// At the last send: no room for another segment.
     full_window: bool,
+    /// At the last send: little room was left, and a congestion window let more go before. A sender that hands
+    /// several segments to its card at once holds them back until there is room for all of them.
+    little_room: bool,
     /// At the last send: the segment was short, so nothing more was queued.
     short: bool,
 }
@@ -75,6 +78,8 @@ pub(super) struct Sent {
     pub short: bool,
     /// No room for another segment is left behind it.
     pub full_window: bool,
+    /// No room for two segments is left behind it, and more was in flight before.
+    pub little_room: bool,
     /// Octets in flight with it.
     pub flight: u32,
     pub mss: u32,
@@ -151,6 +156,7 @@ impl Limits {
         self.last_send = self.last_send.max(sent.time);
         self.short = sent.short;
         self.full_window = sent.full_window;
+        self.little_room = sent.little_room;
         self.flight = sent.flight;
         self.end = self.end.max(sent.end);
         self.waiting = true;
@@ -191,10 +197,11 @@ impl Limits {
         self.full_window = full_window;
     }
 
-    /// The burst left so many octets in `flight`; `end` is the number behind it.
+    /// The burst left so many octets in `flight`, and `little_room` as in [`Sent`]; `end` is the number behind it.
     #[inline]
-    pub(super) fn went_on(&mut self, flight: u32, end: i64) {
+    pub(super) fn went_on(&mut self, flight: u32, little_room: bool, end: i64) {
         self.flight = flight;
+        self.little_room = little_room;
         self.end = self.end.max(end);
     }
 
@@ -212,6 +219,10 @@ impl Limits {
             };
             add(&mut self.shares.receiver_ns, wait - after);
             add(&mut self.shares.app_ns, after);
+            // The window, not the sender's buffer, kept the flight from growing.
+            self.new_plateau(self.flight);
+        } else if self.little_room && !self.short && !self.lossy {
+            add(&mut self.shares.receiver_ns, wait);
         } else {
             self.waited_for_acknowledgement(wait, sent.mss, rtt);
         }
