@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from flowsweep.testbed.program import Ended
 
 from .conftest import (
     FLOWSWEEP,
@@ -106,7 +109,12 @@ def test_a_second_run_waits_for_the_first(running, experiment):
     [
         ("mpirun", "invalid", "mpirun was killed by SIGKILL"),
         ("daemon", "invalid", "mpirun lost its daemon on pc"),
-        ("rank", "failed", "killed by SIGKILL"),
+        # Another rank may tell before mpirun does.
+        (
+            "rank",
+            "failed",
+            "killed by SIGKILL|lost its connection to another one",
+        ),
     ],
 )
 def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim, status, reason):
@@ -119,6 +127,38 @@ def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim
     assert process.returncode == 0, said
     record = json.loads((output / "run.json").read_text())
     assert record["status"] == status
-    assert reason in record["reason"]
+    assert re.search(reason, record["reason"])
     assert record["completion_s"] is None
     assert wait_gone(tree) == {}
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "told"),
+    [
+        (
+            "Socket closed",
+            "on a NULL communicator\n[pc1:00000] *** Unknown error",
+            "rank 1 lost its connection to another one, which was killed, or crashed",
+        ),
+        (
+            "MPI_Recv",
+            "on communicator MPI_COMM_WORLD\n[pc1:00000] *** MPI_ERR_TRUNCATE: message truncated",
+            "rank 1: MPI_Recv: MPI_ERR_TRUNCATE: message truncated",
+        ),
+    ],
+)
+def test_what_a_rank_told_of_mpi_is_the_reason(where: str, what: str, told: str) -> None:
+    said = (
+        f"[pc1:00000] *** An error occurred in {where}\n"
+        f"[pc1:00000] *** reported by process [1147076609,1]\n"
+        f"[pc1:00000] *** {what}\n"
+        "[pc1:00000] *** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n"
+    )
+    assert Ended(14, said, "", 1.0).failure == f"exit code 14: {told}"
+    said += (
+        "prterun noticed that process rank 0 with PID 8 on node pc1 exited on\nsignal 9 (Killed).\n"
+    )
+    failure = Ended(137, said, "", 1.0).failure
+    assert failure is not None
+    assert "killed by SIGKILL" in failure
+    assert "rank 0" in failure

@@ -30,6 +30,11 @@ LOG = "program.log"  # what a command printed, in the run directory
 LOST_DAEMON = re.compile(
     r"lost communication with a remote daemon\..*?Remote daemon: .*? on node (\S+)", re.DOTALL
 )
+# A rank's, of Open MPI: where, which rank, and what. It may come before mpirun knows whom it lost.
+MPI_ERROR = re.compile(
+    r"\*\*\* An error occurred in (.+)\n.*\*\*\* reported by process \[\d+,(\d+)\]\n"
+    r".*\n.*\*\*\* (.+)\n"
+)
 # On standard output, before anything of the program: a host on which nothing could be started.
 NO_DAEMON = re.compile(
     r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
@@ -58,7 +63,7 @@ class Ended:
         """Why it failed, or None."""
         if self.code == 0:
             return None
-        told = _reason(self.said)
+        told = _mpi_error(self.said) or _reason(self.said)
         what = (
             ended(self.code) if self.code is not None else f"not finished after {self.limit_s:g} s"
         )
@@ -198,6 +203,17 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _mpi_error(text: str) -> str | None:
+    """What the first rank that failed told, where mpirun ended the others because of it."""
+    error = MPI_ERROR.search(text)
+    if error is None or "noticed that process rank" in text:
+        return None
+    where, rank, what = error.groups()
+    if where == "Socket closed":
+        return f"rank {rank} lost its connection to another one, which was killed, or crashed"
+    return f"rank {rank}: {where}: {what}"
 
 
 def _reason(text: str) -> str:
