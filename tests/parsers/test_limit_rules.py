@@ -60,8 +60,8 @@ class Conversation:
 
 
 @pytest.mark.parametrize("flags", [ACK, PUSH])  # a burst, and segments one by one
-def test_room_for_one_segment_is_none_where_more_was_in_flight(tmp_path: Path, flags: int) -> None:
-    # Linux holds back a part of two segments until the window has room for both, and says
+def test_little_room_is_none_where_the_window_was_full_before(tmp_path: Path, flags: int) -> None:
+    # Linux holds back what it hands to the card at once until the window has room for it, and says
     # rwnd_limited (tcp_tso_should_defer); its congestion window allowed 13 segments already.
     talk = Conversation(window=13)
     talk.send(13, flags=flags)
@@ -89,16 +89,29 @@ def test_the_first_flight_is_limited_by_the_congestion_window(tmp_path: Path, fl
     assert found["sender"] == 0, found
 
 
-def test_room_for_two_segments_is_room(tmp_path: Path) -> None:
+def test_a_third_of_the_window_is_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
     talk.send(13)
     talk.hear(window=13)
-    talk.send(11)
+    talk.send(9)
+    talk.hear(window=13)
+    talk.send(8)
     talk.hear(window=13)
     talk.send(1)
     found = talk.limits(tmp_path)
     assert found["network"] == pytest.approx(1, abs=0.01), found
-    assert found["receiver"] == pytest.approx(1, abs=0.01), found
+    assert found["receiver"] == pytest.approx(2, abs=0.01), found
+
+
+@pytest.mark.parametrize("flags", [ACK, PUSH])
+def test_a_window_that_was_never_full_limits_nobody(tmp_path: Path, flags: int) -> None:
+    talk = Conversation(window=13)
+    for segments in (12, 11, 12, 11):
+        talk.send(segments, flags=flags)
+        talk.hear(window=13)
+    talk.send(1)
+    found = talk.limits(tmp_path)
+    assert found["network"] == pytest.approx(4, abs=0.01), found
 
 
 def test_after_a_short_segment_nothing_waited_for_room(tmp_path: Path) -> None:

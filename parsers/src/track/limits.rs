@@ -15,6 +15,10 @@ const RELEASE_NS: i64 = 200_000;
 /// congestion window would have grown, by half a segment per window at least (RFC 9438 4.3).
 const PLATEAU_WINDOWS: u64 = 10;
 
+/// Linux hands at most 64 KiB to the card at once; it holds them back while the window has no room for them, unless
+/// the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
+const LARGEST_BUFFER: i64 = 65_536;
+
 /// Sums in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_field_names)] // the names of the columns
@@ -43,6 +47,8 @@ pub(super) struct Limits {
     recovery_end: i64,
     /// Octets in flight behind the last send.
     flight: u32,
+    /// Most octets in flight that filled the window since something was lost: the congestion window allows them.
+    full_flight: u32,
     /// Most octets in flight when sending stopped; octets acknowledged since that grew, and
     /// waits for acknowledgements, by what they count for unless this proves a plateau.
     plateau_flight: u32,
@@ -57,8 +63,8 @@ pub(super) struct Limits {
     recovering: bool,
     /// At the last send: no room for another segment.
     full_window: bool,
-    /// At the last send: little room was left, and a congestion window let more go before. A sender that hands
-    /// several segments to its card at once holds them back until there is room for all of them.
+    /// At the last send: there was less room than a sender keeps back that hands several segments to its card at
+    /// once, and the congestion window is larger.
     little_room: bool,
     /// At the last send: the segment was short, so nothing more was queued.
     short: bool,
@@ -76,10 +82,8 @@ pub(super) struct Sent {
     pub idle: bool,
     /// It is shorter than the MSS, and the window did not cut it.
     pub short: bool,
-    /// No room for another segment is left behind it.
-    pub full_window: bool,
-    /// No room for two segments is left behind it, and more was in flight before.
-    pub little_room: bool,
+    /// Octets that the window has room for behind it, where that is known.
+    pub room: Option<i64>,
     /// Octets in flight with it.
     pub flight: u32,
     pub mss: u32,
@@ -140,6 +144,7 @@ impl Limits {
             self.recovery_end = end;
         }
         self.lossy = true;
+        self.full_flight = 0;
     }
 
     /// Takes in a segment with payload.
@@ -155,9 +160,8 @@ impl Limits {
         self.begun = true;
         self.last_send = self.last_send.max(sent.time);
         self.short = sent.short;
-        self.full_window = sent.full_window;
-        self.little_room = sent.little_room;
-        self.flight = sent.flight;
+        self.full_window = sent.room.is_some_and(|room| room < i64::from(sent.mss));
+        self.left(sent.room, sent.flight);
         self.end = self.end.max(sent.end);
         self.waiting = true;
     }
@@ -197,12 +201,23 @@ impl Limits {
         self.full_window = full_window;
     }
 
-    /// The burst left so many octets in `flight`, and `little_room` as in [`Sent`]; `end` is the number behind it.
+    /// The burst left so many octets in `flight`, and `room` as in [`Sent`]; `end` is the number behind it.
     #[inline]
-    pub(super) fn went_on(&mut self, flight: u32, little_room: bool, end: i64) {
-        self.flight = flight;
-        self.little_room = little_room;
+    pub(super) fn went_on(&mut self, flight: u32, room: Option<i64>, end: i64) {
+        self.left(room, flight);
         self.end = self.end.max(end);
+    }
+
+    /// What a send left: octets in `flight`, and `room` for more. The congestion window is known to be larger where
+    /// more filled the window since something was lost.
+    #[inline]
+    fn left(&mut self, room: Option<i64>, flight: u32) {
+        self.flight = flight;
+        if self.full_window && !self.recovering {
+            self.full_flight = self.full_flight.max(flight);
+        }
+        self.little_room = flight < self.full_flight
+            && room.is_some_and(|room| room < LARGEST_BUFFER && 2 * room < i64::from(flight));
     }
 
     #[inline(never)] // the segments of a burst do not wait
@@ -221,7 +236,7 @@ impl Limits {
             add(&mut self.shares.app_ns, after);
             // The window, not the sender's buffer, kept the flight from growing.
             self.new_plateau(self.flight);
-        } else if self.little_room && !self.short && !self.lossy {
+        } else if self.little_room && !self.short {
             add(&mut self.shares.receiver_ns, wait);
         } else {
             self.waited_for_acknowledgement(wait, sent.mss, rtt);

@@ -62,11 +62,9 @@ impl Tcp {
             self.una
         };
         let flight = (end - una).clamp(0, i64::from(u32::MAX)) as u32;
-        let little_room = self.edge != UNKNOWN
-            && self.edge.wrapping_sub(end) < 2 * payload
-            && flight < *greatest_flight;
+        let room = (self.edge != UNKNOWN).then(|| self.edge.wrapping_sub(end));
         *greatest_flight = (*greatest_flight).max(flight);
-        limits.went_on(flight, little_room, end);
+        limits.went_on(flight, room, end);
         message.went_on(count as u32, (end - begin) as u64);
         let burst = following.take(count);
         if peer.una == peer.end

@@ -144,7 +144,6 @@ impl Tcp {
             self.una
         };
         let flight = (self.payload_end - una).clamp(0, i64::from(u32::MAX)) as u32;
-        let grows = flight >= sender.greatest_flight;
         sender.greatest_flight = sender.greatest_flight.max(flight);
         let new = payload - data.repeated.min(payload);
         let room = self.edge.wrapping_sub(self.end);
@@ -174,8 +173,7 @@ impl Tcp {
             repeats: data.repeated > 0 && !data.probe,
             idle: data.idle,
             short: sender.message.last_is_short(),
-            full_window: known && room < i64::from(mss),
-            little_room: known && room < 2 * i64::from(mss) && !grows,
+            room: known.then_some(room),
             flight,
             mss,
             end: self.end,
