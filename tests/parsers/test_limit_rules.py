@@ -50,6 +50,12 @@ class Conversation:
         self.time += RTT_NS
         self.packets.append((self.time, self._answer(ACK, 1, window)))
 
+    def flights(self, *segments: int, window: int = 13, flags: int = ACK) -> None:
+        """So many segments each, and their acknowledgement."""
+        for number in segments:
+            self.send(number, flags=flags)
+            self.hear(window)
+
     def limits(self, folder: Path) -> dict[str, float]:
         """Round trips that each class limited the sender."""
         file = folder / "conversation.pcap"
@@ -64,10 +70,7 @@ def test_little_room_is_none_where_the_window_was_full_before(tmp_path: Path, fl
     # Linux holds back what it hands to the card at once until the window has room for it, and says
     # rwnd_limited (tcp_tso_should_defer); its congestion window allowed 13 segments already.
     talk = Conversation(window=13)
-    talk.send(13, flags=flags)
-    talk.hear(window=13)
-    talk.send(12, flags=flags)
-    talk.hear(window=13)
+    talk.flights(13, 12, flags=flags)
     talk.send(1)
     found = talk.limits(tmp_path)
     assert found["network"] == pytest.approx(0, abs=0.01), found
@@ -91,12 +94,7 @@ def test_the_first_flight_is_limited_by_the_congestion_window(tmp_path: Path, fl
 
 def test_a_third_of_the_window_is_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
-    talk.send(13)
-    talk.hear(window=13)
-    talk.send(9)
-    talk.hear(window=13)
-    talk.send(8)
-    talk.hear(window=13)
+    talk.flights(13, 9, 8)
     talk.send(1)
     found = talk.limits(tmp_path)
     assert found["network"] == pytest.approx(1, abs=0.01), found
@@ -106,9 +104,7 @@ def test_a_third_of_the_window_is_room(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [ACK, PUSH])
 def test_a_window_that_was_never_full_limits_nobody(tmp_path: Path, flags: int) -> None:
     talk = Conversation(window=13)
-    for segments in (12, 11, 12, 11):
-        talk.send(segments, flags=flags)
-        talk.hear(window=13)
+    talk.flights(12, 11, 12, 11, flags=flags)
     talk.send(1)
     found = talk.limits(tmp_path)
     assert found["network"] == pytest.approx(4, abs=0.01), found
@@ -116,8 +112,7 @@ def test_a_window_that_was_never_full_limits_nobody(tmp_path: Path, flags: int) 
 
 def test_after_a_short_segment_nothing_waited_for_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
-    talk.send(13)
-    talk.hear(window=13)
+    talk.flights(13)
     talk.send(12, last=100)
     talk.hear(window=14)
     talk.send(1)
