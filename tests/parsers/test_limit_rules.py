@@ -110,6 +110,19 @@ def test_a_window_that_was_never_full_limits_nobody(tmp_path: Path, flags: int) 
     assert found["network"] == pytest.approx(4, abs=0.01), found
 
 
+@pytest.mark.parametrize("flags", [ACK, PUSH])
+def test_little_room_says_nothing_beyond_what_the_congestion_window_allowed(
+    tmp_path: Path, flags: int
+) -> None:
+    # The window grew: fourteen segments of twenty may be all that the congestion window allows.
+    talk = Conversation(window=13)
+    talk.flights(13, 14, window=20, flags=flags)
+    talk.send(1)
+    found = talk.limits(tmp_path)
+    assert found["network"] == pytest.approx(1, abs=0.01), found
+    assert found["receiver"] == pytest.approx(1, abs=0.01), found
+
+
 def test_after_a_short_segment_nothing_waited_for_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
     talk.flights(13)

@@ -17,18 +17,23 @@ impl<F: Fn(Table, RecordBatch) -> Result<(), Error> + Send + Sync> Sink for Each
     }
 }
 
-fn input(bytes: &[u8]) -> [Input; 1] {
-    let name = "threads".to_owned();
-    let bytes = Arc::from(bytes);
-    [Input::Bytes { bytes, name }]
-}
-
-fn options(threads: usize) -> Options {
-    Options {
+/// All tables of `bytes`.
+fn read(
+    bytes: &[u8],
+    threads: usize,
+    sink: &mut dyn Sink,
+    progress: &Progress,
+) -> Result<(), Error> {
+    let input = Input::Bytes {
+        bytes: Arc::from(bytes),
+        name: "threads".to_owned(),
+    };
+    let options = Options {
         tables: Table::ALL.to_vec(),
         threads,
         ..Options::default()
-    }
+    };
+    run(&[input], &options, sink, progress).map(drop)
 }
 
 /// Packets of one host, 10 ms apart, of so many connections.
@@ -54,12 +59,7 @@ fn an_error_of_the_sink_ends_the_work() {
                 }
                 Ok(())
             });
-            let done = run(
-                &input(&bytes),
-                &options(threads),
-                &mut sink,
-                &Progress::default(),
-            );
+            let done = read(&bytes, threads, &mut sink, &Progress::default());
             assert!(
                 matches!(&done, Err(Error::Table(why)) if why == "no room"),
                 "{threads} {done:?}"
@@ -77,7 +77,7 @@ fn a_wish_to_stop_ends_the_work() {
             progress.stop.store(true, Ordering::Relaxed);
             Ok(())
         });
-        let done = run(&input(&bytes), &options(threads), &mut sink, &progress);
+        let done = read(&bytes, threads, &mut sink, &progress);
         assert!(matches!(done, Err(Error::Stopped)), "{threads} {done:?}");
         assert!(progress.packets.load(Ordering::Relaxed) < 400_000);
     }
@@ -93,13 +93,7 @@ fn old_bins_are_written_while_reading() {
             seen.lock().unwrap().push((table, batch.num_rows()));
             Ok(())
         });
-        run(
-            &input(&bytes),
-            &options(threads),
-            &mut sink,
-            &Progress::default(),
-        )
-        .unwrap();
+        read(&bytes, threads, &mut sink, &Progress::default()).unwrap();
         let seen = seen.into_inner().unwrap();
         let rows = |wanted| {
             seen.iter()
@@ -130,13 +124,7 @@ fn a_capture_without_packets_has_no_rows_but_its_own() {
             Ok(())
         });
         let bytes = capture(&[]);
-        run(
-            &input(&bytes),
-            &options(threads),
-            &mut sink,
-            &Progress::default(),
-        )
-        .unwrap();
+        read(&bytes, threads, &mut sink, &Progress::default()).unwrap();
         assert_eq!(rows.into_inner().unwrap(), [Table::Captures]);
     }
 }
