@@ -9,12 +9,11 @@ use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
 use crate::segment::{Owner, Segment};
 use crate::tables::CaptureRow;
-use crate::threads::several_threads;
 
 /// Packets in a chunk at first: few enough that they stay in the cache.
 pub(crate) const SMALLEST: usize = 1 << 12;
-/// The same where several threads work on it.
-pub(crate) const SMALLEST_SHARED: usize = 1 << 13;
+/// The same where several threads work: what one is woken up for should last longer than that takes.
+pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
@@ -45,15 +44,6 @@ pub(crate) struct Chunk {
     hashing: RandomState,
     with_places: bool,
     count: usize,
-}
-
-/// Room for the next packets of a chunk, from position `first` on.
-struct Room<'a> {
-    hashing: &'a RandomState,
-    first: u32,
-    owners: &'a mut [Owner],
-    segments: &'a mut [Segment],
-    places: &'a mut [Place],
 }
 
 impl Chunk {
@@ -94,8 +84,8 @@ impl Chunk {
         &mut self,
         records: &[Record],
         interfaces: &[Interface],
-        window: (&[u8], u64),
-        before: i64,
+        (bytes, start): (&[u8], u64),
+        mut before: i64,
         rows: &mut [CaptureRow],
     ) {
         let from = self.count;
@@ -109,102 +99,19 @@ impl Chunk {
                 lengthen(&mut self.places, length);
             }
         }
-        let places = if self.with_places {
-            &mut self.places[from..self.count]
-        } else {
-            &mut []
-        };
-        let room = Room {
-            hashing: &self.hashing,
-            first: from as u32,
-            owners: &mut self.owners[from..self.count],
-            segments: &mut self.segments[from..self.count],
-            places,
-        };
-        room.decode(records, interfaces, window, before, rows, &mut self.sacks);
-    }
-}
-
-/// Makes `list` so long; in large pages, because it is read all over.
-fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
-    // Not by growing, which would use the new room before its pages are large.
-    let mut longer = Vec::with_capacity(length);
-    use_large_pages(&longer);
-    longer.extend_from_slice(list);
-    longer.resize(length, T::default());
-    *list = longer;
-}
-
-/// The link type whose packets may be [`plain`] ones.
-const ETHERNET: u32 = 1;
-/// Fewer records than this are not worth another thread.
-const WORTH_SPLITTING: usize = 1024;
-
-/// Decodes any packet.
-#[inline(never)] // most are plain ones
-fn any(
-    record: &Record,
-    link_type: u32,
-    bytes: &[u8],
-    hashing: &RandomState,
-    packet: &mut Packet,
-    (owner, segment): (&mut Owner, &mut Segment),
-) {
-    decode(record, link_type, bytes, packet);
-    *owner = Owner::new(packet, hashing);
-    *segment = Segment::new(record, packet);
-}
-
-impl Room<'_> {
-    /// Decodes `records`, as many as there is room for; their SACK blocks go behind those of `sacks`.
-    fn decode(
-        self,
-        records: &[Record],
-        interfaces: &[Interface],
-        window: (&[u8], u64),
-        before: i64,
-        rows: &mut [CaptureRow],
-        sacks: &mut Vec<Sacks>,
-    ) {
-        if !several_threads() || records.len() < WORTH_SPLITTING {
-            return self.decode_in_order(records, interfaces, window, before, rows, sacks);
-        }
-        let half = records.len() / 2;
-        let (left, right) = self.split(half);
-        let (first, second) = records.split_at(half);
-        let mut other_rows: Vec<CaptureRow> = rows.iter().map(CaptureRow::empty).collect();
-        let mut other_sacks = Vec::new();
-        let between = first[half - 1].time;
-        let (more_rows, more_sacks) = (&mut other_rows, &mut other_sacks);
-        rayon::join(
-            || left.decode(first, interfaces, window, before, rows, sacks),
-            || right.decode(second, interfaces, window, between, more_rows, more_sacks),
-        );
-        for (row, more) in rows.iter_mut().zip(&other_rows) {
-            row.add(more);
-        }
-        sacks.append(&mut other_sacks);
-    }
-
-    fn decode_in_order(
-        self,
-        records: &[Record],
-        interfaces: &[Interface],
-        (bytes, start): (&[u8], u64),
-        mut before: i64,
-        rows: &mut [CaptureRow],
-        sacks: &mut Vec<Sacks>,
-    ) {
-        for (place, record) in self.places.iter_mut().zip(records) {
-            *place = Place {
-                file_offset: start + u64::from(record.at),
-                interface: record.interface,
-            };
+        if self.with_places {
+            for (place, record) in self.places[from..].iter_mut().zip(records) {
+                *place = Place {
+                    file_offset: start + u64::from(record.at),
+                    interface: record.interface,
+                };
+            }
         }
         let mut packet = Packet::default();
         let mut recent = Recent::new();
         let mut nobody = CaptureRow::default();
-        let mut slots = (self.first..).zip(self.owners.iter_mut().zip(self.segments));
+        let owners = self.owners[from..].iter_mut();
+        let mut slots = (from as u32..).zip(owners.zip(&mut self.segments[from..]));
         let mut rest = records;
         while let Some(first) = rest.first() {
             let count = if interfaces.len() > 1 {
@@ -224,7 +131,7 @@ impl Room<'_> {
             before = records[records.len() - 1].time;
             for (record, (position, (owner, segment))) in records.iter().zip(&mut slots) {
                 let slot = (&mut *owner, &mut *segment);
-                if link_type == ETHERNET && plain(record, bytes, self.hashing, &mut recent, slot) {
+                if link_type == ETHERNET && plain(record, bytes, &self.hashing, &mut recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
@@ -232,7 +139,7 @@ impl Room<'_> {
                     record,
                     link_type,
                     bytes,
-                    self.hashing,
+                    &self.hashing,
                     &mut packet,
                     (owner, segment),
                 );
@@ -243,34 +150,39 @@ impl Room<'_> {
                 }
                 if packet.tcp && packet.options.sack_count > 0 {
                     let blocks = packet.options.sacks;
-                    sacks.push(Sacks { position, blocks });
+                    self.sacks.push(Sacks { position, blocks });
                 }
             }
         }
     }
+}
 
-    fn split(self, at: usize) -> (Self, Self) {
-        let (owners, other_owners) = self.owners.split_at_mut(at);
-        let (segments, other_segments) = self.segments.split_at_mut(at);
-        let middle = at.min(self.places.len());
-        let (places, other_places) = self.places.split_at_mut(middle);
-        (
-            Self {
-                hashing: self.hashing,
-                first: self.first,
-                owners,
-                segments,
-                places,
-            },
-            Self {
-                hashing: self.hashing,
-                first: self.first + at as u32,
-                owners: other_owners,
-                segments: other_segments,
-                places: other_places,
-            },
-        )
-    }
+/// Makes `list` so long; in large pages, because it is read all over.
+fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    // Not by growing, which would use the new room before its pages are large.
+    let mut longer = Vec::with_capacity(length);
+    use_large_pages(&longer);
+    longer.extend_from_slice(list);
+    longer.resize(length, T::default());
+    *list = longer;
+}
+
+/// The link type whose packets may be [`plain`] ones.
+const ETHERNET: u32 = 1;
+
+/// Decodes any packet.
+#[inline(never)] // most are plain ones
+fn any(
+    record: &Record,
+    link_type: u32,
+    bytes: &[u8],
+    hashing: &RandomState,
+    packet: &mut Packet,
+    (owner, segment): (&mut Owner, &mut Segment),
+) {
+    decode(record, link_type, bytes, packet);
+    *owner = Owner::new(packet, hashing);
+    *segment = Segment::new(record, packet);
 }
 
 #[cfg(test)]

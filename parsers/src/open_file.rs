@@ -11,14 +11,8 @@ use crate::source::Source;
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
 
-/// Records that are looked for together: few stay in the nearest cache, many are worth dividing.
-fn batch() -> usize {
-    if several_threads() { 4096 } else { 1024 }
-}
-
-/// Captured bytes of a packet, on average, from which on several threads read ahead. With shorter ones reading is little
-/// of the work, and who reads them has them in its cache when it decodes them.
-const LONG: u64 = 400;
+/// Records that are looked for together: they stay in the nearest cache.
+const BATCH: usize = 1024;
 
 /// An open file.
 pub(crate) struct OpenFile {
@@ -57,7 +51,7 @@ impl OpenFile {
             at,
             base: at,
             status: Status::Full,
-            records: Vec::with_capacity(batch()),
+            records: Vec::with_capacity(BATCH),
             taken: 0,
             rows: Vec::new(),
             kept: 0,
@@ -75,7 +69,7 @@ impl OpenFile {
     /// Finds records where none are left; whether there are any. `alone`: no other file is read by turns with this one,
     /// so that it may take more memory.
     pub(crate) fn refill(&mut self, alone: bool) -> bool {
-        let ahead = alone && several_threads() && self.has_long_records();
+        let ahead = alone && several_threads();
         while self.taken == self.records.len() {
             self.records.clear();
             self.taken = 0;
@@ -94,7 +88,7 @@ impl OpenFile {
             self.base = self.at;
             let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
             let last = self.source.is_last();
-            let (used, status) = self.reader.fill(bytes, last, &mut self.records, batch());
+            let (used, status) = self.reader.fill(bytes, last, &mut self.records, BATCH);
             self.at += used;
             self.status = status;
             let known = self.rows.len();
@@ -107,11 +101,6 @@ impl OpenFile {
             }
         }
         true
-    }
-
-    fn has_long_records(&self) -> bool {
-        let bytes: u64 = self.records.iter().map(|it| u64::from(it.captured)).sum();
-        bytes > LONG * self.records.len() as u64
     }
 
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.

@@ -101,7 +101,6 @@ struct Sizes {
 
 impl Sizes {
     fn new(from_pipe: bool) -> Self {
-        // What a thread is woken up for should last longer than that takes.
         let smallest = if several_threads() && !from_pipe {
             SMALLEST_SHARED
         } else {

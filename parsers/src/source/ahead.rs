@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::opened::read_at;
 
 /// Bytes of a window.
-pub(super) const WINDOW: usize = 512 << 10;
+pub(super) const WINDOW: usize = 256 << 10;
 /// Room in front of a window, for what is left of the one before.
 pub(super) const FRONT: usize = 64 << 10;
 /// Windows that are read, or wait to be taken, at most.

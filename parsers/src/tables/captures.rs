@@ -97,37 +97,6 @@ impl CaptureRow {
         Self::new(file, 0, nothing)
     }
 
-    /// The same interface with nothing counted: to be added to this one with [`Self::add`].
-    pub(crate) fn empty(&self) -> Self {
-        Self::new("", self.number, Interface::default())
-    }
-
-    /// Adds what `later` counted of packets behind those of this row.
-    pub(crate) fn add(&mut self, later: &Self) {
-        self.packets += later.packets;
-        self.wire_bytes += later.wire_bytes;
-        self.captured_bytes += later.captured_bytes;
-        self.first_time = self.first_time.or(later.first_time);
-        self.last_time = later.last_time.or(self.last_time);
-        self.not_ip += later.not_ip;
-        self.unknown_link += later.unknown_link;
-        self.cut += later.cut;
-        self.malformed += later.malformed;
-        self.unread_tcp += later.unread_tcp;
-        self.fragments += later.fragments;
-        self.longest += later.longest;
-        if self.long.len() < later.long.len() {
-            self.long.resize(later.long.len(), 0);
-        }
-        for (count, more) in self.long.iter_mut().zip(&later.long) {
-            *count += more;
-        }
-        self.greatest_mss = self.greatest_mss.max(later.greatest_mss);
-        self.tunnelled += later.tunnelled;
-        self.snapped += later.snapped;
-        self.time_regressions += later.time_regressions;
-    }
-
     /// Counts `records`; `before` is the time of the one before them in the file.
     pub(crate) fn count(&mut self, records: &[Record], mut before: i64) {
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
