@@ -4,7 +4,7 @@
 use foldhash::fast::RandomState;
 
 use crate::decode::{Packet, Sack, decode, flag};
-use crate::memory::use_large_pages;
+use crate::memory::{prefetch, use_large_pages};
 use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
 use crate::segment::{Owner, Segment};
@@ -19,6 +19,9 @@ pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
 pub(crate) const LARGEST: usize = 1 << 19;
 /// The same where several chunks are under way.
 pub(crate) const LARGEST_SHARED: usize = 1 << 18;
+
+/// Packets between asking for a segment's memory and writing it.
+const AHEAD: usize = 16;
 
 /// Where a packet lies; only kept where its row is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,7 +39,10 @@ pub(crate) struct Sacks {
 
 /// Up to [`LARGEST`] packets in the order of the capture.
 pub(crate) struct Chunk {
-    pub owners: Vec<Owner>,
+    /// Of the packets whose connections are not found yet.
+    owners: Vec<Owner>,
+    /// How many are.
+    found: usize,
     pub segments: Vec<Segment>,
     /// Of the packets that have any, in their order.
     pub sacks: Vec<Sacks>,
@@ -52,6 +58,7 @@ impl Chunk {
         Self {
             hashing,
             owners: Vec::new(),
+            found: 0,
             segments: Vec::new(),
             sacks: Vec::new(),
             places: Vec::new(),
@@ -66,12 +73,17 @@ impl Chunk {
 
     pub(crate) fn clear(&mut self) {
         self.count = 0;
+        self.found = 0;
         self.sacks.clear();
     }
 
-    /// Owners and segments of all packets.
-    pub(crate) fn columns(&mut self) -> (&[Owner], &mut [Segment]) {
-        (&self.owners[..self.count], &mut self.segments[..self.count])
+    /// Owners and segments of the packets whose connections are to be found: once, then they count as found.
+    pub(crate) fn take_unfound(&mut self) -> (&[Owner], &mut [Segment]) {
+        let from = std::mem::replace(&mut self.found, self.count);
+        (
+            &self.owners[..self.count - from],
+            &mut self.segments[from..self.count],
+        )
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {
@@ -93,11 +105,14 @@ impl Chunk {
         if self.segments.len() < self.count {
             // To the next power of two: growing moves everything.
             let length = self.count.next_power_of_two();
-            lengthen(&mut self.owners, length);
             lengthen(&mut self.segments, length);
             if self.with_places {
                 lengthen(&mut self.places, length);
             }
+        }
+        if self.owners.len() < self.count - self.found {
+            let length = (self.count - self.found).next_power_of_two();
+            lengthen(&mut self.owners, length);
         }
         if self.with_places {
             for (place, record) in self.places[from..].iter_mut().zip(records) {
@@ -110,8 +125,8 @@ impl Chunk {
         let mut packet = Packet::default();
         let mut recent = Recent::new();
         let mut nobody = CaptureRow::default();
-        let owners = self.owners[from..].iter_mut();
-        let mut slots = (from as u32..).zip(owners.zip(&mut self.segments[from..]));
+        let mut owners = self.owners[from - self.found..].iter_mut();
+        let mut position = from;
         let mut rest = records;
         while let Some(first) = rest.first() {
             let count = if interfaces.len() > 1 {
@@ -129,7 +144,12 @@ impl Chunk {
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
             row.count(records, before);
             before = records[records.len() - 1].time;
-            for (record, (position, (owner, segment))) in records.iter().zip(&mut slots) {
+            for (record, owner) in records.iter().zip(&mut owners) {
+                if let Some(later) = self.segments.get(position + AHEAD) {
+                    prefetch(later);
+                }
+                let segment = &mut self.segments[position];
+                position += 1;
                 let slot = (&mut *owner, &mut *segment);
                 if link_type == ETHERNET && plain(record, bytes, &self.hashing, &mut recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
@@ -150,6 +170,7 @@ impl Chunk {
                 }
                 if packet.tcp && packet.options.sack_count > 0 {
                     let blocks = packet.options.sacks;
+                    let position = position as u32 - 1;
                     self.sacks.push(Sacks { position, blocks });
                 }
             }
@@ -215,7 +236,7 @@ mod tests {
             };
             let mut chunk = Chunk::new(RandomState::default(), false);
             chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
-            assert_eq!(chunk.columns().0[0].part, part);
+            assert_eq!(chunk.take_unfound().0[0].part, part);
         }
     }
 }

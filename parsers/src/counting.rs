@@ -4,11 +4,12 @@ use arrow_array::RecordBatch;
 
 use crate::chunk::Chunk;
 use crate::error::Error;
-use crate::memory::prefetch;
 use crate::options::Options;
 use crate::run::Sink;
 use crate::tables::{self, Messages, Packets, Table};
-use crate::track::{Connections, MessageRow, Order, States, Throughput, Told, unfinished_messages};
+use crate::track::{
+    Connections, EndedRows, Order, States, Throughput, Told, by_packet, unfinished_messages,
+};
 
 /// What is counted of the packets, connection by connection.
 pub(crate) struct Counting {
@@ -22,7 +23,7 @@ pub(crate) struct Counting {
     pub number: u64,
     told: Vec<Told>,
     /// Messages that ended in the chunk: several lists, each in the order of connections.
-    ended: Vec<Vec<MessageRow>>,
+    ended: Vec<EndedRows>,
 }
 
 impl Counting {
@@ -77,7 +78,7 @@ impl Counting {
             let ended = by_packet(&self.ended, chunk.count());
             rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
         }
-        self.ended.iter_mut().for_each(Vec::clear);
+        self.ended.iter_mut().for_each(EndedRows::clear);
         self.number += chunk.count() as u64;
         Ok(())
     }
@@ -96,54 +97,6 @@ impl Counting {
         }
         Ok(())
     }
-}
-
-/// No message ends with a packet.
-const NONE: u32 = u32::MAX;
-/// More than one does: without it the message behind is not even looked at.
-const SEVERAL: u32 = 1 << 31;
-/// Messages between asking for one's memory and using it.
-const AHEAD: usize = 16;
-
-/// Messages in the order of the packets that ended them, whatever the chunks: one of several threads is longer.
-/// Those of one packet, which lie side by side, stay as they are.
-fn by_packet(
-    lists: &[Vec<MessageRow>],
-    packets: usize,
-) -> impl Iterator<Item = MessageRow> + Send + '_ {
-    // Where in the lists, one behind the other, the messages of each packet begin.
-    let any = lists.iter().any(|list| !list.is_empty());
-    let mut begins = vec![NONE; if any { packets } else { 0 }];
-    let mut starts = Vec::with_capacity(lists.len());
-    let mut number = 0;
-    for list in lists {
-        starts.push(number);
-        for same in list.chunk_by(|one, other| one.position == other.position) {
-            let several = if same.len() > 1 { SEVERAL } else { 0 };
-            begins[same[0].position as usize] = number | several;
-            number += same.len() as u32;
-        }
-    }
-    begins.retain(|&begin| begin != NONE);
-    let from = move |begin: u32| {
-        let begin = begin & !SEVERAL;
-        let list = starts.partition_point(|&start| start <= begin) - 1;
-        &lists[list][(begin - starts[list]) as usize..]
-    };
-    (0..begins.len()).flat_map(move |index| {
-        if let Some(&begin) = begins.get(index + AHEAD) {
-            prefetch(&from(begin)[0]);
-        }
-        let messages = from(begins[index]);
-        let packet = messages[0].position;
-        let more = messages[1..].iter();
-        let count = if begins[index] & SEVERAL == 0 {
-            1
-        } else {
-            1 + more.take_while(|it| it.position == packet).count()
-        };
-        messages[..count].iter().copied()
-    })
 }
 
 pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

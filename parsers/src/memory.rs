@@ -1,4 +1,4 @@
-//! The crate's only unsafe code: fetching memory ahead of use, large pages.
+//! The crate's only unsafe code: fetching memory ahead of use, large pages, wide registers.
 #![allow(unsafe_code)]
 
 /// Length of a cache line on the processors this is tuned for; another length only costs time.
@@ -51,4 +51,22 @@ pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = list;
+}
+
+/// Does `work` with the registers of 256 bits that most processors have, though the program runs on all of them.
+/// `work` and what it calls must be inlined.
+#[inline]
+pub(crate) fn in_wide_registers<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn wide<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: this processor has what the function is compiled for.
+            return unsafe { wide(work) };
+        }
+    }
+    work()
 }

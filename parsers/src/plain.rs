@@ -143,7 +143,7 @@ pub(crate) fn plain(
         owner.part = if run { Part::Run } else { Part::Again };
         owner.slot = recent.slot;
     } else {
-        *owner = whole(head, recent, hashing);
+        whole(head, recent, hashing, owner);
     }
     *segment = Segment::plain(record.time, flags, recent.from_high, options as u8);
     segment.wire = record.wire;
@@ -160,9 +160,10 @@ fn endpoint(address: u32, port: u16) -> u64 {
     u64::from(address) << 16 | u64::from(port)
 }
 
-/// The owner of a packet whose connection is to be looked up.
+/// The owner of a packet whose connection is to be looked up. Written where it stays: a copy would be read in wider
+/// pieces than it was written, which waits for all of them.
 #[inline(never)]
-fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState) -> Owner {
+fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState, owner: &mut Owner) {
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let [low, high] = if recent.from_high {
@@ -170,7 +171,8 @@ fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState) -> Owner {
     } else {
         [(26, 34), (30, 36)]
     };
-    let key = Key {
+    let key = &mut owner.key;
+    *key = Key {
         low: u128::from(word(low.0)),
         high: u128::from(word(high.0)),
         low_port: half(low.1),
@@ -178,13 +180,10 @@ fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState) -> Owner {
         protocol: 6,
         v6: false,
     };
-    Owner {
-        key,
-        vlan: NO_VLAN,
-        part: Part::Whole,
-        slot: recent.slot,
-        hash: key.hash(hashing),
-    }
+    owner.hash = key.hash(hashing);
+    owner.vlan = NO_VLAN;
+    owner.part = Part::Whole;
+    owner.slot = recent.slot;
 }
 
 #[cfg(test)]

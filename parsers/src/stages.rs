@@ -35,15 +35,29 @@ struct Portion {
 struct Read<'a, 'b> {
     reading: &'b mut Reading<'a>,
     number: usize,
+    /// The portion ends before this packet.
+    until: usize,
     more: bool,
 }
 
 impl Read<'_, '_> {
-    fn take(&mut self, portion: &mut Portion) -> Result<(), Error> {
+    fn begin(&mut self, portion: &mut Portion, size: usize) {
         portion.chunk.clear();
-        let room = portion.size.min(LARGEST - self.number % LARGEST);
-        self.more = self.reading.fill(&mut portion.chunk, room)?;
-        self.number += portion.chunk.count();
+        portion.size = size;
+        self.until = self.number + size.min(LARGEST - self.number % LARGEST);
+    }
+
+    /// The portion is not full, and there may be packets.
+    fn goes_on(&self) -> bool {
+        self.more && self.number < self.until
+    }
+
+    /// Reads up to `most` packets.
+    fn take(&mut self, portion: &mut Portion, most: usize) -> Result<(), Error> {
+        let before = portion.chunk.count();
+        let size = before + most.min(self.until - self.number);
+        self.more = self.reading.fill(&mut portion.chunk, size)?;
+        self.number += portion.chunk.count() - before;
         Ok(())
     }
 }
@@ -56,8 +70,17 @@ struct Find<'b> {
 }
 
 impl Find<'_> {
+    fn begin(&self, portion: &mut Portion) {
+        portion.order.begin(self.connections);
+    }
+
+    /// Finds the connections of what was read since.
     fn take(&mut self, portion: &mut Portion) {
-        portion.order.make(&mut portion.chunk, self.connections);
+        portion.order.find(&mut portion.chunk, self.connections);
+    }
+
+    fn end(&mut self, portion: &mut Portion) {
+        portion.order.end(self.connections);
         self.number += portion.chunk.count();
         portion.settled = if self.settles && self.number.is_multiple_of(LARGEST) {
             Counting::settle(&mut self.connections.throughput)
@@ -160,6 +183,7 @@ pub(crate) fn pass(
     let mut read = Read {
         reading,
         number: 0,
+        until: 0,
         more: true,
     };
     let mut find = Find {
@@ -175,9 +199,13 @@ pub(crate) fn pass(
     if !several_threads() {
         let mut portion = free.remove(0);
         while read.more {
-            portion.size = sizes.next();
-            read.take(&mut portion)?;
-            find.take(&mut portion);
+            read.begin(&mut portion, sizes.next());
+            find.begin(&mut portion);
+            while read.goes_on() {
+                read.take(&mut portion, SMALLEST)?;
+                find.take(&mut portion);
+            }
+            find.end(&mut portion);
             sizes.decide(&portion);
             count.take(&mut portion)?;
         }
@@ -226,9 +254,9 @@ impl<'a, 'b> Stages<'a, 'b> {
             && let Some(mut portion) = state.free.pop()
             && let Some(mut read) = state.read.take()
         {
-            portion.size = state.sizes.next();
+            read.begin(&mut portion, state.sizes.next());
             scope.spawn(move |scope| {
-                let outcome = read.take(&mut portion);
+                let outcome = read.take(&mut portion, usize::MAX);
                 self.end(scope, outcome, |state| {
                     state.read = Some(read);
                     state.filled.push_back(portion);
@@ -240,7 +268,9 @@ impl<'a, 'b> Stages<'a, 'b> {
             && let Some(mut portion) = state.filled.pop_front()
         {
             scope.spawn(move |scope| {
+                find.begin(&mut portion);
                 find.take(&mut portion);
+                find.end(&mut portion);
                 self.end(scope, Ok(()), |state| {
                     state.find = Some(find);
                     state.sizes.decide(&portion);

@@ -31,6 +31,8 @@ pub(super) struct ColumnWriter {
     /// Of the page: which rows have a value, and how many do not.
     known: BooleanBufferBuilder,
     unknown: usize,
+    /// Room for the octets of one.
+    page: Vec<u8>,
     /// Pages that are full.
     pages: Pages,
     rows: usize,
@@ -61,6 +63,7 @@ impl ColumnWriter {
             values: Values::of(column),
             known: BooleanBufferBuilder::new(0),
             unknown: 0,
+            page: Vec::new(),
             pages: Pages::new(),
             rows: 0,
             nulls: 0,
@@ -84,7 +87,8 @@ impl ColumnWriter {
 
     fn end_page(&mut self) -> Result<(), ParquetError> {
         let rows = self.known.len();
-        let mut page = Vec::new();
+        let mut page = std::mem::take(&mut self.page);
+        page.clear();
         if self.column.nullable {
             self.write_levels(&mut page);
         }
@@ -103,7 +107,9 @@ impl ColumnWriter {
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
-        })
+        })?;
+        self.page = page;
+        Ok(())
     }
 
     /// Definition levels of the page: 1 where a row has a value.
@@ -137,9 +143,10 @@ impl ColumnWriter {
             })?;
         }
         let uncompressed = all.uncompressed + self.pages.uncompressed;
-        let mut bytes = all.into_bytes()?;
-        let data_from = bytes.len();
-        bytes.append(&mut self.pages.into_bytes()?);
+        let dictionary = all.into_bytes()?;
+        let data_from = dictionary.len();
+        let mut bytes = self.pages.into_bytes()?;
+        bytes.splice(..0, dictionary);
         let mut about = ColumnChunkMetaData::builder(self.description.clone())
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_num_values(self.rows as i64)

@@ -34,6 +34,8 @@ impl Differences {
     }
 
     /// Adds `values`.
+    #[allow(clippy::inline_always)] // see `in_wide_registers`
+    #[inline(always)]
     pub(super) fn add(&mut self, values: &[i64]) {
         let mut left = values;
         if self.values == 0
@@ -46,10 +48,12 @@ impl Differences {
         while !left.is_empty() {
             let room = &mut self.waiting[self.filled..];
             let (now, later) = left.split_at(left.len().min(room.len()));
+            let mut last = self.last;
             for (difference, &value) in room.iter_mut().zip(now) {
-                *difference = value.wrapping_sub(self.last);
-                self.last = value;
+                *difference = value.wrapping_sub(last);
+                last = value;
             }
+            self.last = last;
             self.filled += now.len();
             left = later;
             if self.filled == BLOCK {
@@ -58,6 +62,8 @@ impl Differences {
         }
     }
 
+    #[allow(clippy::inline_always)] // see `in_wide_registers`
+    #[inline(always)]
     fn end_block(&mut self) {
         let used = &mut self.waiting[..self.filled];
         if self.narrow {
@@ -94,7 +100,8 @@ impl Differences {
         varint((BLOCK / MINIBLOCK) as u64, out);
         varint(self.values as u64, out);
         varint(zigzag(self.first), out);
-        out.append(&mut self.packed);
+        out.extend_from_slice(&self.packed);
+        self.packed.clear();
         self.values = 0;
         self.first = 0;
     }

@@ -38,10 +38,14 @@ fn pack(values: &[u16], width: usize, out: &mut Vec<u8>) {
     }
     varint(packed_head(values.len()), out);
     for group in values.chunks(GROUP) {
-        let mut bits = 0_u128;
-        for (number, &value) in group.iter().enumerate() {
-            bits |= u128::from(value) << (number * width);
-        }
+        let mut groups = [0; GROUP];
+        groups[..group.len()].copy_from_slice(group);
+        let [low, high] = [0, 4].map(|from| {
+            (0..4).fold(0, |bits, number| {
+                bits | u64::from(groups[from + number]) << (number * width)
+            })
+        });
+        let bits = u128::from(low) | u128::from(high) << (4 * width);
         out.extend_from_slice(&bits.to_le_bytes()[..width]);
     }
 }

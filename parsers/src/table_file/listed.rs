@@ -8,12 +8,15 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, new_empty_array};
 use arrow_schema::DataType;
 use parquet::errors::ParquetError;
 
+/// No value's number: no list is that long.
+const UNNAMED: u16 = u16::MAX;
+
 /// Numbers of a page that is being filled.
 pub(super) struct Listed {
     /// The list of all batches.
     list: ArrayRef,
-    /// Number in the file of each value of the list that occurred.
-    names: Vec<Option<u16>>,
+    /// Number in the file of each value of the list that occurred; [`UNNAMED`] of others.
+    names: Vec<u16>,
     /// Places in the list of the values that occurred, by number in the file.
     places: Vec<u16>,
     pub numbers: Vec<u16>,
@@ -38,7 +41,7 @@ impl Listed {
                 return Err(ParquetError::General(what.to_owned()));
             }
             self.list = Arc::clone(list);
-            self.names = vec![None; list.len()];
+            self.names = vec![UNNAMED; list.len()];
         }
         let known: Vec<u16>;
         let places = array.keys().values();
@@ -49,17 +52,32 @@ impl Listed {
                 &known
             }
         };
-        for &place in places {
-            let name = &mut self.names[usize::from(place)];
-            if name.is_none() {
-                *name = Some(self.places.len() as u16);
-                self.places.push(place);
+        let before = self.numbers.len();
+        // Nearly always all values have a name: one pass.
+        if !self.name(places) {
+            self.numbers.truncate(before);
+            for &place in places {
+                let name = &mut self.names[usize::from(place)];
+                if *name == UNNAMED {
+                    *name = self.places.len() as u16;
+                    self.places.push(place);
+                }
             }
+            self.name(places);
         }
-        let names = &self.names;
-        let name = |&place: &u16| names[usize::from(place)].unwrap_or_default();
-        self.numbers.extend(places.iter().map(name));
         Ok(())
+    }
+
+    /// Appends the names of the values at `places`; whether all have one.
+    fn name(&mut self, places: &[u16]) -> bool {
+        let mut all = true;
+        let names = &self.names;
+        self.numbers.extend(places.iter().map(|&place| {
+            let name = names[usize::from(place)];
+            all &= name != UNNAMED;
+            name
+        }));
+        all
     }
 
     /// The values that occurred, as texts or as octets of integers.

@@ -41,7 +41,7 @@ impl Pages {
         let compressed = compress(bytes, level)?;
         if self.without > 0 {
             self.without -= 1;
-        } else if compressed.len() > bytes.len() - bytes.len() / 64 {
+        } else if compressed.len() > bytes.len() - bytes.len() / 16 {
             // Packed numbers without a pattern: mostly those of the next pages have none either.
             self.without = 7;
         }

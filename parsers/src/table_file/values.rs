@@ -11,6 +11,7 @@ use super::delta::Differences;
 use super::hybrid;
 use super::listed::Listed;
 use super::texts::{Texts, write_text};
+use crate::memory::in_wide_registers;
 use crate::tables::{Column, Kind};
 
 /// Values of the page that is being filled.
@@ -101,12 +102,17 @@ impl Values {
                 &known
             }
         };
-        if let Some((least, greatest)) = range(values) {
-            self.widen(least, greatest);
-        }
-        if let Held::Integers(held) = &mut self.held {
-            held.add(values);
-        }
+        in_wide_registers(
+            #[inline(always)]
+            || {
+                if let Some((least, greatest)) = range(values) {
+                    self.widen(least, greatest);
+                }
+                if let Held::Integers(held) = &mut self.held {
+                    held.add(values);
+                }
+            },
+        );
     }
 
     fn widen(&mut self, least: i64, greatest: i64) {
@@ -179,6 +185,8 @@ impl Values {
 }
 
 /// The least and the greatest of `values`. Of several at once: one would wait for the one before.
+#[allow(clippy::inline_always)] // see `in_wide_registers`
+#[inline(always)]
 fn range(values: &[i64]) -> Option<(i64, i64)> {
     let first = *values.first()?;
     let (mut least, mut greatest) = ([first; 4], [first; 4]);

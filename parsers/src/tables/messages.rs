@@ -12,7 +12,7 @@ use super::columns::{
 use super::few::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{MessageRow, evidence};
+use crate::track::{MessageRow, NO_GAP, evidence};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -117,7 +117,10 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
             arrays::time(rows.iter().map(|row| row.last_time)),
             arrays::int64(rows.iter().map(|row| row.bytes as i64)),
             arrays::int64(rows.iter().map(|row| i64::from(row.packets))),
-            arrays::int64_or_null(rows.iter().map(|row| row.gap_before_ns)),
+            arrays::int64_or_null(
+                rows.iter()
+                    .map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)),
+            ),
             few(&REASONS, None, reasons),
         ],
     )

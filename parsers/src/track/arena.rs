@@ -1,4 +1,4 @@
-//! Items by number in chunks, so that growing copies no more than the first of them.
+//! Items by number in chunks, so that growing copies none.
 
 use crate::memory::use_large_pages;
 
@@ -31,20 +31,32 @@ impl<T> Arena<T> {
     pub(crate) fn push(&mut self, item: T) -> u32 {
         let number = self.length;
         if number.is_multiple_of(Self::CHUNK) {
-            // The first chunk grows as it fills: a capture with three flows needs no room for thousands.
-            self.chunks
-                .push(room(if number == 0 { 4 } else { Self::CHUNK }));
+            self.chunks.push(room());
         }
         if let Some(chunk) = self.chunks.last_mut() {
-            if chunk.len() == chunk.capacity() {
-                let mut larger = room(2 * chunk.len());
-                larger.append(chunk);
-                *chunk = larger;
-            }
             chunk.push(item);
         }
         self.length += 1;
         number as u32
+    }
+
+    /// Appends items until there are `length`. Each is made where it stays: moved there it would be written twice.
+    pub(crate) fn lengthen(&mut self, length: usize)
+    where
+        T: Default,
+    {
+        while self.length < length {
+            if self.length.is_multiple_of(Self::CHUNK) {
+                self.chunks.push(room());
+            }
+            let Some(chunk) = self.chunks.last_mut() else {
+                return;
+            };
+            let before = chunk.len();
+            let more = (length - self.length).min(Self::CHUNK - before);
+            chunk.resize_with(before + more, T::default);
+            self.length += more;
+        }
     }
 
     #[inline]
@@ -73,9 +85,9 @@ impl<T> Arena<T> {
     }
 }
 
-/// Room for `items`, in large pages.
-fn room<T>(items: usize) -> Vec<T> {
-    let room = Vec::with_capacity(items);
+/// Room for a chunk, in large pages. Only those that are used take memory.
+fn room<T>() -> Vec<T> {
+    let room = Vec::with_capacity(Arena::<T>::CHUNK);
     use_large_pages(&room);
     room
 }

@@ -15,10 +15,10 @@ use crate::segment::{Owner, Part, Segment};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Packets between one step of asking for memory and the next.
+/// Packets whose connections are guessed together.
 const AHEAD: usize = 16;
 /// Connections that stay in the cache while a chunk is read.
-const CACHED: u32 = 1024;
+const CACHED: usize = 1024;
 /// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
 const REASSEMBLY_NS: i64 = 60_000_000_000;
 /// First fragments that are remembered at most.
@@ -48,6 +48,8 @@ pub(crate) struct Connections {
     last: u32,
     /// The connection of the last packet of each slot.
     slots: [u32; 256],
+    /// A connection took the place of another one between the same endpoints: what was guessed before may be that one.
+    replaced: bool,
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
     /// First fragments.
@@ -67,6 +69,7 @@ impl Connections {
             throughput: Throughput::new(bin_ns),
             last: NONE,
             slots: [NONE; 256],
+            replaced: false,
             idle_ns,
             fragmented: HashMap::with_hasher(hashing.clone()),
             hashing,
@@ -80,26 +83,45 @@ impl Connections {
         Chunk::new(self.hashing.clone(), with_places)
     }
 
-    /// Writes the connection of each packet of `chunk`, or [`NONE`], to `numbers`; how many came in runs.
-    pub(crate) fn assign(&mut self, chunk: &mut Chunk, numbers: &mut Vec<u32>) -> usize {
-        let before = self.list.len() as u32;
-        let out_of_cache = before > CACHED;
-        let (owners, segments) = chunk.columns();
-        numbers.resize(owners.len(), NONE);
-        let (mut position, mut ahead, mut in_runs) = (0, 0, 0);
+    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
+    /// came in runs. `before` connections there were before the chunk.
+    pub(crate) fn assign(
+        &mut self,
+        chunk: &mut Chunk,
+        before: u32,
+        numbers: &mut Vec<u32>,
+    ) -> usize {
+        let out_of_cache = self.list.len() > CACHED;
+        let (owners, segments) = chunk.take_unfound();
+        let start = numbers.len();
+        numbers.resize(start + owners.len(), NONE);
+        let numbers = &mut numbers[start..];
+        let (mut position, mut guessed, mut in_runs) = (0, 0, 0);
         while let (Some(owner), Some(segment)) = (owners.get(position), segments.get_mut(position))
         {
-            if out_of_cache {
-                (ahead..=position).for_each(|position| self.look_ahead(owners, position));
-                ahead = position + 1;
+            while out_of_cache && guessed < owners.len() && guessed < position + AHEAD {
+                self.guess(owners, guessed, numbers);
+                guessed += AHEAD;
             }
             let number = if owner.part == Part::None {
                 NONE
+            } else if self.is_of(owner, segment, numbers[position]) {
+                self.remember(owner, numbers[position])
             } else {
-                self.number(owner, segment, before)
+                self.number(owner, segment)
             };
+            if let Some(connection) = self.list.get_mut(number)
+                && connection.take(segment, &mut self.throughput)
+                && number < before
+            {
+                self.turned.push(number);
+            }
             numbers[position] = number;
             position += 1;
+            if std::mem::take(&mut self.replaced) && position < guessed {
+                let end = guessed.min(numbers.len());
+                numbers[position..end].fill(NONE);
+            }
             let run = owners[position..]
                 .iter()
                 .take_while(|owner| owner.part == Part::Run);
@@ -117,37 +139,48 @@ impl Connections {
         in_runs
     }
 
-    /// Asks for the memory that packets behind `position` will use.
-    #[inline]
-    fn look_ahead(&self, owners: &[Owner], position: usize) {
-        if let Some(owner) = owners.get(position + 2 * AHEAD)
-            && !matches!(owner.part, Part::Again | Part::Run)
-        {
-            self.index.prefetch(owner.hash);
+    /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for
+    /// what the next guesses need.
+    fn guess(&self, owners: &[Owner], from: usize, numbers: &mut [u32]) {
+        let packets = owners[from..].iter().zip(&mut numbers[from..]);
+        for (owner, number) in packets.take(AHEAD) {
+            if owner.part == Part::Whole
+                && let Some(guess) = self.index.guess(owner.hash)
+                && let Some(connection) = self.list.get(guess)
+            {
+                *number = guess;
+                prefetch(connection);
+            }
         }
-        if let Some(owner) = owners.get(position + AHEAD)
-            && !matches!(owner.part, Part::Again | Part::Run)
-            && let Some(number) = self.index.guess(owner.hash)
-            && let Some(connection) = self.list.get(number)
-        {
-            prefetch(connection);
+        for owner in owners.iter().skip(from + AHEAD).take(AHEAD) {
+            if owner.part == Part::Whole {
+                self.index.prefetch(owner.hash);
+            }
         }
     }
 
+    /// The connection that was guessed is the packet's.
     #[inline]
-    fn number(&mut self, owner: &Owner, segment: &mut Segment, before: u32) -> u32 {
-        let number = if matches!(owner.part, Part::Again | Part::Run) {
+    fn is_of(&self, owner: &Owner, segment: &Segment, guess: u32) -> bool {
+        self.list.get(guess).is_some_and(|connection| {
+            connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
+        })
+    }
+
+    #[inline]
+    fn remember(&mut self, owner: &Owner, number: u32) -> u32 {
+        self.last = number;
+        self.slots[usize::from(owner.slot)] = number;
+        number
+    }
+
+    #[inline]
+    fn number(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+        if matches!(owner.part, Part::Again | Part::Run) {
             self.slots[usize::from(owner.slot)]
         } else {
             self.look_up(owner, segment)
-        };
-        if let Some(connection) = self.list.get_mut(number)
-            && connection.take(segment, &mut self.throughput)
-            && number < before
-        {
-            self.turned.push(number);
         }
-        number
     }
 
     #[inline(never)]
@@ -162,8 +195,7 @@ impl Connections {
         if !last.is_some_and(|it| it.is(&owner.key) && !it.ended_before(segment, self.idle_ns)) {
             self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
         }
-        self.slots[usize::from(owner.slot)] = self.last;
-        self.last
+        self.remember(owner, self.last)
     }
 
     #[inline]
@@ -187,6 +219,7 @@ impl Connections {
         let number = self.list.push(connection);
         if let Some(old) = old {
             self.index.replace(hash, old, number);
+            self.replaced = true;
         } else {
             let (list, hashing) = (&self.list, &self.hashing);
             self.index.insert(hash, number, |number| {

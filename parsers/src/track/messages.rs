@@ -4,6 +4,8 @@
 //! conversation, at a pause that neither the window nor a recovery explains, or at a full segment with PUSH
 //! before a small pause. PUSH alone proves little: Linux also sets it inside long writes.
 
+use super::ended::Ended;
+use crate::memory::prefetch;
 use crate::segment::since;
 
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
@@ -40,27 +42,31 @@ const SMALLEST_MSS: u32 = 536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageRow {
     pub connection: u32,
-    /// Which packet of its chunk ended it.
-    pub position: u32,
-    pub backward: bool,
+    pub packets: u32,
     pub first_time: i64,
     pub last_time: i64,
     pub bytes: u64,
-    pub packets: u32,
-    pub gap_before_ns: Option<i64>,
+    /// [`NO_GAP`] for the first of a direction.
+    pub gap_before_ns: i64,
+    pub backward: bool,
     pub evidence: u8,
 }
 
-/// The message that is being sent, and what was learnt from those before it.
+/// There was no message before.
+pub(crate) const NO_GAP: i64 = -1;
+
+/// The message that is being sent, and what was learnt from those before it. No two fields that are written with each
+/// segment and go into a row lie side by side: they would be read together, and that waits until what was written apart
+/// has left the processor.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Message {
+    gap_before: i64,
     first_time: i64,
-    last_time: i64,
-    bytes: u64,
-    gap_before: Option<i64>,
     packets: u32,
     /// Typical gap inside messages: moves towards every gap by an eighth.
     spacing_ns: u32,
+    last_time: i64,
     /// Largest payload of a single segment without PUSH that came three times.
     mss: u16,
     candidate: u16,
@@ -71,6 +77,7 @@ pub(super) struct Message {
     begun: bool,
     /// The other side answered all octets so far.
     pub answered: bool,
+    bytes: u64,
 }
 
 /// What is known when a segment with new octets is sent.
@@ -110,7 +117,7 @@ impl Message {
         }
         if self.packets == 0 {
             self.first_time = sending.time;
-            self.gap_before = self.begun.then_some(gap);
+            self.gap_before = if self.begun { gap } else { NO_GAP };
             self.begun = true;
         }
         self.packets = self.packets.saturating_add(1);
@@ -242,9 +249,12 @@ impl Message {
             return;
         }
         if let Some(rows) = &mut ended.rows {
-            rows.push(MessageRow {
+            rows.positions.push(ended.position);
+            if let Some(later) = rows.messages.spare_capacity_mut().get(8) {
+                prefetch(later);
+            }
+            rows.messages.push(MessageRow {
                 connection: ended.connection,
-                position: ended.position,
                 backward: ended.backward,
                 first_time: self.first_time,
                 last_time: self.last_time,
@@ -256,14 +266,4 @@ impl Message {
         }
         (self.packets, self.bytes, self.ending) = (0, 0, 0);
     }
-}
-
-/// Takes the messages of one direction that ended.
-pub(crate) struct Ended<'a> {
-    pub connection: u32,
-    /// Which packet of the chunk it is that ends messages.
-    pub position: u32,
-    pub backward: bool,
-    /// None where messages are not wanted.
-    pub rows: Option<&'a mut Vec<MessageRow>>,
 }

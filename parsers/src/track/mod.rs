@@ -8,6 +8,7 @@ mod connection;
 mod connections;
 mod counts;
 mod direction;
+mod ended;
 mod gaps;
 mod index;
 mod limits;
@@ -23,10 +24,11 @@ mod throughput;
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, NONE};
 pub(crate) use direction::Direction;
+pub(crate) use ended::{Ended, Rows as EndedRows, by_packet};
 pub(crate) use gaps::{bucket, bucket_bounds};
 pub(crate) use index::Index;
 pub(crate) use limits::Shares;
-pub(crate) use messages::{Ended, MessageRow, evidence};
+pub(crate) use messages::{MessageRow, NO_GAP, evidence};
 pub(crate) use order::Order;
 pub(crate) use sender::Rtt;
 pub(crate) use states::{States, Told};
@@ -88,7 +90,7 @@ pub(crate) fn unfinished_messages(
     connections: &Connections,
     states: &mut States,
 ) -> Vec<MessageRow> {
-    let mut rows = Vec::new();
+    let mut rows = EndedRows::default();
     for (number, connection) in connections.iter() {
         let forward = connection.forward_from_high();
         states.look_ahead(number);
@@ -108,7 +110,7 @@ pub(crate) fn unfinished_messages(
             }
         }
     }
-    rows
+    rows.messages
 }
 
 #[cfg(test)]

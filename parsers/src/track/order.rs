@@ -33,8 +33,12 @@ pub(crate) struct Order {
     spare: Vec<u32>,
     starts: Vec<u32>,
     pub groups: Vec<Group>,
-    /// Connections that there were when the chunk was read.
+    /// Connections that there were before the chunk, ...
+    before: usize,
+    /// ... and when it was read.
     pub connections: usize,
+    /// Packets that came in runs.
+    in_runs: usize,
 }
 
 /// Bits sorted by in one pass: their counters stay in the nearest cache, ...
@@ -44,12 +48,23 @@ const LARGE_DIGIT: u32 = 18;
 const MANY: usize = 1 << 17;
 
 impl Order {
-    /// Finds the connections of the packets of `chunk` and sorts by them.
-    pub(crate) fn make(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
-        let in_runs = connections.assign(chunk, &mut self.numbers);
-        self.connections = connections.len();
+    /// Begins with a chunk.
+    pub(crate) fn begin(&mut self, connections: &Connections) {
+        self.numbers.clear();
         self.groups.clear();
-        self.sort(in_runs > self.numbers.len() / 2);
+        self.before = connections.len();
+        self.in_runs = 0;
+    }
+
+    /// Finds the connections of packets that `chunk` was given.
+    pub(crate) fn find(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
+        self.in_runs += connections.assign(chunk, self.before as u32, &mut self.numbers);
+        self.connections = connections.len();
+    }
+
+    /// Sorts by them.
+    pub(crate) fn end(&mut self, connections: &Connections) {
+        self.sort(self.in_runs > self.numbers.len() / 2);
         for group in &mut self.groups {
             group.forward_from_high = connections
                 .get(group.connection)

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::arena::Arena;
 use super::direction::Direction;
-use super::messages::{Ended, MessageRow};
+use super::ended::{Ended, Rows};
 use super::order::{Group, Order};
 use super::shares::{Share, shares};
 use crate::chunk::{Chunk, Sacks};
@@ -20,6 +20,8 @@ const WORTH_SPLITTING: usize = 2048;
 const PARTS: usize = 8;
 /// Connections between asking for one's memory and using it.
 const AHEAD: usize = 4;
+/// Packets between asking for one's memory and counting it, whosever they are.
+const SEGMENTS_AHEAD: usize = 64;
 
 /// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
 /// for memory than one long one.
@@ -94,11 +96,9 @@ impl States {
         chunk: &Chunk,
         order: &Order,
         told: Option<&mut Vec<Told>>,
-        messages: &mut Vec<Vec<MessageRow>>,
+        messages: &mut Vec<Rows>,
     ) {
-        while self.list.len() < order.connections {
-            self.list.push(State::default());
-        }
+        self.list.lengthen(order.connections);
         let work = Work {
             segments: chunk.segments(),
             sacks: &chunk.sacks,
@@ -122,7 +122,7 @@ impl States {
         let packets = order.positions.len().div_ceil(parts) as u32;
         let shares = shares(&mut self.list, &order.groups, told, packets);
         if messages.len() < shares.len() {
-            messages.resize_with(shares.len(), Vec::new);
+            messages.resize_with(shares.len(), Rows::default);
         }
         if several_threads() {
             let shares = shares.into_par_iter().zip(messages);
@@ -146,7 +146,7 @@ impl State {
 }
 
 impl Work<'_> {
-    fn count(self, share: Share, messages: &mut Vec<MessageRow>) {
+    fn count(self, share: Share, messages: &mut Rows) {
         let Share {
             states,
             first,
@@ -155,18 +155,21 @@ impl Work<'_> {
         } = share;
         for (index, group) in groups.iter().enumerate() {
             if let Some(next) = groups.get(index + 2 * AHEAD) {
-                self.look_ahead(&states[(next.connection - first) as usize], next);
+                prefetch(&states[(next.connection - first) as usize]);
             }
             if let Some(next) = groups.get(index + AHEAD) {
                 states[(next.connection - first) as usize].look_ahead();
             }
             let state = &mut states[(group.connection - first) as usize];
             let positions = &self.positions[group.from as usize..group.to as usize];
+            let mut coming = self.positions[group.from as usize..]
+                .iter()
+                .skip(SEGMENTS_AHEAD);
             for block in positions.chunks(BLOCK) {
                 let places = block.len().min(told.len());
                 let (now, later) = std::mem::take(&mut told).split_at_mut(places);
                 told = later;
-                self.count_packets(state, block, now);
+                self.count_packets(state, block, &mut coming, now);
                 self.follow(state, block, now, group, messages);
             }
         }
@@ -174,11 +177,17 @@ impl Work<'_> {
 
     /// What is counted of any protocol.
     #[inline]
-    fn count_packets(self, state: &mut State, block: &[u32], told: &mut [Told]) {
+    fn count_packets<'p>(
+        self,
+        state: &mut State,
+        block: &[u32],
+        coming: &mut impl Iterator<Item = &'p u32>,
+        told: &mut [Told],
+    ) {
         let mut told = told.iter_mut();
-        for (index, &position) in block.iter().enumerate() {
-            if let Some(&next) = block.get(index + AHEAD) {
-                prefetch(&self.segments[next as usize]);
+        for &position in block {
+            if let Some(&later) = coming.next() {
+                prefetch(&self.segments[later as usize]);
             }
             let segment = &self.segments[position as usize];
             let own = state.sides[usize::from(segment.is_from_high())]
@@ -198,7 +207,7 @@ impl Work<'_> {
         block: &[u32],
         told: &mut [Told],
         group: &Group,
-        messages: &mut Vec<MessageRow>,
+        messages: &mut Rows,
     ) {
         let mut told = told.iter_mut();
         let [low, high] = &mut state.sides;
@@ -266,15 +275,5 @@ impl Work<'_> {
     fn sacks_at(&self, position: u32) -> &[Sack; 4] {
         let found = self.sacks.binary_search_by_key(&position, |it| it.position);
         found.map_or(&NO_SACKS, |index| &self.sacks[index].blocks)
-    }
-
-    /// Asks for the memory of a connection that comes soon.
-    #[inline]
-    fn look_ahead(&self, state: &State, group: &Group) {
-        prefetch(state);
-        for &position in &self.positions[group.from as usize..group.to.min(group.from + 4) as usize]
-        {
-            prefetch(&self.segments[position as usize]);
-        }
     }
 }

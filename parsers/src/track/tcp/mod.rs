@@ -8,8 +8,9 @@ mod hearing;
 mod quick;
 mod sending;
 
+use super::ended::Ended;
 use super::limits::Shares;
-use super::messages::{Ended, evidence};
+use super::messages::evidence;
 use super::ranges::Ranges;
 use super::sender::{Rtt, Sender};
 use crate::decode::{Sack, flag};

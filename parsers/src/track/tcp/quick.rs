@@ -1,7 +1,7 @@
 //! The short way for the most frequent segments: no flag but ACK and PSH, the next octets in order or none, and
 //! an acknowledgement of what the other side sent. Counts as the long way does, in half its time.
 
-use super::super::messages::Ended;
+use super::super::ended::Ended;
 use super::super::sender::Pending;
 use super::sending::{Data, most_pending};
 use super::{Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, STARTED, SYN, Tcp, UNKNOWN, WINDOW};
@@ -122,6 +122,7 @@ impl Tcp {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::ended::Rows;
     use super::*;
     use crate::decode::{Packet, TcpOptions, flag};
     use crate::records::Record;
@@ -247,7 +248,7 @@ mod tests {
             isn in any::<u32>(),
         ) {
             let mut sides = [[Tcp::default(), Tcp::default()], [Tcp::default(), Tcp::default()]];
-            let mut rows = [Vec::new(), Vec::new()];
+            let mut rows = [Rows::default(), Rows::default()];
             let (segments, sacks): (Vec<_>, Vec<_>) = segments(&steps, handshake, isn).into_iter().unzip();
             let positions: Vec<u32> = (0..segments.len() as u32).collect();
             for (long, sides) in sides.iter_mut().enumerate() {
