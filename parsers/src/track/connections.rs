@@ -275,3 +275,69 @@ impl Connections {
         self.list.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::records::{Interface, Record};
+
+    /// The connections of frames, found so many at once.
+    fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
+        let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
+        let mut chunk = connections.chunk(false);
+        let interface = Interface {
+            link_type: 1,
+            name: None,
+            snaplen: 0,
+            resolution_ns: 1,
+            dropped_kernel: None,
+            dropped_interface: None,
+            lost: None,
+        };
+        let mut numbers = Vec::new();
+        for frames in frames.chunks(at_once) {
+            let records: Vec<Record> = (0..frames.len() as u32)
+                .map(|number| Record {
+                    time: 0,
+                    wire: 54,
+                    captured: 54,
+                    interface: 0,
+                    at: 0,
+                    data: number * 54,
+                })
+                .collect();
+            let interfaces = std::slice::from_ref(&interface);
+            chunk.append(&records, interfaces, (frames.as_flattened(), 0), 0, &mut []);
+            connections.assign(&mut chunk, 0, &mut numbers);
+        }
+        numbers
+    }
+
+    /// A TCP segment from a port of one host to another one.
+    fn frame(port: u16, seq: u8, syn: bool) -> [u8; 54] {
+        let mut frame = [0; 54];
+        frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
+        (frame[23], frame[29], frame[33]) = (6, 1, 2);
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
+        (frame[37], frame[41], frame[46]) = (80, seq, 0x50);
+        frame[47] = if syn { 2 } else { 16 };
+        frame
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_guessed_gives_way_to_a_new_connection(
+            steps in prop::collection::vec((0_u16..5, 0_u8..3, prop::bool::weighted(0.3)), 1..200),
+        ) {
+            // So many that guessing begins.
+            let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
+            let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
+            let frames: Vec<_> = before.chain(steps).collect();
+            let all = numbers(&frames, 2 * CACHED);
+            prop_assert_eq!(&all, &numbers(&frames, 1));
+            prop_assert_eq!(&all, &numbers(&frames, 7));
+        }
+    }
+}
