@@ -225,15 +225,7 @@ mod tests {
             data: 0,
         };
         for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
-            let interface = Interface {
-                link_type,
-                name: None,
-                snaplen: 0,
-                resolution_ns: 1,
-                dropped_kernel: None,
-                dropped_interface: None,
-                lost: None,
-            };
+            let interface = Interface::of(link_type);
             let mut chunk = Chunk::new(RandomState::default(), false);
             chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
             assert_eq!(chunk.take_unfound().0[0].part, part);

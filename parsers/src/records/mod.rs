@@ -49,6 +49,21 @@ pub(crate) struct Interface {
     pub lost: Option<u64>,
 }
 
+impl Interface {
+    /// One of which no more is known than its link type.
+    pub(crate) fn of(link_type: u32) -> Self {
+        Self {
+            link_type,
+            name: None,
+            snaplen: 0,
+            resolution_ns: 1,
+            dropped_kernel: None,
+            dropped_interface: None,
+            lost: None,
+        }
+    }
+}
+
 /// What a reader found at the end of the part it was given.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Status {

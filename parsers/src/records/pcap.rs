@@ -59,13 +59,9 @@ impl Pcap {
             lengths,
             longest: longest_record(link_type, snaplen),
             interface: Interface {
-                link_type,
-                name: None,
                 snaplen,
                 resolution_ns: unit,
-                dropped_kernel: None,
-                dropped_interface: None,
-                lost: None,
+                ..Interface::of(link_type)
             },
         };
         Some((reader, FILE_HEADER))

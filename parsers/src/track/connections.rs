@@ -287,15 +287,7 @@ mod tests {
     fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
         let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
         let mut chunk = connections.chunk(false);
-        let interface = Interface {
-            link_type: 1,
-            name: None,
-            snaplen: 0,
-            resolution_ns: 1,
-            dropped_kernel: None,
-            dropped_interface: None,
-            lost: None,
-        };
+        let interface = Interface::of(1);
         let mut numbers = Vec::new();
         for frames in frames.chunks(at_once) {
             let records: Vec<Record> = (0..frames.len() as u32)
