@@ -8,17 +8,8 @@ use crate::memory::{prefetch, use_large_pages};
 use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
 use crate::segment::{Owner, Segment};
+use crate::sizes::SMALLEST_SHARED;
 use crate::tables::CaptureRow;
-
-/// Packets in a chunk at first: few enough that they stay in the cache.
-pub(crate) const SMALLEST: usize = 1 << 12;
-/// The same where several threads work: what one is woken up for should last longer than that takes.
-pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
-/// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
-/// connection's state out of the cache; in a large one several packets share that wait.
-pub(crate) const LARGEST: usize = 1 << 19;
-/// The same where several chunks are under way.
-pub(crate) const LARGEST_SHARED: usize = 1 << 18;
 
 /// Packets between asking for a segment's memory and writing it.
 const AHEAD: usize = 16;
@@ -37,7 +28,7 @@ pub(crate) struct Sacks {
     pub blocks: [Sack; 4],
 }
 
-/// Up to [`LARGEST`] packets in the order of the capture.
+/// Packets in the order of the capture.
 pub(crate) struct Chunk {
     /// Of the packets whose connections are not found yet.
     owners: Vec<Owner>,
@@ -71,10 +62,18 @@ impl Chunk {
         self.count
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Begins again, with at most `size` packets.
+    pub(crate) fn begin(&mut self, size: usize) {
         self.count = 0;
         self.found = 0;
         self.sacks.clear();
+        // It will be full, nearly always: growing step by step would use as much room again.
+        if size > SMALLEST_SHARED && self.segments.len() < size {
+            make_room(&mut self.segments, size);
+            if self.with_places {
+                make_room(&mut self.places, size);
+            }
+        }
     }
 
     /// Owners and segments of the packets whose connections are to be found: once, then they count as found.
@@ -176,6 +175,12 @@ impl Chunk {
             }
         }
     }
+}
+
+/// Makes `list` so long, whatever is in it.
+fn make_room<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    *list = Vec::new();
+    lengthen(list, length);
 }
 
 /// Makes `list` so long; in large pages, because it is read all over.

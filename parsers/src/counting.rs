@@ -7,15 +7,13 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::run::Sink;
 use crate::tables::{self, Messages, Packets, Table};
-use crate::track::{
-    Connections, EndedRows, Order, States, Throughput, Told, by_packet, unfinished_messages,
-};
+use crate::track::{ByPacket, EndedRows, Order, States, Throughput, Told};
 
 /// What is counted of the packets, connection by connection.
 pub(crate) struct Counting {
     pub states: States,
     pub packets: Option<Packets>,
-    messages: Option<Messages>,
+    pub messages: Option<Messages>,
     /// Bins of throughput that should not change any more are written early.
     pub settles: bool,
     throughput: bool,
@@ -24,6 +22,7 @@ pub(crate) struct Counting {
     told: Vec<Told>,
     /// Messages that ended in the chunk: several lists, each in the order of connections.
     ended: Vec<EndedRows>,
+    by_packet: ByPacket,
 }
 
 impl Counting {
@@ -38,6 +37,7 @@ impl Counting {
             number: 0,
             told: Vec::new(),
             ended: Vec::new(),
+            by_packet: ByPacket::default(),
         }
     }
 
@@ -75,26 +75,11 @@ impl Counting {
             })?;
         }
         if let Some(rows) = &mut self.messages {
-            let ended = by_packet(&self.ended, chunk.count());
+            let ended = self.by_packet.sorted(&self.ended, chunk.count());
             rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
         }
         self.ended.iter_mut().for_each(EndedRows::clear);
         self.number += chunk.count() as u64;
-        Ok(())
-    }
-
-    /// The rows that are still held back.
-    pub(crate) fn finish(
-        &mut self,
-        connections: &Connections,
-        sink: &dyn Sink,
-    ) -> Result<(), Error> {
-        if let Some(rows) = &mut self.messages {
-            let last = unfinished_messages(connections, &mut self.states);
-            let emit = |batch| sink.batch(Table::Messages, batch);
-            rows.add(last.into_iter(), emit)?;
-            rows.flush(emit)?;
-        }
         Ok(())
     }
 }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
+use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::run::Sink;
 use crate::table_file::TableFile;
 use crate::tables::Table;
+use crate::threads::several_threads;
 
 /// Where each table goes, and what is noted in it.
 #[derive(Debug, Clone)]
@@ -137,15 +139,17 @@ impl Sink for Folder {
 
     /// Completes every file, still under its unfinished name.
     fn end(&mut self) -> Result<(), Error> {
+        let mut files = Vec::new();
         while let Some((_, part)) = self.parts.pop_first() {
             self.written.push((part.unfinished, part.path));
-            let file = part
-                .file
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner);
-            file.close()?;
+            let file = part.file.into_inner();
+            files.push(file.unwrap_or_else(PoisonError::into_inner));
         }
-        Ok(())
+        if several_threads() {
+            files.into_par_iter().try_for_each(TableFile::close)
+        } else {
+            files.into_iter().try_for_each(TableFile::close)
+        }
     }
 
     fn restart(&mut self, table: Table) -> Result<bool, Error> {

@@ -22,6 +22,7 @@ mod reading;
 mod records;
 mod run;
 mod segment;
+mod sizes;
 mod source;
 mod stages;
 pub mod stream;

@@ -127,14 +127,19 @@ fn run_here(
             second.read(in_time_order(inputs)?, sink)?;
         }
     }
-    sink.end()?;
-    Ok(Summary {
+    let summary = Summary {
         files: found.files,
         packets: pass.counting.number,
         undecoded: found.captures.iter().map(CaptureRow::unreadable).sum(),
         connections: pass.connections.len() as u64,
         damage: found.damage,
-    })
+    };
+    if several_threads() {
+        rayon::join(|| sink.end(), || pass.counting.states.free()).0?;
+    } else {
+        sink.end()?;
+    }
+    Ok(summary)
 }
 
 /// One reading of all files, to the last row of every table.
@@ -166,9 +171,13 @@ impl<'a> Pass<'a> {
     }
 
     fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
-        self.counting.finish(&self.connections, sink)?;
         let bins = self.connections.throughput.finish();
+        let messages = self.counting.messages.take();
         let (connections, states) = (&self.connections, &self.counting.states);
+        let messages = || {
+            let emit = |batch| sink.batch(Table::Messages, batch);
+            messages.map_or(Ok(()), |rows| rows.finish(connections, states, emit))
+        };
         let rest = |&table: &Table| {
             let emit = |batch| sink.batch(table, batch);
             match table {
@@ -180,8 +189,11 @@ impl<'a> Pass<'a> {
             }
         };
         if several_threads() {
-            self.options.tables.par_iter().try_for_each(rest)
+            let tables = || self.options.tables.par_iter().try_for_each(rest);
+            let (tables, messages) = rayon::join(tables, messages);
+            tables.and(messages)
         } else {
+            messages()?;
             self.options.tables.iter().try_for_each(rest)
         }
     }

@@ -3,6 +3,7 @@
 //! Each stage takes the chunks in their order, one at a time, so that what comes out does not depend on the threads.
 //! Several threads work on several chunks; a thread that has ended one stage goes on with the next one of the same
 //! chunk, which is in its cache, if no other thread is at that stage. What none waits for is divided inside the stages.
+//! Two threads, and any number of them where chunks are large, take the first two stages as one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -10,11 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
 
-use crate::chunk::{Chunk, LARGEST, LARGEST_SHARED, SMALLEST, SMALLEST_SHARED};
+use crate::chunk::Chunk;
 use crate::counting::{Counting, RecordBatches};
 use crate::error::Error;
 use crate::reading::Reading;
 use crate::run::{Progress, Sink};
+use crate::sizes::{LARGEST, SMALLEST, Sizes};
 use crate::threads::several_threads;
 use crate::track::{Connections, Order};
 
@@ -31,6 +33,13 @@ struct Portion {
     size: usize,
 }
 
+impl Portion {
+    /// Decides, by what it is, on the size of a later one.
+    fn decide(&self, sizes: &mut Sizes) {
+        sizes.decide(self.size, self.chunk.count(), self.order.groups.len());
+    }
+}
+
 /// The first stage.
 struct Read<'a, 'b> {
     reading: &'b mut Reading<'a>,
@@ -42,9 +51,9 @@ struct Read<'a, 'b> {
 
 impl Read<'_, '_> {
     fn begin(&mut self, portion: &mut Portion, size: usize) {
-        portion.chunk.clear();
-        portion.size = size;
         self.until = self.number + size.min(LARGEST - self.number % LARGEST);
+        portion.chunk.begin(self.until - self.number);
+        portion.size = size;
     }
 
     /// The portion is not full, and there may be packets.
@@ -58,6 +67,17 @@ impl Read<'_, '_> {
         let size = before + most.min(self.until - self.number);
         self.more = self.reading.fill(&mut portion.chunk, size)?;
         self.number += portion.chunk.count() - before;
+        Ok(())
+    }
+
+    /// Both stages in turn, so that what only the second one needs stays in the cache.
+    fn take_and_find(&mut self, find: &mut Find<'_>, portion: &mut Portion) -> Result<(), Error> {
+        find.begin(portion);
+        while self.goes_on() {
+            self.take(portion, SMALLEST)?;
+            find.take(portion);
+        }
+        find.end(portion);
         Ok(())
     }
 }
@@ -114,54 +134,6 @@ impl Count<'_> {
     }
 }
 
-/// Sizes of the next chunks. From a pipe, whose packets come once, the direction of a row depends on the chunk: there a
-/// size is decided so many chunks before as can be under way, whether they are or not.
-struct Sizes {
-    smallest: usize,
-    largest: usize,
-    decided: VecDeque<usize>,
-}
-
-impl Sizes {
-    fn new(from_pipe: bool) -> Self {
-        let smallest = if several_threads() && !from_pipe {
-            SMALLEST_SHARED
-        } else {
-            SMALLEST
-        };
-        let (ahead, largest) = if several_threads() || from_pipe {
-            (CHUNKS, LARGEST_SHARED)
-        } else {
-            (1, LARGEST)
-        };
-        Self {
-            smallest,
-            largest,
-            decided: VecDeque::from(vec![smallest; ahead]),
-        }
-    }
-
-    fn next(&mut self) -> usize {
-        self.decided.pop_front().unwrap_or(self.smallest)
-    }
-
-    /// Larger than `portion` where most of its packets belong to different connections.
-    fn decide(&mut self, portion: &Portion) {
-        let (packets, connections) = (portion.chunk.count(), portion.order.groups.len());
-        let size = if connections * 2 > packets {
-            portion.size * 8
-        } else if connections * 8 > packets {
-            portion.size * 2
-        } else if connections * 32 < packets {
-            portion.size / 2
-        } else {
-            portion.size
-        };
-        self.decided
-            .push_back(size.clamp(self.smallest, self.largest));
-    }
-}
-
 /// Takes all packets of `reading` through the stages.
 pub(crate) fn pass(
     reading: &mut Reading<'_>,
@@ -170,7 +142,7 @@ pub(crate) fn pass(
     sink: &dyn Sink,
     progress: &Progress,
 ) -> Result<(), Error> {
-    let mut sizes = Sizes::new(!counting.settles);
+    let mut sizes = Sizes::new(!counting.settles, CHUNKS);
     let mut free = Vec::new();
     for _ in 0..if several_threads() { CHUNKS } else { 1 } {
         free.push(Portion {
@@ -200,13 +172,8 @@ pub(crate) fn pass(
         let mut portion = free.remove(0);
         while read.more {
             read.begin(&mut portion, sizes.next());
-            find.begin(&mut portion);
-            while read.goes_on() {
-                read.take(&mut portion, SMALLEST)?;
-                find.take(&mut portion);
-            }
-            find.end(&mut portion);
-            sizes.decide(&portion);
+            read.take_and_find(&mut find, &mut portion)?;
+            portion.decide(&mut sizes);
             count.take(&mut portion)?;
         }
         return Ok(());
@@ -238,6 +205,14 @@ struct State<'a, 'b> {
     failed: Option<Error>,
 }
 
+impl<'b> State<'_, 'b> {
+    fn find_ended(&mut self, find: Find<'b>, portion: Portion) {
+        self.find = Some(find);
+        portion.decide(&mut self.sizes);
+        self.found.push_back(portion);
+    }
+}
+
 struct Stages<'a, 'b>(Mutex<State<'a, 'b>>);
 
 impl<'a, 'b> Stages<'a, 'b> {
@@ -250,18 +225,12 @@ impl<'a, 'b> Stages<'a, 'b> {
         if state.failed.is_some() {
             return;
         }
-        if state.read.as_ref().is_some_and(|read| read.more)
-            && let Some(mut portion) = state.free.pop()
-            && let Some(mut read) = state.read.take()
-        {
-            read.begin(&mut portion, state.sizes.next());
-            scope.spawn(move |scope| {
-                let outcome = read.take(&mut portion, usize::MAX);
-                self.end(scope, outcome, |state| {
-                    state.read = Some(read);
-                    state.filled.push_back(portion);
-                });
-            });
+        if state.read.as_ref().is_some_and(|read| read.more) {
+            if state.sizes.large_comes() || rayon::current_num_threads() == 2 {
+                self.read_and_find(scope, state);
+            } else {
+                self.read(scope, state);
+            }
         }
         if !state.filled.is_empty()
             && let Some(mut find) = state.find.take()
@@ -271,11 +240,7 @@ impl<'a, 'b> Stages<'a, 'b> {
                 find.begin(&mut portion);
                 find.take(&mut portion);
                 find.end(&mut portion);
-                self.end(scope, Ok(()), |state| {
-                    state.find = Some(find);
-                    state.sizes.decide(&portion);
-                    state.found.push_back(portion);
-                });
+                self.end(scope, Ok(()), |state| state.find_ended(find, portion));
             });
         }
         if !state.found.is_empty()
@@ -287,6 +252,43 @@ impl<'a, 'b> Stages<'a, 'b> {
                 self.end(scope, outcome, |state| {
                     state.count = Some(count);
                     state.free.push(portion);
+                });
+            });
+        }
+    }
+
+    fn read<'s>(&'s self, scope: &Scope<'s>, state: &mut State<'a, 'b>) {
+        if let Some(mut portion) = state.free.pop()
+            && let Some(mut read) = state.read.take()
+        {
+            let size = state.sizes.next();
+            scope.spawn(move |scope| {
+                read.begin(&mut portion, size);
+                let outcome = read.take(&mut portion, usize::MAX);
+                self.end(scope, outcome, |state| {
+                    state.read = Some(read);
+                    state.filled.push_back(portion);
+                });
+            });
+        }
+    }
+
+    /// Large chunks are counted right away: two of them suffice.
+    fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut State<'a, 'b>) {
+        if state.filled.is_empty()
+            && state.found.len() <= usize::from(state.count.is_some())
+            && state.find.is_some()
+            && let Some(mut portion) = state.free.pop()
+            && let Some(mut read) = state.read.take()
+            && let Some(mut find) = state.find.take()
+        {
+            let size = state.sizes.next();
+            scope.spawn(move |scope| {
+                read.begin(&mut portion, size);
+                let outcome = read.take_and_find(&mut find, &mut portion);
+                self.end(scope, outcome, |state| {
+                    state.read = Some(read);
+                    state.find_ended(find, portion);
                 });
             });
         }

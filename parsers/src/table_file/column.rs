@@ -3,9 +3,12 @@
 //! The library's own writer hashes every value of a dictionary, whatever the array knows: with it, parsing with
 //! `packets` took 1.5 times as long. The file, its end and the heads of pages are the library's.
 
-use arrow_array::Array;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt16Type;
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
-use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::Page;
 use parquet::column::writer::ColumnCloseResult;
@@ -15,6 +18,7 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::blocks::{Blocks, Whole};
 use super::pages::Pages;
 use super::values::Values;
 use super::{delta, hybrid};
@@ -27,6 +31,8 @@ const PAGE_ROWS: usize = 1 << 14;
 pub(super) struct ColumnWriter {
     column: &'static Column,
     description: ColumnDescPtr,
+    /// The column behind it that has the same pages, and the list of its values.
+    twin: Option<(&'static Column, ColumnDescPtr, ArrayRef)>,
     values: Values,
     /// Of the page: which rows have a value, and how many do not.
     known: BooleanBufferBuilder,
@@ -40,35 +46,54 @@ pub(super) struct ColumnWriter {
     encodings: Vec<Encoding>,
 }
 
-/// A column chunk that is full: its pages, and what the file's end says of them.
+/// The column chunk that is full, and that of its twin: what the file's end says of each, and their pages.
 pub(super) struct ColumnChunk {
-    pages: Bytes,
-    about: ColumnCloseResult,
+    /// With the page that lists its values, if it has any.
+    columns: [Option<(Blocks, ColumnCloseResult)>; 2],
+    pages: Blocks,
 }
 
 impl ColumnChunk {
+    /// The room of its pages, empty.
     pub(super) fn append_to<W: std::io::Write + Send>(
-        self,
+        mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        group.append_column(&self.pages, self.about)
+    ) -> Result<Blocks, ParquetError> {
+        for (dictionary, about) in self.columns.into_iter().flatten() {
+            group.append_column(&Whole([&dictionary, &self.pages]), about)?;
+        }
+        self.pages.clear();
+        Ok(self.pages)
     }
 }
 
 impl ColumnWriter {
-    pub(super) fn new(column: &'static Column, description: ColumnDescPtr) -> Self {
+    /// `room` for its pages, which is empty.
+    pub(super) fn new(column: &'static Column, description: ColumnDescPtr, room: Blocks) -> Self {
         Self {
             column,
             description,
+            twin: None,
             values: Values::of(column),
             known: BooleanBufferBuilder::new(0),
             unknown: 0,
             page: Vec::new(),
-            pages: Pages::new(),
+            pages: Pages::new(room),
             rows: 0,
             nulls: 0,
             encodings: vec![Encoding::RLE],
         }
+    }
+
+    /// `column` behind this one, whose rows are `array`, has the same pages.
+    pub(super) fn has_twin(
+        &mut self,
+        column: &'static Column,
+        description: ColumnDescPtr,
+        array: &dyn Array,
+    ) {
+        let list = Arc::clone(array.as_dictionary::<UInt16Type>().values());
+        self.twin = Some((column, description, list));
     }
 
     /// Adds the rows of `array`, which is of the column's kind.
@@ -131,51 +156,74 @@ impl ColumnWriter {
         if !self.known.is_empty() {
             self.end_page()?;
         }
-        let statistics = self.statistics();
-        let mut all = Pages::new();
-        if let Some((page, count)) = self.values.dictionary() {
-            self.encodings.push(Encoding::PLAIN);
-            all.add(&page, |buf| Page::DictionaryPage {
+        let twin = self.twin.take().and_then(|(column, description, list)| {
+            let values = self.values.twin(column, list)?;
+            Some((column, description, values))
+        });
+        let uncompressed = self.pages.uncompressed;
+        let pages = std::mem::take(&mut self.pages).into_blocks()?;
+        let close = |column, description, values: &Values| {
+            self.about(column, description, values, (pages.length(), uncompressed))
+        };
+        let one = close(self.column, self.description.clone(), &self.values)?;
+        let twin = twin.map(|(column, description, values)| close(column, description, &values));
+        Ok(ColumnChunk {
+            columns: [Some(one), twin.transpose()?],
+            pages,
+        })
+    }
+
+    /// The dictionary of `values`, and what the file's end says of a column with pages of so many bytes, compressed
+    /// and not.
+    fn about(
+        &self,
+        column: &Column,
+        description: ColumnDescPtr,
+        values: &Values,
+        (compressed, uncompressed): (usize, usize),
+    ) -> Result<(Blocks, ColumnCloseResult), ParquetError> {
+        let mut encodings = self.encodings.clone();
+        let mut dictionary = Pages::default();
+        if let Some((page, count)) = values.dictionary() {
+            encodings.push(Encoding::PLAIN);
+            dictionary.add(&page, |buf| Page::DictionaryPage {
                 buf,
                 num_values: count as u32,
                 encoding: Encoding::PLAIN,
                 is_sorted: false,
             })?;
         }
-        let uncompressed = all.uncompressed + self.pages.uncompressed;
-        let dictionary = all.into_bytes()?;
-        let data_from = dictionary.len();
-        let mut bytes = self.pages.into_bytes()?;
-        bytes.splice(..0, dictionary);
-        let mut about = ColumnChunkMetaData::builder(self.description.clone())
+        let uncompressed = dictionary.uncompressed + uncompressed;
+        let dictionary = dictionary.into_blocks()?;
+        let data_from = dictionary.length();
+        let bytes = data_from + compressed;
+        let mut about = ColumnChunkMetaData::builder(description)
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_num_values(self.rows as i64)
-            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_compressed_size(bytes as i64)
             .set_total_uncompressed_size(uncompressed as i64)
             .set_data_page_offset(data_from as i64)
             .set_dictionary_page_offset((data_from > 0).then_some(0));
-        if let Some(statistics) = statistics {
+        if let Some(statistics) = self.statistics(column, values) {
             about = about.set_statistics(statistics);
         }
-        Ok(ColumnChunk {
-            about: ColumnCloseResult {
-                bytes_written: bytes.len() as u64,
-                rows_written: self.rows as u64,
-                metadata: about.set_encodings(self.encodings).build()?,
-                bloom_filter: None,
-                column_index: None,
-                offset_index: None,
-            },
-            pages: bytes.into(),
-        })
+        let about = ColumnCloseResult {
+            bytes_written: bytes as u64,
+            rows_written: self.rows as u64,
+            metadata: about.set_encodings(encodings).build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        Ok((dictionary, about))
     }
 
     /// None of texts: comparing every one costs more than the least and the greatest of a whole group tell.
-    fn statistics(&self) -> Option<Statistics> {
-        let least = self.values.range().map(|(least, _)| least);
-        let greatest = self.values.range().map(|(_, greatest)| greatest);
+    fn statistics(&self, column: &Column, values: &Values) -> Option<Statistics> {
+        let least = values.range().map(|(least, _)| least);
+        let greatest = values.range().map(|(_, greatest)| greatest);
         let nulls = Some(self.nulls as u64);
-        match self.column.kind {
+        match column.kind {
             Kind::Text => None,
             Kind::Int64 | Kind::Time => {
                 Some(Statistics::int64(least, greatest, None, nulls, false))

@@ -32,6 +32,15 @@ impl Listed {
         }
     }
 
+    /// Values of another `list` with the same numbers, none of them in a page that is being filled.
+    pub(super) fn twin(&self, list: ArrayRef) -> Self {
+        Self {
+            list,
+            places: self.places.clone(),
+            ..Self::new()
+        }
+    }
+
     /// Adds the known values of `array`.
     pub(super) fn add(&mut self, array: &DictionaryArray<UInt16Type>) -> Result<(), ParquetError> {
         let list = array.values();

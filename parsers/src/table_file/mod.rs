@@ -1,6 +1,7 @@
 //! One table's rows to a Parquet file. Columns do not depend on each other: where several threads work, they
 //! are encoded side by side.
 
+mod blocks;
 mod column;
 mod delta;
 mod dictionary;
@@ -14,7 +15,9 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt16Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt16Array};
 use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -22,10 +25,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use rayon::prelude::*;
 
+use self::blocks::Blocks;
 use self::column::ColumnWriter;
 use crate::error::Error;
 use crate::tables::{Table, spark_schema};
-use crate::threads::several_threads;
+use crate::threads::{several_threads, together};
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;
@@ -41,6 +45,8 @@ pub(crate) struct TableFile {
     table: Table,
     /// One for each column of the row group that is being filled; none before its first row.
     columns: Vec<ColumnWriter>,
+    /// Room for the columns of the next group.
+    rooms: Vec<Blocks>,
     rows: usize,
 }
 
@@ -66,6 +72,7 @@ impl TableFile {
             writer,
             table,
             columns: Vec::new(),
+            rooms: Vec::new(),
             rows: 0,
         })
     }
@@ -73,19 +80,28 @@ impl TableFile {
     /// Adds the rows of `batch`.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         if self.columns.is_empty() {
-            let descriptions = self.writer.schema_descr().columns().iter();
-            let columns = self.table.columns().iter().zip(descriptions);
-            self.columns = columns
-                .map(|(column, description)| ColumnWriter::new(column, description.clone()))
-                .collect();
+            self.begin_group(batch);
         }
         let write = |(column, array): (&mut ColumnWriter, &ArrayRef)| column.write(array);
+        let mut arrays: Vec<&ArrayRef> = Vec::new();
+        for (column, array) in self.table.columns().iter().zip(batch.columns()) {
+            if !column.twin {
+                arrays.push(array);
+            } else if arrays
+                .last()
+                .is_none_or(|before| numbers(before) != numbers(array))
+            {
+                let what = format!("{} does not follow the column before it", column.name);
+                return Err(Error::Table(what));
+            }
+        }
         if several_threads() {
-            let columns = self.columns.par_iter_mut();
-            columns.zip(batch.columns()).try_for_each(write)?;
+            let columns = self.columns.par_iter_mut().zip(arrays);
+            let columns = columns.with_min_len(together(batch.num_rows()));
+            columns.try_for_each(write)?;
         } else {
-            let columns = self.columns.iter_mut();
-            columns.zip(batch.columns()).try_for_each(write)?;
+            let mut columns = self.columns.iter_mut().zip(arrays);
+            columns.try_for_each(write)?;
         }
         self.rows += batch.num_rows();
         if self.rows >= GROUP_ROWS {
@@ -93,6 +109,22 @@ impl TableFile {
                 .map_err(|error| failed(&self.path, error))?;
         }
         Ok(())
+    }
+
+    fn begin_group(&mut self, batch: &RecordBatch) {
+        let descriptions = self.writer.schema_descr().columns().iter().cloned();
+        let columns = self.table.columns().iter().zip(descriptions);
+        let mut rooms = self.rooms.drain(..);
+        for ((column, description), array) in columns.zip(batch.columns()) {
+            match self.columns.last_mut() {
+                Some(before) if column.twin => before.has_twin(column, description, array),
+                _ => {
+                    let room = rooms.next().unwrap_or_default();
+                    self.columns
+                        .push(ColumnWriter::new(column, description, room));
+                }
+            }
+        }
     }
 
     fn end_group(&mut self) -> Result<(), ParquetError> {
@@ -109,7 +141,7 @@ impl TableFile {
         };
         let mut group = self.writer.next_row_group()?;
         for chunk in chunks? {
-            chunk.append_to(&mut group)?;
+            self.rooms.push(chunk.append_to(&mut group)?);
         }
         group.close()?;
         Ok(())
@@ -125,6 +157,11 @@ impl TableFile {
             .map_err(|error| refused(&path, error.into_error()))?;
         Ok(())
     }
+}
+
+/// Of values in their list.
+fn numbers(array: &ArrayRef) -> Option<&UInt16Array> {
+    Some(array.as_dictionary_opt::<UInt16Type>()?.keys())
 }
 
 fn refused(path: &Path, error: io::Error) -> Error {

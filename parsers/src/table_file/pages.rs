@@ -9,13 +9,15 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use zstd::bulk::Compressor;
 
+use super::blocks::Blocks;
+
 /// zstd's levels: the one that saves most per second, and the one that looks least for what repeats.
 const LEVEL: i32 = 1;
 const LEAST: i32 = -(1 << 17);
 
 /// Pages one behind the other.
 pub(super) struct Pages {
-    out: TrackedWrite<Vec<u8>>,
+    out: TrackedWrite<Blocks>,
     /// Bytes of all pages and their heads before compression.
     pub uncompressed: usize,
     /// So many pages are not worth looking for what repeats in them.
@@ -23,9 +25,10 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new() -> Self {
+    /// None yet; they go to `room`, which is empty.
+    pub(super) fn new(room: Blocks) -> Self {
         Self {
-            out: TrackedWrite::new(Vec::new()),
+            out: TrackedWrite::new(room),
             uncompressed: 0,
             without: 0,
         }
@@ -51,8 +54,15 @@ impl Pages {
         Ok(())
     }
 
-    pub(super) fn into_bytes(self) -> Result<Vec<u8>, ParquetError> {
+    /// What was added.
+    pub(super) fn into_blocks(self) -> Result<Blocks, ParquetError> {
         self.out.into_inner()
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self::new(Blocks::default())
     }
 }
 

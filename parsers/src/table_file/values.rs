@@ -1,8 +1,8 @@
 //! Values of a column, collected until they fill a page, and the bytes that a page makes of them.
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt16Type};
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
@@ -113,6 +113,19 @@ impl Values {
                 }
             },
         );
+    }
+
+    /// What `column`, whose values have the same numbers in another `list`, has held; none where values are not listed.
+    pub(super) fn twin(&self, column: &Column, list: ArrayRef) -> Option<Self> {
+        let Held::Listed(listed) = &self.held else {
+            return None;
+        };
+        Some(Self {
+            kind: column.kind,
+            held: Held::Listed(listed.twin(list)),
+            range: None,
+            numbered: self.numbered,
+        })
     }
 
     fn widen(&mut self, least: i64, greatest: i64) {

@@ -12,15 +12,20 @@ use rayon::prelude::*;
 
 use super::{Table, text};
 use crate::error::Error;
-use crate::threads::several_threads;
+use crate::threads::{several_threads, together};
 
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
 
 /// A batch of `table` from its columns in order, which several threads make side by side.
-pub(crate) fn batch(table: Table, columns: Vec<Making<'_>>) -> Result<RecordBatch, Error> {
+pub(crate) fn batch(
+    table: Table,
+    rows: usize,
+    columns: Vec<Making<'_>>,
+) -> Result<RecordBatch, Error> {
     let columns = if several_threads() {
-        columns.into_par_iter().map(|make| make()).collect()
+        let columns = columns.into_par_iter().with_min_len(together(rows));
+        columns.map(|make| make()).collect()
     } else {
         columns.into_iter().map(|make| make()).collect()
     };

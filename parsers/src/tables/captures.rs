@@ -181,6 +181,7 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&CaptureRow) -> i64| arrays::int64(rows.iter().map(value));
     arrays::batch(
         Table::Captures,
+        rows.len(),
         vec![
             arrays::text(rows.iter().map(|row| &row.file)),
             arrays::int32(rows.iter().map(|row| row.number as i32)),

@@ -36,6 +36,9 @@ pub struct Column {
     pub source: &'static str,
     /// Few different values, without order: batches and files have each once, and its number in every row.
     pub few: bool,
+    /// Two rows have the same value here where they have the same in the column before, which is of few different
+    /// values, too: in a file both have the same pages, but for those that list their values.
+    pub twin: bool,
 }
 
 impl Column {
@@ -55,6 +58,7 @@ impl Column {
             meaning,
             source,
             few: false,
+            twin: false,
         }
     }
 
@@ -68,6 +72,12 @@ impl Column {
     pub(crate) const fn of_few(mut self) -> Self {
         self.few = true;
         self
+    }
+
+    /// The same, with the numbers of the column before.
+    pub(crate) const fn of_as_few(mut self) -> Self {
+        self.twin = true;
+        self.of_few()
     }
 
     fn data_type(&self) -> DataType {

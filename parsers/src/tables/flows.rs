@@ -167,6 +167,7 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
     };
     arrays::batch(
         Table::Flows,
+        rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.side.number))),
             few(

@@ -45,7 +45,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "The gap behind the longest in the bucket. Buckets are the same in every table and at most 1/64 wide.",
         "",
     )
-    .of_few(),
+    .of_as_few(),
     Column::new(
         "count",
         Int64,
@@ -104,6 +104,7 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
     arrays::batch(
         Table::Intervals,
+        rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
             few(&DIRECTIONS, None, directions),

@@ -12,7 +12,7 @@ use super::columns::{
 use super::few::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{MessageRow, NO_GAP, evidence};
+use crate::track::{Connections, MessageRow, NO_GAP, States, evidence, unfinished_messages};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -89,16 +89,19 @@ impl Messages {
         arrays::hand_over(batches, emit)
     }
 
-    /// Hands over what is left.
-    pub(crate) fn flush(
-        &mut self,
-        mut emit: impl FnMut(RecordBatch) -> Result<(), Error>,
+    /// Hands over what is left, and the messages that were still being sent.
+    pub(crate) fn finish(
+        mut self,
+        connections: &Connections,
+        states: &States,
+        mut emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
-        if !self.rows.is_empty() {
-            emit(batch(&self.rows)?)?;
-            self.rows.clear();
+        let last = unfinished_messages(connections, states);
+        self.add(last.iter(), &mut emit)?;
+        if self.rows.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        emit(batch(&self.rows)?)
     }
 }
 
@@ -110,6 +113,7 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
     let reasons = rows.iter().map(|row| u16::from(row.evidence & 63));
     arrays::batch(
         Table::Messages,
+        rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
             few(&DIRECTIONS, None, directions),

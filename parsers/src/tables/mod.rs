@@ -26,7 +26,7 @@ pub(crate) use packets::Packets;
 pub(crate) use throughput::throughput;
 
 /// Rows in one Arrow batch. Fixed, so that the same input gives the same bytes.
-pub(crate) const BATCH_ROWS: usize = 8_192;
+pub(crate) const BATCH_ROWS: usize = 16_384;
 
 /// One of the tables that a capture is turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,9 +9,10 @@ use super::columns::{
     Kind::{Int32, Int64, Text, Time},
 };
 use super::few::{DIRECTIONS, few};
-use crate::chunk::{Chunk, Place, SMALLEST};
+use crate::chunk::{Chunk, Place};
 use crate::error::Error;
 use crate::segment::Segment;
+use crate::sizes::SMALLEST;
 use crate::track::{NONE, Order, Told};
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -118,6 +119,7 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
     let with_tcp = arrays::known(segments.iter().map(Segment::tcp));
     arrays::batch(
         Table::Packets,
+        segments.len(),
         vec![
             arrays::int64((first..).take(segments.len())),
             arrays::time(segments.iter().map(|it| it.time)),

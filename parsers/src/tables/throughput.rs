@@ -61,6 +61,7 @@ pub(crate) fn throughput(
     let batches = bins.chunks(BATCH_ROWS).map(|rows| {
         arrays::batch(
             Table::Throughput,
+            rows.len(),
             vec![
                 arrays::time(rows.iter().map(|bin| bin.start)),
                 arrays::int64(rows.iter().map(|_| throughput.bin_ns)),

@@ -80,6 +80,11 @@ impl<T> Arena<T> {
         self.chunks.iter_mut().map(Vec::as_mut_slice)
     }
 
+    /// The same, one by one to be freed.
+    pub(crate) fn into_parts(self) -> Vec<Vec<T>> {
+        self.chunks
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..).zip(self.chunks.iter().flatten())
     }

@@ -5,7 +5,6 @@
 //! before a small pause. PUSH alone proves little: Linux also sets it inside long writes.
 
 use super::ended::Ended;
-use crate::memory::prefetch;
 use crate::segment::since;
 
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
@@ -245,15 +244,17 @@ impl Message {
     /// Ends the message that is being sent, if there is one.
     #[inline(never)] // most segments end none
     pub(super) fn end(&mut self, why: u8, ended: &mut Ended<'_>) {
-        if self.packets == 0 {
-            return;
-        }
-        if let Some(rows) = &mut ended.rows {
-            rows.positions.push(ended.position);
-            if let Some(later) = rows.messages.spare_capacity_mut().get(8) {
-                prefetch(later);
-            }
-            rows.messages.push(MessageRow {
+        self.unfinished(why, ended);
+        (self.packets, self.bytes, self.ending) = (0, 0, 0);
+    }
+
+    /// Tells the message that is being sent, if there is one.
+    #[inline]
+    pub(super) fn unfinished(&self, why: u8, ended: &mut Ended<'_>) {
+        if self.packets > 0
+            && let Some(rows) = &mut ended.rows
+        {
+            let row = MessageRow {
                 connection: ended.connection,
                 backward: ended.backward,
                 first_time: self.first_time,
@@ -262,8 +263,8 @@ impl Message {
                 packets: self.packets,
                 gap_before_ns: self.gap_before,
                 evidence: why | self.ending & evidence::SHORT,
-            });
+            };
+            rows.add(ended.position, &row);
         }
-        (self.packets, self.bytes, self.ending) = (0, 0, 0);
     }
 }

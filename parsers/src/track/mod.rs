@@ -24,7 +24,7 @@ mod throughput;
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, NONE};
 pub(crate) use direction::Direction;
-pub(crate) use ended::{Ended, Rows as EndedRows, by_packet};
+pub(crate) use ended::{ByPacket, Ended, Rows as EndedRows};
 pub(crate) use gaps::{bucket, bucket_bounds};
 pub(crate) use index::Index;
 pub(crate) use limits::Shares;
@@ -86,19 +86,16 @@ pub(crate) fn sides<'a>(
 }
 
 /// Messages that are still being sent when the capture ends, by connection, forward first.
-pub(crate) fn unfinished_messages(
-    connections: &Connections,
-    states: &mut States,
-) -> Vec<MessageRow> {
+pub(crate) fn unfinished_messages(connections: &Connections, states: &States) -> EndedRows {
     let mut rows = EndedRows::default();
     for (number, connection) in connections.iter() {
         let forward = connection.forward_from_high();
         states.look_ahead(number);
-        let Some(state) = states.get_mut(number) else {
+        let Some(state) = states.get(number) else {
             continue;
         };
         for backward in [false, true] {
-            let side = state.sides[usize::from(forward != backward)].as_mut();
+            let side = state.sides[usize::from(forward != backward)].as_ref();
             if let Some(side) = side {
                 let mut ended = Ended {
                     connection: number,
@@ -110,7 +107,7 @@ pub(crate) fn unfinished_messages(
             }
         }
     }
-    rows.messages
+    rows
 }
 
 #[cfg(test)]

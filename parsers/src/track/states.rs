@@ -70,12 +70,17 @@ impl States {
         }
     }
 
-    pub(crate) fn get(&self, connection: u32) -> Option<&State> {
-        self.list.get(connection)
+    /// Frees them on several threads: with many connections that takes a while.
+    pub(crate) fn free(self) {
+        self.list.into_parts().into_par_iter().for_each(|part| {
+            part.into_par_iter()
+                .with_min_len(WORTH_SPLITTING)
+                .for_each(drop);
+        });
     }
 
-    pub(crate) fn get_mut(&mut self, connection: u32) -> Option<&mut State> {
-        self.list.get_mut(connection)
+    pub(crate) fn get(&self, connection: u32) -> Option<&State> {
+        self.list.get(connection)
     }
 
     /// Asks for the memory of connections behind `connection`, where one after the other is looked at.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, TimestampNanosecondType};
+use arrow_array::types::{Int64Type, TimestampNanosecondType, UInt16Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch,
     StringArray, TimestampNanosecondArray, UInt16Array,
@@ -91,8 +91,9 @@ impl Choice {
                         (0..count).map(|it| format!("word {it}")),
                     ))
                 } else {
+                    let begin = column as i64;
                     Arc::new(Int64Array::from_iter_values(
-                        (0..count as i64).map(|it| it * it),
+                        (0..count as i64).map(|it| begin + it * it),
                     ))
                 };
                 Arc::new(DictionaryArray::new(numbers.collect::<UInt16Array>(), all))
@@ -105,7 +106,14 @@ impl Choice {
         let schema = table.batch_schema();
         let fields = schema.fields().iter().enumerate();
         let columns = fields.map(|(number, field)| self.column(field, number, rows.clone()));
-        RecordBatch::try_new(table.batch_schema(), columns.collect()).unwrap()
+        let mut columns: Vec<_> = columns.collect();
+        for (number, _) in table.columns().iter().enumerate().filter(|(_, it)| it.twin) {
+            let before = columns[number - 1].as_dictionary::<UInt16Type>();
+            let own = columns[number].as_dictionary::<UInt16Type>();
+            let twin = DictionaryArray::new(before.keys().clone(), own.values().clone());
+            columns[number] = Arc::new(twin);
+        }
+        RecordBatch::try_new(table.batch_schema(), columns).unwrap()
     }
 }
 
@@ -247,4 +255,21 @@ fn runs_and_changes_come_back() {
             &[1, 7, 8, 9, 500],
         );
     }
+}
+
+#[test]
+fn twins_that_are_none_are_refused() {
+    let column = Table::Intervals.columns().iter().position(|it| it.twin);
+    let batch = CHOICE.batch(Table::Intervals, 0..9);
+    let mut columns = batch.columns().to_vec();
+    let twin = columns[column.unwrap()].as_dictionary::<UInt16Type>();
+    let others = UInt16Array::from(vec![0; 9]);
+    columns[column.unwrap()] = Arc::new(DictionaryArray::new(others, twin.values().clone()));
+    let folder = std::env::temp_dir().join(format!("flowsweep-twins-{}", std::process::id()));
+    let sink = Folder::create(&Layout::flat(&folder, &[Table::Intervals])).unwrap();
+    let batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
+    let error = sink.batch(Table::Intervals, batch).unwrap_err();
+    drop(sink);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(error.to_string().contains("bucket_high_ns"), "{error}");
 }

@@ -212,15 +212,15 @@ impl Tcp {
             .map_or_else(Shares::default, |it| it.limits.shares(self.fin_packets > 0))
     }
 
-    /// Ends the message that is still being sent when the connection or the capture ends.
-    pub(crate) fn unfinished(&mut self, reset: bool, ended: &mut Ended<'_>) {
+    /// Tells the message that is still being sent when the connection or the capture ends.
+    pub(crate) fn unfinished(&self, reset: bool, ended: &mut Ended<'_>) {
         let why = if reset {
             evidence::CLOSE
         } else {
             evidence::OPEN
         };
-        if let Some(sender) = &mut self.sender {
-            sender.message.end(why, ended);
+        if let Some(sender) = &self.sender {
+            sender.message.unfinished(why, ended);
         }
     }
 
