@@ -14,7 +14,7 @@ pub(crate) fn prefetch<T>(item: &T) {
         prefetch_line(start.wrapping_add(offset));
         offset += LINE;
     }
-    if align_of::<T>() < LINE && size_of::<T>() > 1 {
+    if align_of::<T>() < LINE.min(size_of::<T>()) {
         // It may end in the line behind those.
         prefetch_line(start.wrapping_add(size_of::<T>() - 1));
     }

@@ -35,6 +35,19 @@ pub(crate) fn few<'a>(
     })
 }
 
+/// Numbers of values of `all`, and the same ones of another list that is as long: a column and its
+/// [twin](super::Column::twin).
+pub(crate) fn twins<'a>(
+    all: &Few,
+    others: &Few,
+    numbers: impl IntoIterator<Item = u16>,
+) -> [Making<'a>; 2] {
+    let numbers = UInt16Array::from_iter_values(numbers);
+    let one = DictionaryArray::new(numbers, Arc::clone(all));
+    let other = one.with_values(Arc::clone(others));
+    [one, other].map(|array| Box::new(move || Arc::new(array) as ArrayRef) as Making<'a>)
+}
+
 /// `batch` of `table` with values instead of their numbers: in the types of its schema.
 pub fn with_values(table: Table, batch: &RecordBatch) -> Result<RecordBatch, Error> {
     let columns = batch.columns().iter().map(|column| {

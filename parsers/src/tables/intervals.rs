@@ -9,7 +9,7 @@ use super::columns::{
     Column,
     Kind::{Int64, Text},
 };
-use super::few::{DIRECTIONS, Few, few};
+use super::few::{DIRECTIONS, Few, few, twins};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
@@ -102,14 +102,15 @@ fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
 
 fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
+    let [low, high] = twins(&LOW, &HIGH, rows.iter().map(|row| row.bucket));
     arrays::batch(
         Table::Intervals,
         rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
             few(&DIRECTIONS, None, directions),
-            few(&LOW, None, rows.iter().map(|row| row.bucket)),
-            few(&HIGH, None, rows.iter().map(|row| row.bucket)),
+            low,
+            high,
             arrays::int64(rows.iter().map(|row| row.count)),
         ],
     )

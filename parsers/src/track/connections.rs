@@ -103,17 +103,22 @@ impl Connections {
                 self.guess(owners, guessed, numbers);
                 guessed += AHEAD;
             }
-            let number = if owner.part == Part::None {
-                NONE
-            } else if self.is_of(owner, segment, numbers[position]) {
-                self.remember(owner, numbers[position])
+            let guess = numbers[position];
+            let known = self.list.get_mut(guess).filter(|connection| {
+                connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
+            });
+            let (number, turned) = if let Some(connection) = known {
+                (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
+                (guess, connection.take(segment, &mut self.throughput))
+            } else if owner.part == Part::None {
+                (NONE, false)
             } else {
-                self.number(owner, segment)
+                let number = self.number(owner, segment);
+                let connection = self.list.get_mut(number);
+                let turned = connection.map(|it| it.take(segment, &mut self.throughput));
+                (number, turned.unwrap_or_default())
             };
-            if let Some(connection) = self.list.get_mut(number)
-                && connection.take(segment, &mut self.throughput)
-                && number < before
-            {
+            if turned && number < before {
                 self.turned.push(number);
             }
             numbers[position] = number;
@@ -157,14 +162,6 @@ impl Connections {
                 self.index.prefetch(owner.hash);
             }
         }
-    }
-
-    /// The connection that was guessed is the packet's.
-    #[inline]
-    fn is_of(&self, owner: &Owner, segment: &Segment, guess: u32) -> bool {
-        self.list.get(guess).is_some_and(|connection| {
-            connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
-        })
     }
 
     #[inline]

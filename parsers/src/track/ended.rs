@@ -163,7 +163,10 @@ impl ByPacket {
         }
         let order = self.order(lists, &starts, if total > 0 { packets } else { 0 });
         let place = move |number: u32| {
-            let list = starts.partition_point(|&start| start <= number) - 1;
+            let list = match starts[..] {
+                [_] => 0, // as one thread makes it, mostly
+                _ => starts.partition_point(|&start| start <= number) - 1,
+            };
             (&lists[list], (number - starts[list]) as usize)
         };
         (0..order.len()).map(move |index| {

@@ -5,7 +5,7 @@
 //! added up.
 
 use super::counts::{Dense, Sparse};
-use crate::memory::prefetch;
+use crate::memory::{in_wide_registers, prefetch};
 
 /// Buckets per power of two, and the values below which every bucket holds one value.
 pub(super) const STEPS: u64 = 64;
@@ -35,6 +35,8 @@ pub(crate) fn bucket_bounds(bucket: u16) -> (i64, i64) {
 
 /// Gaps that are only listed. Most flows have no more.
 const LISTED: usize = 30;
+/// So many fill whole registers.
+const LANES: usize = 32;
 
 /// Counts by bucket.
 #[derive(Debug, Default)]
@@ -54,6 +56,39 @@ pub(crate) enum Gaps {
 pub(crate) struct Few {
     length: u16,
     buckets: [u16; LISTED],
+}
+
+impl Few {
+    /// Sorted by counting how many are less than each: several times as fast as a sort that branches on values which
+    /// look random.
+    fn each(&self, mut each: impl FnMut(u16, i64)) {
+        let length = usize::from(self.length);
+        // Numbers of buckets have 12 bits.
+        let mut buckets = [i16::MAX; LANES];
+        for (own, &bucket) in buckets.iter_mut().zip(&self.buckets[..length]) {
+            *own = bucket as i16;
+        }
+        let less = in_wide_registers(
+            #[inline(always)]
+            || {
+                let mut less = [0_i16; LANES];
+                for &other in &buckets[..length] {
+                    for lane in 0..LANES {
+                        less[lane] += i16::from(other < buckets[lane]);
+                    }
+                }
+                less
+            },
+        );
+        let mut sorted = [(0, 0); LANES];
+        for (&bucket, &less) in self.buckets[..length].iter().zip(&less) {
+            let place = &mut sorted[less as usize % LANES];
+            *place = (bucket, place.1 + 1);
+        }
+        for (bucket, count) in sorted.into_iter().filter(|&(_, count)| count > 0) {
+            each(bucket, count);
+        }
+    }
 }
 
 impl Gaps {
@@ -105,17 +140,10 @@ impl Gaps {
     }
 
     /// Hands buckets and their counts to `each`, ascending.
-    pub(crate) fn each(&self, mut each: impl FnMut(u16, i64)) {
+    pub(crate) fn each(&self, each: impl FnMut(u16, i64)) {
         match self {
             Self::None => {}
-            Self::Few(few) => {
-                let mut buckets = few.buckets;
-                let buckets = &mut buckets[..usize::from(few.length)];
-                buckets.sort_unstable();
-                for same in buckets.chunk_by(|one, other| one == other) {
-                    each(same[0], same.len() as i64);
-                }
-            }
+            Self::Few(few) => few.each(each),
             Self::Sparse(counts) => counts.each(each),
             Self::Dense(counts) => counts.each(each),
         }
@@ -124,6 +152,10 @@ impl Gaps {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::super::counts::ROWS;
     use super::*;
 
@@ -163,6 +195,22 @@ mod tests {
     #[test]
     fn there_is_room_for_every_bucket() {
         assert!(usize::from(bucket(i64::MAX as u64)) < ROWS * STEPS as usize);
+    }
+
+    proptest! {
+        #[test]
+        fn few_come_in_order(gaps in prop::collection::vec(0..i64::MAX, 0..=LISTED), same in 0..64_u32) {
+            let gaps: Vec<_> = gaps.into_iter().map(|gap| gap >> same.min(62)).collect();
+            let mut counted = Gaps::default();
+            let mut expected = BTreeMap::new();
+            for &gap in &gaps {
+                counted.count(gap);
+                *expected.entry(bucket(gap as u64)).or_insert(0_i64) += 1;
+            }
+            let mut found = Vec::new();
+            counted.each(|bucket, count| found.push((bucket, count)));
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]
