@@ -240,39 +240,18 @@ mod tests {
         ];
         let time = || prop_oneof![0..1000_i64, any::<i64>()];
         let bytes = prop_oneof![0..100_000_u64, any::<u64>()];
-        (
-            any::<u32>(),
-            any::<u32>(),
-            time(),
-            time(),
-            bytes,
-            gap,
-            any::<bool>(),
-            any::<u8>(),
-        )
-            .prop_map(
-                |(
-                    connection,
-                    packets,
-                    first_time,
-                    last_time,
-                    bytes,
-                    gap_before_ns,
-                    backward,
-                    evidence,
-                )| {
-                    MessageRow {
-                        connection,
-                        packets,
-                        first_time,
-                        last_time,
-                        bytes,
-                        gap_before_ns,
-                        backward,
-                        evidence,
-                    }
-                },
-            )
+        (any::<u32>(), time(), time(), bytes, gap).prop_map(|(number, first, last, bytes, gap)| {
+            MessageRow {
+                connection: number,
+                packets: !number,
+                first_time: first,
+                last_time: last,
+                bytes,
+                gap_before_ns: gap,
+                backward: number % 2 == 1,
+                evidence: number as u8,
+            }
+        })
     }
 
     /// A packet of the chunk, the list it goes to, and the messages that it ends.

@@ -59,8 +59,7 @@ pub(crate) struct Few {
 }
 
 impl Few {
-    /// Sorted by counting how many are less than each: several times as fast as a sort that branches on values which
-    /// look random.
+    /// Sorted by counting how many are less than each: without a branch on values that look random.
     fn each(&self, mut each: impl FnMut(u16, i64)) {
         let length = usize::from(self.length);
         // Numbers of buckets have 12 bits.
