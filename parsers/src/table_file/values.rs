@@ -197,20 +197,12 @@ impl Values {
     }
 }
 
-/// The least and the greatest of `values`. Of several at once: one would wait for the one before.
+/// The least and the greatest of `values`.
 #[allow(clippy::inline_always)] // see `in_wide_registers`
 #[inline(always)]
 fn range(values: &[i64]) -> Option<(i64, i64)> {
-    let first = *values.first()?;
-    let (mut least, mut greatest) = ([first; 4], [first; 4]);
-    let (fours, rest) = values.as_chunks::<4>();
-    for values in fours {
-        for lane in 0..4 {
-            least[lane] = least[lane].min(values[lane]);
-            greatest[lane] = greatest[lane].max(values[lane]);
-        }
-    }
-    let least = least.iter().chain(rest).min()?;
-    let greatest = greatest.iter().chain(rest).max()?;
-    Some((*least, *greatest))
+    let &first = values.first()?;
+    let widen = |(least, greatest): (i64, i64), &value: &i64| (least.min(value), greatest.max(value));
+    // One pass for both: so it is compiled to wide registers.
+    Some(values.iter().fold((first, first), widen))
 }

@@ -37,6 +37,8 @@ pub(crate) fn bucket_bounds(bucket: u16) -> (i64, i64) {
 const LISTED: usize = 30;
 /// So many fill whole registers.
 const LANES: usize = 32;
+/// Greater than the number of any bucket, which has 12 bits.
+const NO_BUCKET: i16 = i16::MAX;
 
 /// Counts by bucket.
 #[derive(Debug, Default)]
@@ -61,31 +63,36 @@ pub(crate) struct Few {
 impl Few {
     /// Sorted by counting how many are less than each: without a branch on values that look random.
     fn each(&self, mut each: impl FnMut(u16, i64)) {
-        let length = usize::from(self.length);
-        // Numbers of buckets have 12 bits.
-        let mut buckets = [i16::MAX; LANES];
-        for (own, &bucket) in buckets.iter_mut().zip(&self.buckets[..length]) {
-            *own = bucket as i16;
+        let buckets = &self.buckets[..usize::from(self.length)];
+        let mut lanes = [NO_BUCKET; LANES];
+        for (lane, &bucket) in lanes.iter_mut().zip(buckets) {
+            *lane = bucket as i16;
         }
         let less = in_wide_registers(
             #[inline(always)]
             || {
                 let mut less = [0_i16; LANES];
-                for &other in &buckets[..length] {
+                for other in lanes {
+                    // Not a count of rounds: several of them at once would need more registers than there are.
+                    if other == NO_BUCKET {
+                        break;
+                    }
                     for lane in 0..LANES {
-                        less[lane] += i16::from(other < buckets[lane]);
+                        less[lane] += i16::from(other < lanes[lane]);
                     }
                 }
                 less
             },
         );
-        let mut sorted = [(0, 0); LANES];
-        for (&bucket, &less) in self.buckets[..length].iter().zip(&less) {
-            let place = &mut sorted[less as usize % LANES];
-            *place = (bucket, place.1 + 1);
+        let (mut sorted, mut counts) = ([0; LANES], [0_u8; LANES]);
+        for (&bucket, &less) in buckets.iter().zip(&less) {
+            let place = less as usize % LANES;
+            sorted[place] = bucket;
+            counts[place] += 1;
         }
-        for (bucket, count) in sorted.into_iter().filter(|&(_, count)| count > 0) {
-            each(bucket, count);
+        let places = sorted.into_iter().zip(counts).take(buckets.len());
+        for (bucket, count) in places.filter(|&(_, count)| count > 0) {
+            each(bucket, count.into());
         }
     }
 }
