@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::run::Sink;
 use crate::tables::{self, Messages, Packets, Table};
-use crate::track::{ByPacket, EndedRows, Order, States, Throughput, Told};
+use crate::track::{EndedRows, Order, States, Throughput, Told, by_packet};
 
 /// What is counted of the packets, connection by connection.
 pub(crate) struct Counting {
@@ -22,7 +22,6 @@ pub(crate) struct Counting {
     told: Vec<Told>,
     /// Messages that ended in the chunk: several lists, each in the order of connections.
     ended: Vec<EndedRows>,
-    by_packet: ByPacket,
 }
 
 impl Counting {
@@ -37,7 +36,6 @@ impl Counting {
             number: 0,
             told: Vec::new(),
             ended: Vec::new(),
-            by_packet: ByPacket::default(),
         }
     }
 
@@ -75,7 +73,7 @@ impl Counting {
             })?;
         }
         if let Some(rows) = &mut self.messages {
-            let ended = self.by_packet.sorted(&self.ended, chunk.count());
+            let ended = by_packet(&self.ended, chunk.count());
             rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
         }
         self.ended.iter_mut().for_each(EndedRows::clear);

@@ -202,7 +202,8 @@ impl Values {
 #[inline(always)]
 fn range(values: &[i64]) -> Option<(i64, i64)> {
     let &first = values.first()?;
-    let widen = |(least, greatest): (i64, i64), &value: &i64| (least.min(value), greatest.max(value));
+    let widen =
+        |(least, greatest): (i64, i64), &value: &i64| (least.min(value), greatest.max(value));
     // One pass for both: so it is compiled to wide registers.
     Some(values.iter().fold((first, first), widen))
 }

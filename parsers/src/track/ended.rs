@@ -1,13 +1,7 @@
 //! Messages that ended in a chunk, on their way from the connections to the table.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32};
-
-use rayon::prelude::*;
-
 use super::messages::{MessageRow, NO_GAP};
 use crate::memory::prefetch;
-use crate::threads::several_threads;
 
 /// Takes the messages of one direction that ended.
 pub(crate) struct Ended<'a> {
@@ -19,14 +13,19 @@ pub(crate) struct Ended<'a> {
     pub rows: Option<&'a mut Rows>,
 }
 
-/// Messages in the order of connections.
+/// Messages in the order of connections, apart by parts of the chunk: those of one part stay in the cache while they are
+/// brought into the order of packets.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct Rows(Vec<Part>);
+
+/// Packets of a part.
+const PART: usize = 1 << 14;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Part {
     messages: Vec<Short>,
     /// Those that are too large for that.
     large: Vec<MessageRow>,
-    /// Which packet of the chunk ended each.
-    positions: Vec<u32>,
 }
 
 /// Most messages: two in a cache line, because they are read all over.
@@ -40,17 +39,21 @@ struct Short {
     lasted_ns: u32,
     /// [`LARGE`]: all else is in the list of these, at `packets`. [`NO_SHORT_GAP`]: there was no message before.
     gap_before_ns: u32,
+    /// Which packet of the part ended it.
+    packet: u16,
     backward: bool,
     evidence: u8,
 }
 
+/// Messages between asking for one's memory and writing it.
+const WRITTEN_AHEAD: usize = 4;
 const LARGE: u32 = u32::MAX;
 const NO_SHORT_GAP: u32 = u32::MAX - 1;
 
 impl Short {
     /// None where a number is too large.
     #[inline]
-    fn new(row: &MessageRow) -> Option<Self> {
+    fn new(packet: u16, row: &MessageRow) -> Option<Self> {
         let gap_before_ns = if row.gap_before_ns == NO_GAP {
             NO_SHORT_GAP
         } else {
@@ -65,12 +68,13 @@ impl Short {
             bytes: u32::try_from(row.bytes).ok()?,
             lasted_ns: u32::try_from(row.last_time.checked_sub(row.first_time)?).ok()?,
             gap_before_ns,
+            packet,
             backward: row.backward,
             evidence: row.evidence,
         })
     }
 
-    fn large(place: usize) -> Self {
+    fn large(packet: u16, place: usize) -> Self {
         Self {
             first_time: 0,
             connection: 0,
@@ -78,6 +82,7 @@ impl Short {
             bytes: 0,
             lasted_ns: 0,
             gap_before_ns: LARGE,
+            packet,
             backward: false,
             evidence: 0,
         }
@@ -86,25 +91,39 @@ impl Short {
 
 impl Rows {
     pub(crate) fn clear(&mut self) {
-        self.messages.clear();
-        self.large.clear();
-        self.positions.clear();
+        for part in &mut self.0 {
+            part.messages.clear();
+            part.large.clear();
+        }
     }
 
     /// Adds a message that the packet at `position` ended.
     #[inline]
     pub(super) fn add(&mut self, position: u32, row: &MessageRow) {
-        self.positions.push(position);
-        if let Some(later) = self.messages.spare_capacity_mut().get(WRITTEN_AHEAD) {
+        let part = position as usize / PART;
+        if part >= self.0.len() {
+            self.0.resize_with(part + 1, Part::default);
+        }
+        let part = &mut self.0[part];
+        let packet = (position as usize % PART) as u16;
+        if let Some(later) = part.messages.spare_capacity_mut().get(WRITTEN_AHEAD) {
             prefetch(later);
         }
-        let short = Short::new(row).unwrap_or_else(|| {
-            self.large.push(*row);
-            Short::large(self.large.len() - 1)
+        let short = Short::new(packet, row).unwrap_or_else(|| {
+            part.large.push(*row);
+            Short::large(packet, part.large.len() - 1)
         });
-        self.messages.push(short);
+        part.messages.push(short);
     }
 
+    /// In the order of connections, where all have one position.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = MessageRow> + Send + '_ {
+        let all = self.0.iter();
+        all.flat_map(|part| (0..part.messages.len()).map(|index| part.get(index)))
+    }
+}
+
+impl Part {
     #[inline]
     fn get(&self, index: usize) -> MessageRow {
         let short = &self.messages[index];
@@ -124,104 +143,85 @@ impl Rows {
             evidence: short.evidence,
         }
     }
-
-    /// In the order of connections.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = MessageRow> + Send + '_ {
-        (0..self.messages.len()).map(|index| self.get(index))
-    }
 }
 
-/// No message ends with a packet.
-const NONE: u32 = u32::MAX;
-/// Messages between asking for one's memory and using it.
-const AHEAD: usize = 16;
-/// Messages between asking for one's memory and writing it.
-const WRITTEN_AHEAD: usize = 16;
+/// Messages of `lists` in the order of the `packets` that ended them, whatever the lists. Those of one packet, which lie
+/// side by side, stay as they are.
+pub(crate) fn by_packet(
+    lists: &[Rows],
+    packets: usize,
+) -> impl Iterator<Item = MessageRow> + Send + '_ {
+    let mut parts = 0..packets.div_ceil(PART);
+    let mut sorted = Sorted::new(Vec::new(), 0);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at == sorted.order.len() {
+            let part = parts.next()?;
+            let lists = lists.iter().filter_map(|rows| rows.0.get(part));
+            let lists = lists.filter(|list| !list.messages.is_empty());
+            sorted = Sorted::new(lists.collect(), PART.min(packets - part * PART));
+            at = 0;
+        }
+        let (list, index) = sorted.place(sorted.order[at]);
+        at += 1;
+        Some(list.get(index))
+    })
+}
 
-/// Brings messages into the order of the packets that ended them.
-#[derive(Debug, Default)]
-pub(crate) struct ByPacket {
-    /// The first message of each packet, counted through all lists, or [`NONE`].
-    firsts: Vec<AtomicU32>,
-    /// All messages by packet.
+/// One part of some lists, and the order of their messages.
+struct Sorted<'a> {
+    lists: Vec<&'a Part>,
+    /// Number of the first message of each list.
+    starts: Vec<u32>,
     order: Vec<u32>,
 }
 
-impl ByPacket {
-    /// Messages of `lists` in the order of the `packets` that ended them, whatever the lists: one of several threads is
-    /// longer. Those of one packet, which lie side by side, stay as they are.
-    pub(crate) fn sorted<'a>(
-        &'a mut self,
-        lists: &'a [Rows],
-        packets: usize,
-    ) -> impl Iterator<Item = MessageRow> + Send + 'a {
+impl<'a> Sorted<'a> {
+    /// Of a part of so many packets.
+    fn new(lists: Vec<&'a Part>, packets: usize) -> Self {
         let mut starts = Vec::with_capacity(lists.len());
         let mut total = 0;
-        for list in lists {
+        for list in &lists {
             starts.push(total);
             total += list.messages.len() as u32;
         }
-        let order = self.order(lists, &starts, if total > 0 { packets } else { 0 });
-        let place = move |number: u32| {
-            let list = match starts[..] {
-                [_] => 0, // as one thread makes it, mostly
-                _ => starts.partition_point(|&start| start <= number) - 1,
-            };
-            (&lists[list], (number - starts[list]) as usize)
+        let mut sorted = Self {
+            lists,
+            starts,
+            order: vec![0; total as usize],
         };
-        (0..order.len()).map(move |index| {
-            if let Some(&next) = order.get(index + AHEAD) {
-                let (list, index) = place(next);
-                prefetch(&list.messages[index]);
-            }
-            let (list, index) = place(order[index]);
-            list.get(index)
-        })
+        if total > 0 {
+            sorted.sort(packets);
+        }
+        sorted
     }
 
-    /// Numbers of the messages of `lists`, whose first ones have the numbers `starts`.
-    fn order(&mut self, lists: &[Rows], starts: &[u32], packets: usize) -> &[u32] {
-        self.firsts.clear();
-        self.firsts.resize_with(packets, || AtomicU32::new(NONE));
-        let firsts = &self.firsts;
-        let several = AtomicBool::new(false);
-        let number = |(list, &start): (&Rows, &u32)| {
-            let mut before = NONE;
-            for (number, &packet) in (start..).zip(&list.positions) {
-                if packet == before {
-                    several.store(true, Relaxed);
-                } else {
-                    // Each packet is of one list.
-                    firsts[packet as usize].store(number, Relaxed);
-                    before = packet;
-                }
-            }
+    /// By counting the messages of each packet.
+    fn sort(&mut self, packets: usize) {
+        let all = self.lists.iter().flat_map(|list| &list.messages);
+        // Where the messages of each packet go.
+        let mut places = vec![0_u32; packets];
+        for message in all.clone() {
+            places[usize::from(message.packet)] += 1;
+        }
+        let mut sum = 0;
+        for place in &mut places {
+            sum += std::mem::replace(place, sum);
+        }
+        for (number, message) in (0..).zip(all) {
+            let place = &mut places[usize::from(message.packet)];
+            self.order[*place as usize] = number;
+            *place += 1;
+        }
+    }
+
+    #[inline]
+    fn place(&self, number: u32) -> (&'a Part, usize) {
+        let list = match self.starts[..] {
+            [_] => 0, // as one thread makes it, mostly
+            _ => self.starts.partition_point(|&start| start <= number) - 1,
         };
-        if several_threads() {
-            lists.par_iter().zip(starts).for_each(number);
-        } else {
-            lists.iter().zip(starts).for_each(number);
-        }
-        self.order.resize(packets.max(self.order.len()), NONE);
-        let mut count = 0;
-        for first in firsts {
-            // Without a branch, which would be as good as random.
-            let first = first.load(Relaxed);
-            self.order[count] = first;
-            count += usize::from(first != NONE);
-        }
-        if several.into_inner() {
-            let firsts = self.order[..count].to_vec();
-            self.order.clear();
-            for first in firsts {
-                let list = starts.partition_point(|&start| start <= first) - 1;
-                let same = &lists[list].positions[(first - starts[list]) as usize..];
-                let count = same.iter().take_while(|&&packet| packet == same[0]).count();
-                self.order.extend((first..).take(count));
-            }
-            count = self.order.len();
-        }
-        &self.order[..count]
+        (self.lists[list], (number - self.starts[list]) as usize)
     }
 }
 
@@ -254,10 +254,12 @@ mod tests {
         })
     }
 
+    const PACKETS: usize = 5 * PART / 2;
+
     /// A packet of the chunk, the list it goes to, and the messages that it ends.
     fn ending() -> impl Strategy<Value = (u32, usize, Vec<MessageRow>)> {
         (
-            0..500_u32,
+            prop_oneof![0..50_u32, 0..PACKETS as u32],
             0..3_usize,
             prop::collection::vec(message(), 1..4),
         )
@@ -280,13 +282,9 @@ mod tests {
                     lists[*list].add(*packet, message);
                 }
             }
-            let mut by_packet = ByPacket::default();
-            for _ in 0..2 {
-                let sorted: Vec<_> = by_packet.sorted(&lists, 500).collect();
-                prop_assert_eq!(&sorted, &expected);
-            }
-            let none: Vec<_> = by_packet.sorted(&[], 500).collect();
-            prop_assert_eq!(none, []);
+            let sorted: Vec<_> = by_packet(&lists, PACKETS).collect();
+            prop_assert_eq!(&sorted, &expected);
+            prop_assert_eq!(by_packet(&[], PACKETS).count(), 0);
         }
     }
 }

@@ -24,7 +24,7 @@ mod throughput;
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, NONE};
 pub(crate) use direction::Direction;
-pub(crate) use ended::{ByPacket, Ended, Rows as EndedRows};
+pub(crate) use ended::{Ended, Rows as EndedRows, by_packet};
 pub(crate) use gaps::{bucket, bucket_bounds};
 pub(crate) use index::Index;
 pub(crate) use limits::Shares;
@@ -99,7 +99,7 @@ pub(crate) fn unfinished_messages(connections: &Connections, states: &States) ->
             if let Some(side) = side {
                 let mut ended = Ended {
                     connection: number,
-                    position: u32::MAX,
+                    position: 0,
                     backward,
                     rows: Some(&mut rows),
                 };
