@@ -3,7 +3,7 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Packet, Sack, decode, flag};
+use crate::decode::{Packet, TcpOptions, decode, flag};
 use crate::memory::{prefetch, use_large_pages};
 use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
@@ -21,11 +21,11 @@ pub(crate) struct Place {
     pub interface: u32,
 }
 
-/// SACK blocks of the packet at `position` of the chunk.
+/// TCP options of the packet at `position` of the chunk.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sacks {
+pub(crate) struct Listed {
     pub position: u32,
-    pub blocks: [Sack; 4],
+    pub options: TcpOptions,
 }
 
 /// Packets in the order of the capture.
@@ -35,8 +35,8 @@ pub(crate) struct Chunk {
     /// How many are.
     found: usize,
     pub segments: Vec<Segment>,
-    /// Of the packets that have any, in their order.
-    pub sacks: Vec<Sacks>,
+    /// Of the packets that have others than timestamps, in their order.
+    pub options: Vec<Listed>,
     pub places: Vec<Place>,
     hashing: RandomState,
     with_places: bool,
@@ -51,7 +51,7 @@ impl Chunk {
             owners: Vec::new(),
             found: 0,
             segments: Vec::new(),
-            sacks: Vec::new(),
+            options: Vec::new(),
             places: Vec::new(),
             with_places,
             count: 0,
@@ -66,7 +66,7 @@ impl Chunk {
     pub(crate) fn begin(&mut self, size: usize) {
         self.count = 0;
         self.found = 0;
-        self.sacks.clear();
+        self.options.clear();
         // It will be full, nearly always: growing step by step would use as much room again.
         if size > SMALLEST_SHARED && self.segments.len() < size {
             make_room(&mut self.segments, size);
@@ -167,10 +167,11 @@ impl Chunk {
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);
                 }
-                if packet.tcp && packet.options.sack_count > 0 {
-                    let blocks = packet.options.sacks;
-                    let position = position as u32 - 1;
-                    self.sacks.push(Sacks { position, blocks });
+                if segment.lists_options() {
+                    self.options.push(Listed {
+                        position: position as u32 - 1,
+                        options: packet.options,
+                    });
                 }
             }
         }

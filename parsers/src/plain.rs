@@ -145,7 +145,7 @@ pub(crate) fn plain(
     } else {
         whole(head, recent, hashing, owner);
     }
-    *segment = Segment::plain(record.time, flags, recent.from_high, options as u8);
+    *segment = Segment::plain(record.time, flags, recent.from_high, options > 0);
     segment.wire = record.wire;
     segment.ip_bytes = ip_bytes;
     segment.payload = ip_bytes - 40 - options;

@@ -111,8 +111,6 @@ pub(crate) struct Packet {
     pub window: u16,
     pub seq: u32,
     pub ack: u32,
-    /// Length of the TCP options.
-    pub options_bytes: u8,
     pub options: TcpOptions,
 }
 

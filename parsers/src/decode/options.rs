@@ -6,6 +6,8 @@ pub(crate) type Sack = (u32, u32);
 /// Options of one segment. At most four SACK blocks fit into a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TcpOptions {
+    /// Their length.
+    pub bytes: u8,
     /// Maximum segment size, RFC 9293 3.7.1.
     pub mss: Option<u16>,
     /// Window shift, RFC 7323 2; at most 14.
@@ -19,9 +21,26 @@ pub(crate) struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Forgets the options of another segment.
+    /// So many octets that tell nothing of interest.
+    pub(crate) fn silent(bytes: u8) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
+    }
+
+    /// They tell something.
+    pub(crate) fn tell(&self) -> bool {
+        self.mss.is_some()
+            || self.window_scale.is_some()
+            || self.sack_permitted
+            || self.sack_count > 0
+    }
+
+    /// Forgets the options of another segment; these have so many octets.
     #[inline]
-    pub(super) fn clear(&mut self) {
+    pub(super) fn begin(&mut self, bytes: u8) {
+        self.bytes = bytes;
         self.mss = None;
         self.window_scale = None;
         self.sack_permitted = false;

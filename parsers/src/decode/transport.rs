@@ -45,8 +45,7 @@ impl Walk<'_> {
         packet.ack = word(8);
         packet.tcp_flags = half(12) & 0xfff;
         packet.window = half(14);
-        packet.options_bytes = (header_length - 20) as u8;
-        packet.options.clear();
+        packet.options.begin((header_length - 20) as u8);
         if header_length > 20 {
             packet.options.read(options);
         }

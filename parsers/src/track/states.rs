@@ -8,8 +8,8 @@ use super::direction::Direction;
 use super::ended::{Ended, Rows};
 use super::order::{Group, Order};
 use super::shares::{Share, shares};
-use crate::chunk::{Chunk, Sacks};
-use crate::decode::Sack;
+use crate::chunk::{Chunk, Listed};
+use crate::decode::TcpOptions;
 use crate::memory::prefetch;
 use crate::segment::Segment;
 use crate::threads::several_threads;
@@ -26,8 +26,6 @@ const SEGMENTS_AHEAD: usize = 64;
 /// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
 /// for memory than one long one.
 const BLOCK: usize = 64;
-
-const NO_SACKS: [Sack; 4] = [(0, 0); 4];
 
 /// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
 #[derive(Debug, Default)]
@@ -55,7 +53,7 @@ pub(crate) struct States {
 #[derive(Clone, Copy)]
 struct Work<'a> {
     segments: &'a [Segment],
-    sacks: &'a [Sacks],
+    options: &'a [Listed],
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
@@ -106,7 +104,7 @@ impl States {
         self.list.lengthen(order.connections);
         let work = Work {
             segments: chunk.segments(),
-            sacks: &chunk.sacks,
+            options: &chunk.options,
             positions: &order.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
@@ -268,17 +266,20 @@ impl Work<'_> {
                 *peer = Some(Direction::unheard());
             }
             let peer = peer.as_mut().map(|peer| &mut peer.tcp);
-            let sacks = if segment.sacks > 0 {
-                self.sacks_at(position)
-            } else {
-                &NO_SACKS
-            };
-            own.tcp.take(peer, segment, sacks, &mut ended);
+            let silent = TcpOptions::silent(segment.options_bytes());
+            let options = self.listed(position, segment).unwrap_or(&silent);
+            own.tcp.take(peer, segment, options, &mut ended);
         }
     }
 
-    fn sacks_at(&self, position: u32) -> &[Sack; 4] {
-        let found = self.sacks.binary_search_by_key(&position, |it| it.position);
-        found.map_or(&NO_SACKS, |index| &self.sacks[index].blocks)
+    /// TCP options of `segment`, which is at `position`, where they are listed.
+    fn listed(&self, position: u32, segment: &Segment) -> Option<&TcpOptions> {
+        if !segment.lists_options() {
+            return None;
+        }
+        let index = self
+            .options
+            .binary_search_by_key(&position, |it| it.position);
+        Some(&self.options[index.ok()?].options)
     }
 }

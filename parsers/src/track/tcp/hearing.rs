@@ -4,7 +4,7 @@ use super::super::sender::DONE;
 use super::{
     Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS, WINDOW,
 };
-use crate::decode::{Sack, flag};
+use crate::decode::{Sack, TcpOptions, flag};
 use crate::segment::{Segment, since};
 
 impl Tcp {
@@ -14,7 +14,7 @@ impl Tcp {
     pub(super) fn acknowledged(
         &mut self,
         segment: &Segment,
-        sacks: &[Sack; 4],
+        options: &TcpOptions,
         window: Option<i64>,
     ) -> Acknowledged {
         let mut told = Acknowledged {
@@ -55,8 +55,9 @@ impl Tcp {
                 sender.limits.answered(segment.time);
             }
         }
-        if segment.sacks > 0 {
-            sent = self.selectively_acknowledged(ack, segment, sacks, sent);
+        if options.sack_count > 0 {
+            let blocks = &options.sacks[..usize::from(options.sack_count)];
+            sent = self.selectively_acknowledged(ack, blocks, sent);
         }
         self.measure(sent, segment.time);
         told
@@ -126,12 +127,11 @@ impl Tcp {
     fn selectively_acknowledged(
         &mut self,
         una: i64,
-        segment: &Segment,
-        sacks: &[Sack; 4],
+        blocks: &[Sack],
         mut sent: Option<i64>,
     ) -> Option<i64> {
         let mut answered = false;
-        for &(left, right) in sacks.iter().take(usize::from(segment.sacks)) {
+        for &(left, right) in blocks {
             let (left, right) = (self.unwrap(left), self.unwrap(right));
             // Below the cumulative acknowledgement a block reports a duplicate (RFC 2883).
             if left < una || right <= left || right > self.end {

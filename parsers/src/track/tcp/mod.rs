@@ -13,7 +13,7 @@ use super::limits::Shares;
 use super::messages::evidence;
 use super::ranges::Ranges;
 use super::sender::{Rtt, Sender};
-use crate::decode::{Sack, flag};
+use crate::decode::{TcpOptions, flag};
 use crate::memory::prefetch;
 use crate::segment::Segment;
 
@@ -145,14 +145,14 @@ impl Tcp {
         &mut self,
         peer: Option<&mut Self>,
         segment: &Segment,
-        sacks: &[Sack; 4],
+        options: &TcpOptions,
         ended: &mut Ended<'_>,
     ) {
         let window = self.window_bytes(segment, peer.as_deref());
         let said = peer.map_or_else(Acknowledged::default, |peer| {
-            peer.acknowledged(segment, sacks, window)
+            peer.acknowledged(segment, options, window)
         });
-        self.sent(segment, said, ended);
+        self.sent(segment, said, options, ended);
     }
 
     #[inline]

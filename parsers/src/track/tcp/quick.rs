@@ -113,6 +113,7 @@ impl Tcp {
             repeated: 0,
             late: false,
             idle: una >= from,
+            options_bytes: segment.options_bytes(),
         };
         self.data(segment, &told, &data, ended);
     }
@@ -138,6 +139,8 @@ mod tests {
         window: u16,
         sacked: bool,
         wait_ns: i64,
+        /// Length of options that tell nothing.
+        options: u8,
         /// How often it is sent.
         times: u8,
     }
@@ -154,6 +157,7 @@ mod tests {
         ];
         let window = prop_oneof![6 => Just(500), 1 => Just(0), 2 => any::<u16>()];
         let wait = prop_oneof![4 => 0_i64..50_000, 2 => 0_i64..40_000_000, 1 => -5_000_i64..0];
+        let options = prop_oneof![1 => Just(0), 3 => Just(12), 1 => Just(8)];
         let times = prop_oneof![4 => Just(1), 1 => 2_u8..12];
         (
             any::<bool>(),
@@ -163,10 +167,11 @@ mod tests {
             window,
             prop::bool::weighted(0.1),
             wait,
+            options,
             times,
         )
             .prop_map(
-                |(high, flags, payload, off, window, sacked, wait_ns, times)| Step {
+                |(high, flags, payload, off, window, sacked, wait_ns, options, times)| Step {
                     high,
                     flags,
                     payload,
@@ -174,13 +179,14 @@ mod tests {
                     window,
                     sacked,
                     wait_ns,
+                    options,
                     times,
                 },
             )
     }
 
-    /// Segments, with their SACK blocks, of steps behind a handshake, or without one.
-    fn segments(steps: &[Step], handshake: bool, isn: u32) -> Vec<(Segment, [(u32, u32); 4])> {
+    /// Segments, with their options, of steps behind a handshake, or without one.
+    fn segments(steps: &[Step], handshake: bool, isn: u32) -> Vec<(Segment, TcpOptions)> {
         let mut next = [isn, isn.wrapping_mul(7)];
         let mut time = 1_000_000_000;
         let syn = |high: bool| Step {
@@ -191,6 +197,7 @@ mod tests {
             window: 65_000,
             sacked: false,
             wait_ns: 1000,
+            options: 0,
             times: 1,
         };
         let opening = [syn(false), syn(true)];
@@ -219,6 +226,11 @@ mod tests {
                 window: step.window,
                 payload: step.payload,
                 options: TcpOptions {
+                    bytes: if opens || step.sacked {
+                        20
+                    } else {
+                        step.options
+                    },
                     mss: opens.then_some(1460),
                     window_scale: opens.then_some(7),
                     sack_permitted: opens,
@@ -235,7 +247,7 @@ mod tests {
                 at: 0,
                 data: 0,
             };
-            found.push((Segment::new(&record, &packet), sacks));
+            found.push((Segment::new(&record, &packet), packet.options));
         }
         found
     }
@@ -249,7 +261,7 @@ mod tests {
         ) {
             let mut sides = [[Tcp::default(), Tcp::default()], [Tcp::default(), Tcp::default()]];
             let mut rows = [Rows::default(), Rows::default()];
-            let (segments, sacks): (Vec<_>, Vec<_>) = segments(&steps, handshake, isn).into_iter().unzip();
+            let (segments, options): (Vec<_>, Vec<_>) = segments(&steps, handshake, isn).into_iter().unzip();
             let positions: Vec<u32> = (0..segments.len() as u32).collect();
             for (long, sides) in sides.iter_mut().enumerate() {
                 let mut next = 0;
@@ -258,10 +270,10 @@ mod tests {
                     let (own, peer) = if segment.is_from_high() { (high, low) } else { (low, high) };
                     let rows = Some(&mut rows[long]);
                     let mut ended = Ended { connection: 0, position: 0, backward: segment.is_from_high(), rows };
-                    let sacks = &sacks[next];
+                    let options = &options[next];
                     next += 1;
                     if long == 1 || !own.goes_on(peer, segment, &mut ended) {
-                        own.take(Some(peer), segment, sacks, &mut ended);
+                        own.take(Some(peer), segment, options, &mut ended);
                     } else if segment.payload > 0 {
                         next += own.take_burst(peer, segment, &segments, &positions[next..]);
                     }

@@ -9,7 +9,7 @@ use super::{
     Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN,
     WAITS, WINDOW,
 };
-use crate::decode::flag;
+use crate::decode::{TcpOptions, flag};
 use crate::segment::Segment;
 
 /// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
@@ -37,13 +37,21 @@ pub(super) struct Data {
     pub late: bool,
     /// All octets before it were acknowledged.
     pub idle: bool,
+    /// Length of the TCP options.
+    pub options_bytes: u8,
 }
 
 impl Tcp {
     /// Takes in `segment` of this side. `told` is what the other side's state says about it. The messages that
     /// ended before it and with it go to `ended`.
     #[inline]
-    pub(super) fn sent(&mut self, segment: &Segment, told: Acknowledged, ended: &mut Ended<'_>) {
+    pub(super) fn sent(
+        &mut self,
+        segment: &Segment,
+        told: Acknowledged,
+        options: &TcpOptions,
+        ended: &mut Ended<'_>,
+    ) {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);
         let payload = i64::from(segment.payload);
@@ -68,7 +76,7 @@ impl Tcp {
         let fin = segment.has(flag::FIN);
         self.syn_packets += u32::from(syn);
         self.fin_packets += u32::from(fin);
-        self.windows(segment, syn, told);
+        self.windows(segment, syn, told, options);
 
         let to = from + payload + i64::from(syn) + i64::from(fin);
         let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
@@ -116,6 +124,7 @@ impl Tcp {
                 repeated: added.repeated,
                 late: from < highest_payload,
                 idle,
+                options_bytes: options.bytes,
             };
             self.data(segment, &told, &data, ended);
         }
@@ -157,7 +166,7 @@ impl Tcp {
                 payload: segment.payload,
                 accepted: told
                     .peer_mss
-                    .map(|mss| u32::from(mss).saturating_sub(u32::from(segment.options))),
+                    .map(|mss| u32::from(mss).saturating_sub(u32::from(data.options_bytes))),
                 push: segment.has(flag::PSH),
                 late: data.late,
                 heard: told.all,
@@ -205,7 +214,7 @@ impl Tcp {
     }
 
     #[inline]
-    fn windows(&mut self, segment: &Segment, syn: bool, told: Acknowledged) {
+    fn windows(&mut self, segment: &Segment, syn: bool, told: Acknowledged, options: &TcpOptions) {
         let window = segment.window;
         if window == 0 {
             self.rarely().counts.zero_window_packets += 1;
@@ -224,7 +233,7 @@ impl Tcp {
         if syn {
             self.syn_window = self.syn_window.max(window);
             if self.una == UNKNOWN || !self.has(SYN) {
-                self.note_syn(segment);
+                self.note_syn(options);
             }
         } else {
             self.greatest_window = self.greatest_window.max(window);
@@ -262,18 +271,18 @@ impl Tcp {
 
     /// What the SYN announces. Of several before the first acknowledgement the last that says it holds. Some hosts
     /// leave options out when they repeat it: whether those were heard before, the answer tells.
-    fn note_syn(&mut self, segment: &Segment) {
+    fn note_syn(&mut self, options: &TcpOptions) {
         self.bits |= SYN;
-        if let Some(mss) = segment.mss() {
+        if let Some(mss) = options.mss {
             self.mss = mss;
             self.bits |= HAS_MSS;
         }
-        if let Some(shift) = segment.shift() {
+        if let Some(shift) = options.window_scale {
             self.bits &= !(0xff << SHIFT);
             self.bits |= u32::from(shift) << SHIFT;
             self.bits |= HAS_SHIFT;
         }
-        if segment.sack_permitted {
+        if options.sack_permitted {
             self.bits |= SACK_PERMITTED;
         }
     }
