@@ -8,7 +8,10 @@ use flowsweep_parsers::folder::{Folder, Layout};
 use flowsweep_parsers::{Error, Input, Options, Progress, Table};
 
 fn main() -> Result<(), Error> {
-    let mut options = Options::default();
+    let mut options = Options {
+        process_ends: true, // as for `flowsweep parse`
+        ..Options::default()
+    };
     let mut inputs = Vec::new();
     for argument in std::env::args().skip(1) {
         if argument == "--packets" {

@@ -18,6 +18,9 @@ pub struct Options {
     pub manifests: HashMap<String, Manifest>,
     /// Threads that share the work; the tables do not depend on it.
     pub threads: usize,
+    /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
+    /// it back as a whole.
+    pub process_ends: bool,
 }
 
 impl Default for Options {
@@ -34,6 +37,7 @@ impl Default for Options {
             ],
             manifests: HashMap::new(),
             threads: 1,
+            process_ends: false,
         }
     }
 }

@@ -134,8 +134,12 @@ fn run_here(
         connections: pass.connections.len() as u64,
         damage: found.damage,
     };
-    if several_threads() {
-        rayon::join(|| sink.end(), || pass.counting.states.free()).0?;
+    let states = pass.counting.states;
+    if options.process_ends {
+        std::mem::forget(states);
+        sink.end()?;
+    } else if several_threads() {
+        rayon::join(|| sink.end(), || states.free()).0?;
     } else {
         sink.end()?;
     }

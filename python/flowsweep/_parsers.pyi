@@ -64,6 +64,7 @@ def parse(
     manifests: Mapping[str, tuple[int | None, int | None]],
     notes: Sequence[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
+    process_ends: bool,
 ) -> Summary:
     """Parses `files`, a list of (path, name), as one capture.
 
@@ -76,6 +77,7 @@ def parse(
         manifests: Packets dropped by the kernel and by the interface, by file name.
         notes: Key-value metadata for every file.
         progress: Called about ten times a second with bytes read and packets counted.
+        process_ends: Whether memory may be left to the end of the process, which is soon.
 
     Raises:
         ParseError: An input cannot be read, or a table cannot be written.

@@ -189,7 +189,7 @@ fn stream<'py>(
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress))]
+#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, process_ends))]
 #[allow(clippy::too_many_arguments)]
 fn parse(
     py: Python<'_>,
@@ -201,6 +201,7 @@ fn parse(
     manifests: HashMap<String, (Option<u64>, Option<u64>)>,
     notes: Vec<(String, String)>,
     progress: Option<Bound<'_, PyAny>>,
+    process_ends: bool,
 ) -> PyResult<Py<PyDict>> {
     let progress = progress.map(Bound::unbind);
     let mut layout = Layout {
@@ -227,6 +228,7 @@ fn parse(
         tables: layout.paths.keys().copied().collect(),
         manifests: manifests.collect(),
         threads,
+        process_ends,
     };
     let inputs = inputs(files);
     let state = Progress::default();

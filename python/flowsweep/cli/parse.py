@@ -85,7 +85,8 @@ def parse(
     """
     from flowsweep.captures import DamagedCaptureError, named
 
-    options = _Options(parse_time(bin_length), parse_time(udp_timeout), packets, threads)
+    times = parse_time(bin_length), parse_time(udp_timeout)
+    options = _Options(*times, packets, threads, process_ends=True)
     paths = {table: output / f"{table}.parquet" for table in options.tables}
     progress = _progress(_bytes_of(files))
     summary = _parse(named(files), paths, options, progress)
@@ -166,6 +167,8 @@ class _Options:
     udp_timeout_ns: int
     packets: bool
     threads: int
+    #: Nothing follows in this process: memory need not be freed piece by piece.
+    process_ends: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -290,6 +293,7 @@ def _parse(
             manifests=_drops(named),
             notes=notes,
             progress=progress,
+            process_ends=options.process_ends,
         )
 
 
