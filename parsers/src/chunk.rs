@@ -8,7 +8,7 @@ use crate::memory::{prefetch, use_large_pages};
 use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
 use crate::segment::{Owner, Segment};
-use crate::sizes::SMALLEST_SHARED;
+use crate::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::tables::CaptureRow;
 
 /// Packets between asking for a segment's memory and writing it.
@@ -68,10 +68,10 @@ impl Chunk {
         self.found = 0;
         self.options.clear();
         // It will be full, nearly always: growing step by step would use as much room again.
-        if size > SMALLEST_SHARED && self.segments.len() < size {
-            make_room(&mut self.segments, size);
+        if size > SMALLEST_SHARED && self.segments.capacity() < size {
+            self.segments = room(LARGEST);
             if self.with_places {
-                make_room(&mut self.places, size);
+                self.places = room(LARGEST);
             }
         }
     }
@@ -101,18 +101,11 @@ impl Chunk {
     ) {
         let from = self.count;
         self.count += records.len();
-        if self.segments.len() < self.count {
-            // To the next power of two: growing moves everything.
-            let length = self.count.next_power_of_two();
-            lengthen(&mut self.segments, length);
-            if self.with_places {
-                lengthen(&mut self.places, length);
-            }
+        lengthen(&mut self.segments, self.count);
+        if self.with_places {
+            lengthen(&mut self.places, self.count);
         }
-        if self.owners.len() < self.count - self.found {
-            let length = (self.count - self.found).next_power_of_two();
-            lengthen(&mut self.owners, length);
-        }
+        lengthen(&mut self.owners, self.count - self.found);
         if self.with_places {
             for (place, record) in self.places[from..].iter_mut().zip(records) {
                 *place = Place {
@@ -178,20 +171,25 @@ impl Chunk {
     }
 }
 
-/// Makes `list` so long, whatever is in it.
-fn make_room<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
-    *list = Vec::new();
-    lengthen(list, length);
+/// Room for so many, in large pages, because it is read all over.
+fn room<T>(length: usize) -> Vec<T> {
+    let list = Vec::with_capacity(length);
+    use_large_pages(&list);
+    list
 }
 
-/// Makes `list` so long; in large pages, because it is read all over.
+/// Makes `list` so long, if it is shorter.
 fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
-    // Not by growing, which would use the new room before its pages are large.
-    let mut longer = Vec::with_capacity(length);
-    use_large_pages(&longer);
-    longer.extend_from_slice(list);
-    longer.resize(length, T::default());
-    *list = longer;
+    if list.len() >= length {
+        return;
+    }
+    if list.capacity() < length {
+        // Not by growing in place, which would use the new room before its pages are large.
+        let mut longer = room(length.next_power_of_two());
+        longer.extend_from_slice(list);
+        *list = longer;
+    }
+    list.resize(length, T::default());
 }
 
 /// The link type whose packets may be [`plain`] ones.

@@ -27,11 +27,7 @@ impl Sizes {
         } else {
             SMALLEST
         };
-        let ahead = if several_threads() || from_pipe {
-            chunks
-        } else {
-            1
-        };
+        let ahead = if from_pipe { chunks } else { 1 };
         Self {
             smallest,
             decided: VecDeque::from(vec![smallest; ahead]),
@@ -52,7 +48,7 @@ impl Sizes {
     /// Decides on a later chunk by one of `size` that holds so many packets of so many connections.
     pub(crate) fn decide(&mut self, size: usize, packets: usize, connections: usize) {
         let size = if connections * 2 > packets {
-            size * 16
+            size * if several_threads() { 4 } else { 16 }
         } else if connections * 8 > packets {
             size * 2
         } else if connections * 32 < packets {
