@@ -97,15 +97,17 @@ impl Pcap {
         out: &mut Vec<Record>,
         limit: usize,
     ) -> (usize, Status) {
-        // One copy of the loop per byte order keeps the order out of it.
-        if self.order.big {
-            self.fill_ordered::<true>(bytes, last, out, limit)
-        } else {
-            self.fill_ordered::<false>(bytes, last, out, limit)
-        }
+        // A copy of the loop for each kind of file, so that nothing of it is looked at per record.
+        let fill = match (self.order.big, self.lengths) {
+            (false, Lengths::Normal) => Self::fill_as::<false, true>,
+            (true, Lengths::Normal) => Self::fill_as::<true, true>,
+            (false, _) => Self::fill_as::<false, false>,
+            (true, _) => Self::fill_as::<true, false>,
+        };
+        fill(self, bytes, last, out, limit)
     }
 
-    fn fill_ordered<const BIG: bool>(
+    fn fill_as<const BIG: bool, const NORMAL: bool>(
         &self,
         bytes: &[u8],
         last: bool,
@@ -135,9 +137,7 @@ impl Pcap {
                 }
             };
             let (mut captured, mut wire) = (word(8), word(12));
-            if self.lengths == Lengths::Swapped
-                || (self.lengths == Lengths::SwappedIfGreater && captured > wire)
-            {
+            if !NORMAL && (self.lengths == Lengths::Swapped || captured > wire) {
                 std::mem::swap(&mut captured, &mut wire);
             }
             if captured > self.longest {

@@ -27,6 +27,19 @@ struct Regressions {
     latest: i64,
 }
 
+/// Nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::segment::since) its sign tells whether time went
+/// back, also where centuries lie between.
+#[inline]
+fn signed_since(later: i64, earlier: i64) -> i64 {
+    #[cold]
+    fn centuries(forward: bool) -> i64 {
+        if forward { i64::MAX } else { i64::MIN }
+    }
+    later
+        .checked_sub(earlier)
+        .unwrap_or_else(|| centuries(later > earlier))
+}
+
 impl Direction {
     /// Of which no packet was seen, perhaps acknowledgements.
     pub(crate) fn unheard() -> Self {
@@ -46,8 +59,7 @@ impl Direction {
     /// Counts `segment`; the gap to the one before it.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
-        // Not `since`: its sign tells whether time went back, also where centuries lie between.
-        let gap = (self.packets > 0).then(|| segment.time.saturating_sub(self.last_time));
+        let gap = (self.packets > 0).then(|| signed_since(segment.time, self.last_time));
         if let Some(gap) = gap {
             if count_gaps {
                 self.gaps.count(gap);
