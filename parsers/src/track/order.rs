@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::connections::{Connections, NONE};
 use crate::chunk::Chunk;
+use crate::memory::prefetch;
 
 /// Consecutive packets of [`Order::positions`] that belong to one connection.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ pub(crate) struct Order {
     in_runs: usize,
 }
 
+/// Packets between asking for the memory of one's place and writing it.
+const AHEAD: usize = 32;
 /// Bits sorted by in one pass: their counters stay in the nearest cache, ...
 const DIGIT: u32 = 11;
 /// ... and in the next one, where so many packets share the work of adding them up.
@@ -117,6 +120,12 @@ impl Order {
             }
         } else {
             for (packet, &number) in (0..).zip(numbers) {
+                if let Some(&later) = numbers.get(packet as usize + AHEAD)
+                    && let Some(&start) = starts.get(later as usize & mask)
+                    && let Some(position) = self.positions.get(start as usize)
+                {
+                    prefetch(position);
+                }
                 if number != NONE {
                     let start = &mut starts[number as usize & mask];
                     self.positions[*start as usize] = packet;
