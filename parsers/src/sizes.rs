@@ -16,20 +16,24 @@ pub(crate) const LARGEST: usize = 1 << 19;
 /// size is decided so many chunks before as can be under way, whether they are or not.
 pub(crate) struct Sizes {
     smallest: usize,
+    /// How many times as large a chunk becomes where most packets belong to different connections: less where another
+    /// thread waits for it.
+    growth: usize,
     decided: VecDeque<usize>,
 }
 
 impl Sizes {
     /// At most `chunks` are under way.
     pub(crate) fn new(from_pipe: bool, chunks: usize) -> Self {
-        let smallest = if several_threads() && !from_pipe {
-            SMALLEST_SHARED
+        let (smallest, growth) = if several_threads() && !from_pipe {
+            (SMALLEST_SHARED, 4)
         } else {
-            SMALLEST
+            (SMALLEST, 16)
         };
         let ahead = if from_pipe { chunks } else { 1 };
         Self {
             smallest,
+            growth,
             decided: VecDeque::from(vec![smallest; ahead]),
         }
     }
@@ -48,7 +52,7 @@ impl Sizes {
     /// Decides on a later chunk by one of `size` that holds so many packets of so many connections.
     pub(crate) fn decide(&mut self, size: usize, packets: usize, connections: usize) {
         let size = if connections * 2 > packets {
-            size * if several_threads() { 4 } else { 16 }
+            size * self.growth
         } else if connections * 8 > packets {
             size * 2
         } else if connections * 32 < packets {

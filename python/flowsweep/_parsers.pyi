@@ -64,7 +64,7 @@ def parse(
     manifests: Mapping[str, tuple[int | None, int | None]],
     notes: Sequence[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
-    process_ends: bool,
+    process_ends: bool = False,
 ) -> Summary:
     """Parses `files`, a list of (path, name), as one capture.
 

@@ -189,7 +189,7 @@ fn stream<'py>(
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, process_ends))]
+#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, process_ends=false))]
 #[allow(clippy::too_many_arguments)]
 fn parse(
     py: Python<'_>,
