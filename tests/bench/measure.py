@@ -65,9 +65,9 @@ def alternate(
 ) -> tuple[dict[str, list[Cost]], dict[str, str]]:
     """Up to `rounds` starts of each, one program after the other; at least one, whatever the time.
 
-    Before each there is another one that does not count: a virtual machine hands free memory back to
-    its host, and whoever needs it again waits for it as if computing, 2.5 ms for a megabyte where that
-    was seen. Also what failed, and how.
+    Before each there is another one that does not count: a virtual machine hands free memory
+    back to its host, and whoever needs it again waits for it as if computing, 2.5 ms for a
+    megabyte where that was seen. Also what failed, and how.
     """
     end = time.monotonic() + seconds
     costs: dict[str, list[Cost]] = {program.name: [] for program in programs}

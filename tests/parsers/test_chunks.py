@@ -64,7 +64,7 @@ def test_a_pipe_gives_the_same_bytes_at_any_number_of_threads(tmp_path: Path) ->
     chance = random.Random(8)
     found = []
     for place in range(PACKETS * 4):
-        # Few connections at first, and more and more: the chunks grow, slowly and fast, and shrink again.
+        # Few connections at first, and more and more: chunks grow, slowly and fast, and shrink.
         number = chance.randrange(1 + min(place, PACKETS * 4 - place) // 2)
         late = place > PACKETS * 2 and chance.random() < 0.1
         client, server = ("10.0.0.1", 1024 + number), ("10.0.0.2", 80)
