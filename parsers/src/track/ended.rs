@@ -1,6 +1,7 @@
 //! Messages that ended in a chunk, on their way from the connections to the table.
 
 use super::messages::{MessageRow, NO_GAP};
+use super::order::counts_to_starts;
 use crate::memory::prefetch;
 
 /// Takes the messages of one direction that ended.
@@ -204,10 +205,7 @@ impl<'a> Sorted<'a> {
         for message in all.clone() {
             places[usize::from(message.packet)] += 1;
         }
-        let mut sum = 0;
-        for place in &mut places {
-            sum += std::mem::replace(place, sum);
-        }
+        counts_to_starts(&mut places);
         for (number, message) in (0..).zip(all) {
             let place = &mut places[usize::from(message.packet)];
             self.order[*place as usize] = number;

@@ -172,7 +172,7 @@ impl Order {
 }
 
 /// Counts to the sums of those before each; their sum.
-fn counts_to_starts(counts: &mut [u32]) -> u32 {
+pub(super) fn counts_to_starts(counts: &mut [u32]) -> u32 {
     let mut sum = 0;
     for count in counts {
         sum += std::mem::replace(count, sum);
