@@ -20,7 +20,6 @@ pub(super) struct Dictionary {
     index: Index,
     /// Of each value.
     starts: Vec<Start>,
-    hashes: Vec<u64>,
     places: Vec<Range<usize>>,
     /// The values, one behind the other.
     bytes: Vec<u8>,
@@ -33,7 +32,6 @@ impl Dictionary {
         Self {
             index: Index::new(),
             starts: Vec::new(),
-            hashes: Vec::new(),
             places: Vec::new(),
             bytes: Vec::new(),
             hashing: RandomState::default(),
@@ -71,10 +69,7 @@ impl Dictionary {
         self.bytes.extend_from_slice(value);
         self.places.push(from..self.bytes.len());
         self.starts.push(start);
-        self.hashes.push(hash);
-        let hashes = &self.hashes;
-        self.index
-            .insert(hash, number as u32, |other| hashes[other as usize]);
+        self.index.insert(hash, number as u32);
         Some(number as u16)
     }
 

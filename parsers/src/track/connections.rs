@@ -218,10 +218,7 @@ impl Connections {
             self.index.replace(hash, old, number);
             self.replaced = true;
         } else {
-            let (list, hashing) = (&self.list, &self.hashing);
-            self.index.insert(hash, number, |number| {
-                list.get(number).map_or(0, |it| it.key().hash(hashing))
-            });
+            self.index.insert(hash, number);
         }
         number
     }

@@ -4,7 +4,7 @@ use crate::memory::{prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
-/// Slots of 32 bits of hash and 32 bits of number.
+/// Slots of the upper 32 bits of a hash, of which the first choose the slot, and 32 bits of number.
 #[derive(Debug)]
 pub(crate) struct Index {
     slots: Vec<u64>,
@@ -27,10 +27,9 @@ impl Index {
         (hash >> self.shift) as usize
     }
 
-    /// The slot's hash part: bits that do not choose the slot.
     #[inline]
-    fn tag(hash: u64) -> u64 {
-        hash << 32
+    fn slot(hash: u64, number: u32) -> u64 {
+        hash >> 32 << 32 | u64::from(number)
     }
 
     #[inline]
@@ -56,56 +55,54 @@ impl Index {
             if slot == EMPTY {
                 return None;
             }
-            if (slot ^ Self::tag(hash)) >> 32 == 0 && same(slot as u32) {
+            if (slot ^ hash) >> 32 == 0 && same(slot as u32) {
                 return Some(slot as u32);
             }
             at += 1;
         }
     }
 
-    /// Adds `number`; `rehash` computes the hash of a number again when the table grows.
-    pub(crate) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(u32) -> u64) {
+    pub(crate) fn insert(&mut self, hash: u64, number: u32) {
         // Five eighths full at most: searches stay short.
         if (self.used + 1) * 8 > self.slots.len() * 5 {
-            self.grow(rehash);
+            self.grow();
         }
-        self.put(hash, number);
+        self.put(Self::slot(hash, number));
         self.used += 1;
     }
 
     /// Makes the entry of `old` one of `new`, which has the same key.
     pub(crate) fn replace(&mut self, hash: u64, old: u32, new: u32) {
         let mask = self.slots.len() - 1;
-        let wanted = Self::tag(hash) | u64::from(old);
+        let wanted = Self::slot(hash, old);
         let mut at = self.start(hash);
         while self.slots[at & mask] != EMPTY {
             if self.slots[at & mask] == wanted {
-                self.slots[at & mask] = Self::tag(hash) | u64::from(new);
+                self.slots[at & mask] = Self::slot(hash, new);
                 return;
             }
             at += 1;
         }
     }
 
-    fn put(&mut self, hash: u64, number: u32) {
+    fn put(&mut self, slot: u64) {
         let mask = self.slots.len() - 1;
-        let mut at = self.start(hash);
+        let mut at = self.start(slot);
         while self.slots[at & mask] != EMPTY {
             at += 1;
         }
-        self.slots[at & mask] = Self::tag(hash) | u64::from(number);
+        self.slots[at & mask] = slot;
     }
 
-    fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
+    fn grow(&mut self) {
         let length = self.slots.len() * 2;
         let mut larger = Vec::with_capacity(length);
         use_large_pages(&larger);
         larger.resize(length, EMPTY);
         let old = std::mem::replace(&mut self.slots, larger);
         self.shift -= 1;
-        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
-            let number = slot as u32;
-            self.put(rehash(number), number);
-        }
+        // Nearly in their order: from one end to the other of both tables.
+        let used = old.into_iter().filter(|&slot| slot != EMPTY);
+        used.for_each(|slot| self.put(slot));
     }
 }

@@ -79,15 +79,14 @@ impl Throughput {
             source,
             destination,
         };
-        let (lanes, hashing) = (&mut self.lanes, &self.hashing);
-        let hash = hashing.hash_one(lane);
+        let lanes = &mut self.lanes;
+        let hash = self.hashing.hash_one(lane);
         let found = self
             .index
             .find(hash, |number| lanes[number as usize] == lane);
         found.unwrap_or_else(|| {
             let next = lanes.len() as u32;
-            let hash_of = |number| hashing.hash_one(lanes[number as usize]);
-            self.index.insert(hash, next, hash_of);
+            self.index.insert(hash, next);
             lanes.push(lane);
             self.open.push(Bin {
                 start: i64::MIN,
