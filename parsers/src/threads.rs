@@ -1,5 +1,7 @@
 //! The pool of threads that [`crate::run()`] makes where more than one is wanted.
 
+use rayon::prelude::*;
+
 /// This runs on a pool: work can be shared.
 pub(crate) fn several_threads() -> bool {
     rayon::current_thread_index().is_some()
@@ -8,7 +10,11 @@ pub(crate) fn several_threads() -> bool {
 /// Values that are worth another thread: waking it up takes as long as some thousands.
 const WORTH_SHARING: usize = 1 << 12;
 
-/// Columns of so many rows that one thread does together.
-pub(crate) fn together(rows: usize) -> usize {
-    WORTH_SHARING.div_ceil(rows.max(1))
+/// Columns of so many `rows`, for threads to take few by few: as many at once as are worth it.
+pub(crate) fn few_by_few<C: IndexedParallelIterator>(
+    columns: C,
+    rows: usize,
+) -> impl IndexedParallelIterator<Item = C::Item> {
+    let together = WORTH_SHARING.div_ceil(rows.max(1));
+    columns.with_min_len(together).with_max_len(together)
 }

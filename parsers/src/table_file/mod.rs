@@ -29,7 +29,7 @@ use self::blocks::Blocks;
 use self::column::ColumnWriter;
 use crate::error::Error;
 use crate::tables::{Table, spark_schema};
-use crate::threads::{several_threads, together};
+use crate::threads::{few_by_few, several_threads};
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;
@@ -97,8 +97,7 @@ impl TableFile {
         }
         if several_threads() {
             let columns = self.columns.par_iter_mut().zip(arrays);
-            let columns = columns.with_min_len(together(batch.num_rows()));
-            columns.try_for_each(write)?;
+            few_by_few(columns, batch.num_rows()).try_for_each(write)?;
         } else {
             let mut columns = self.columns.iter_mut().zip(arrays);
             columns.try_for_each(write)?;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{Table, text};
 use crate::error::Error;
-use crate::threads::{several_threads, together};
+use crate::threads::{few_by_few, several_threads};
 
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
@@ -24,7 +24,7 @@ pub(crate) fn batch(
     columns: Vec<Making<'_>>,
 ) -> Result<RecordBatch, Error> {
     let columns = if several_threads() {
-        let columns = columns.into_par_iter().with_min_len(together(rows));
+        let columns = few_by_few(columns.into_par_iter(), rows);
         columns.map(|make| make()).collect()
     } else {
         columns.into_iter().map(|make| make()).collect()
