@@ -20,6 +20,14 @@ pub(crate) fn prefetch<T>(item: &T) {
     }
 }
 
+/// Asks for the first two cache lines of `list`, or of the room where its first items will be.
+#[inline]
+pub(crate) fn prefetch_start<T>(list: &[T]) {
+    let start = list.as_ptr().cast::<i8>();
+    prefetch_line(start);
+    prefetch_line(start.wrapping_add(LINE));
+}
+
 #[inline]
 fn prefetch_line(address: *const i8) {
     #[cfg(target_arch = "x86_64")]

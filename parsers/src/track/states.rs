@@ -18,7 +18,8 @@ use crate::threads::several_threads;
 const WORTH_SPLITTING: usize = 2048;
 /// Parts of a chunk for each thread: one that ends early takes another.
 const PARTS: usize = 8;
-/// Connections between asking for one's memory and using it.
+/// Connections between asking for the memory behind one's state and using it: the state itself is asked for twice as
+/// early, what lies further behind half as early.
 const AHEAD: usize = 4;
 /// Packets between asking for one's memory and counting it, whosever they are.
 const SEGMENTS_AHEAD: usize = 64;
@@ -148,6 +149,14 @@ impl State {
             direction.look_ahead();
         }
     }
+
+    /// Asks for the memory behind that, which must be at hand too.
+    #[inline]
+    fn look_further(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.tcp.look_further();
+        }
+    }
 }
 
 impl Work<'_> {
@@ -164,6 +173,9 @@ impl Work<'_> {
             }
             if let Some(next) = groups.get(index + AHEAD) {
                 states[(next.connection - first) as usize].look_ahead();
+            }
+            if let Some(next) = groups.get(index + AHEAD / 2) {
+                states[(next.connection - first) as usize].look_further();
             }
             let state = &mut states[(group.connection - first) as usize];
             let positions = &self.positions[group.from as usize..group.to as usize];

@@ -14,7 +14,7 @@ use super::messages::evidence;
 use super::ranges::Ranges;
 use super::sender::{Rtt, Sender};
 use crate::decode::{TcpOptions, flag};
-use crate::memory::prefetch;
+use crate::memory::{prefetch, prefetch_start};
 use crate::segment::Segment;
 
 /// Where unwrapped numbers begin: far enough from 0 that going back never reaches it.
@@ -171,6 +171,14 @@ impl Tcp {
     pub(crate) fn look_ahead(&self) {
         if let Some(sender) = &self.sender {
             prefetch(&**sender);
+        }
+    }
+
+    /// The same behind that, which must be at hand: of its segments that are not acknowledged.
+    #[inline]
+    pub(crate) fn look_further(&self) {
+        if let Some(sender) = &self.sender {
+            prefetch_start(sender.pending.as_slices().0);
         }
     }
 
