@@ -4,7 +4,8 @@ use crate::memory::{prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
-/// Slots of the upper 32 bits of a hash, of which the first choose the slot, and 32 bits of number.
+/// Slots of the upper 32 bits of a hash, of which the first choose the slot, and 32 bits of number: what is needed to put
+/// them into a larger table.
 #[derive(Debug)]
 pub(crate) struct Index {
     slots: Vec<u64>,
@@ -104,5 +105,48 @@ impl Index {
         // Nearly in their order: from one end to the other of both tables.
         let used = old.into_iter().filter(|&slot| slot != EMPTY);
         used.for_each(|slot| self.put(slot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn each_number_is_found_while_the_table_grows(
+            // Many hashes share what chooses the slot, also that of the last slots; some are equal.
+            hashes in prop::collection::vec((0..40_u64, any::<bool>(), 0..3_u64), 1..3000),
+            replaced in any::<prop::sample::Index>(),
+        ) {
+            let hash = |(upper, last, lower): (u64, bool, u64)| {
+                let upper = if last { u64::from(u32::MAX) - upper } else { upper << 20 };
+                upper << 32 | lower
+            };
+            let hashes: Vec<u64> = hashes.into_iter().map(hash).collect();
+            let mut index = Index::new();
+            for (number, &hash) in (0..).zip(&hashes) {
+                prop_assert_eq!(index.find(hash, |it| it == number), None);
+                index.insert(hash, number);
+            }
+            let old = replaced.index(hashes.len());
+            let new = hashes.len() as u32;
+            index.replace(hashes[old], old as u32, new);
+            for (number, &hash) in hashes.iter().enumerate() {
+                let now = if number == old { new } else { number as u32 };
+                prop_assert_eq!(index.find(hash, |it| it == now), Some(now));
+                let all = hashes.iter().filter(|&other| other >> 32 == hash >> 32).count();
+                let seen = std::cell::Cell::new(0);
+                index.find(hash, |_| {
+                    seen.set(seen.get() + 1);
+                    false
+                });
+                prop_assert_eq!(seen.get(), all);
+            }
+            prop_assert_eq!(index.find(hashes[old], |it| it == old as u32), None);
+        }
     }
 }
