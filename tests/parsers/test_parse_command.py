@@ -10,19 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 import pytest
 from build import pcap, tcp, udp
 
-PROGRAM = "from flowsweep.cli import main; main()"
 TABLES = ["captures", "flows", "intervals", "messages", "throughput"]
 
 
 def flowsweep(*arguments: object, data: bytes | None = None) -> subprocess.CompletedProcess[str]:
     """Runs the command line."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        [sys.executable, "-m", "flowsweep", *map(str, arguments)],
         input=data,
         capture_output=True,
         check=False,
@@ -138,7 +138,7 @@ def test_no_room_for_a_table_is_told_with_its_name(tmp_path: Path, threads: int)
     tables = tmp_path / "tables"
     words = ["parse", tmp_path / "a.pcap", "--output", tables, "--threads", threads]
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", sys.executable, "-c", PROGRAM]
+        ["sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", sys.executable, "-m", "flowsweep"]
         + [str(word) for word in words],
         capture_output=True,
         text=True,
@@ -170,7 +170,7 @@ def test_an_interrupted_command_removes_what_it_wrote(tmp_path: Path) -> None:
     fifo, out = tmp_path / "stream", tmp_path / "out"
     os.mkfifo(fifo)
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "parse", "-", "--output", str(out)],
+        [sys.executable, "-m", "flowsweep", "parse", "-", "--output", str(out)],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -288,3 +288,35 @@ def test_a_named_pipe_is_read_as_the_file(tmp_path: Path) -> None:
         writer.kill()
     assert done.returncode == 0, done.stderr
     assert pl.read_parquet(tmp_path / "tables/flows.parquet")["packets"].to_list() == [1]
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_that_went_away_is_no_error(tmp_path: Path, buffered: bool) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(some_packets())
+    unread, written = os.pipe()
+    os.close(unread)
+    with os.fdopen(written, "wb") as nobody:
+        done = show_into(nobody, path, buffered)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_disk_behind_stdout_is_said(tmp_path: Path, buffered: bool) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(some_packets())
+    with Path("/dev/full").open("wb") as full:
+        done = show_into(full, path, buffered)
+    assert done.returncode == 2
+    assert done.stderr == b"error: standard output: No space left on device\n"
+
+
+def show_into(output: BinaryIO, path: Path, buffered: bool) -> subprocess.CompletedProcess[bytes]:
+    """Runs `show`; its output is written at the end, or line by line."""
+    return subprocess.run(
+        [sys.executable, *([] if buffered else ["-u"]), "-m", "flowsweep", "show", path],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+    )

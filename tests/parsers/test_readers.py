@@ -45,8 +45,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ]
         )
     )
-    program = "from flowsweep.cli import main; main()"
-    command = [sys.executable, "-c", program, "parse", path, "--output", path.parent, "--packets"]
+    command = [
+        sys.executable,
+        "-m",
+        "flowsweep",
+        "parse",
+        path,
+        "--output",
+        path.parent,
+        "--packets",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return path.parent

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 300  # only what hangs takes longer
-FLOWSWEEP = [sys.executable, "-c", "from flowsweep.cli import main; main()"]
+FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
 
 EXPERIMENT = """\
 sites:

@@ -28,7 +28,6 @@ from .conftest import (
 )
 
 NOBODY = 65534
-CALL = "from flowsweep.cli import main; main()"
 
 
 def as_nobody() -> list[str]:
@@ -76,7 +75,7 @@ def nobody(namespaces, tmp_path_factory):
 
     def start(*arguments: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*as_nobody(), python, "-c", CALL, *map(str, arguments)],
+            [*as_nobody(), python, "-m", "flowsweep", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -14,7 +14,7 @@ import polars as pl
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = ROOT / "capture" / "workloads"
-FLOWSWEEP = [sys.executable, "-c", "from flowsweep.cli import main; main()"]
+FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
 LIMIT_S = 300  # only what hangs takes longer
 
 # The subject here is the traffic: a busy machine may delay it.

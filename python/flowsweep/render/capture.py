@@ -31,6 +31,13 @@ def print_summaries(summaries: list[Summary]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
+    # Printed here, not by the console, which ends the process where nobody reads any more.
+    with console.capture() as printed:
+        _print_all(console, summaries)
+    print(printed.get(), end="")
+
+
+def _print_all(console: Any, summaries: list[Summary]) -> None:
     for number, summary in enumerate(summaries):
         if number:
             console.print()
