@@ -40,12 +40,14 @@ pub(crate) struct Chunk {
     pub places: Vec<Place>,
     hashing: RandomState,
     with_places: bool,
+    verify: bool,
     count: usize,
 }
 
 impl Chunk {
     /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
-    pub(crate) fn new(hashing: RandomState, with_places: bool) -> Self {
+    /// `verify`: packets with a wrong checksum belong to no flow.
+    pub(crate) fn new(hashing: RandomState, with_places: bool, verify: bool) -> Self {
         Self {
             hashing,
             owners: Vec::new(),
@@ -54,6 +56,7 @@ impl Chunk {
             options: Vec::new(),
             places: Vec::new(),
             with_places,
+            verify,
             count: 0,
         }
     }
@@ -143,14 +146,17 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if link_type == ETHERNET && plain(record, bytes, &self.hashing, &mut recent, slot) {
+                if link_type == ETHERNET
+                    && !self.verify
+                    && plain(record, bytes, &self.hashing, &mut recent, slot)
+                {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
                 any(
                     record,
                     link_type,
-                    bytes,
+                    (bytes, self.verify),
                     &self.hashing,
                     &mut packet,
                     (owner, segment),
@@ -200,12 +206,12 @@ const ETHERNET: u32 = 1;
 fn any(
     record: &Record,
     link_type: u32,
-    bytes: &[u8],
+    (bytes, verify): (&[u8], bool),
     hashing: &RandomState,
     packet: &mut Packet,
     (owner, segment): (&mut Owner, &mut Segment),
 ) {
-    decode(record, link_type, bytes, packet);
+    decode(record, link_type, bytes, verify, packet);
     *owner = Owner::new(packet, hashing);
     *segment = Segment::new(record, packet);
 }
@@ -230,7 +236,7 @@ mod tests {
         };
         for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
             let interface = Interface::of(link_type);
-            let mut chunk = Chunk::new(RandomState::default(), false);
+            let mut chunk = Chunk::new(RandomState::default(), false, false);
             chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
             assert_eq!(chunk.take_unfound().0[0].part, part);
         }

@@ -18,6 +18,8 @@ pub struct Options {
     pub manifests: HashMap<String, Manifest>,
     /// Threads that share the work; the tables do not depend on it.
     pub threads: usize,
+    /// Packets with a wrong checksum are left out of all flows.
+    pub verify_checksums: bool,
     /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
     /// it back as a whole.
     pub process_ends: bool,
@@ -37,6 +39,7 @@ impl Default for Options {
             ],
             manifests: HashMap::new(),
             threads: 1,
+            verify_checksums: false,
             process_ends: false,
         }
     }

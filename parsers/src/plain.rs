@@ -271,7 +271,7 @@ mod tests {
                     frame[at] ^= 0x11;
                 }
                 let mut packet = Packet::default();
-                decode(&record, 1, &frame, &mut packet);
+                decode(&record, 1, &frame, false, &mut packet);
                 let key = format!("{:?}", packet.key);
                 let begins = packet.tcp && syn;
                 *syns.entry(key.clone()).or_insert(0) += u32::from(begins);

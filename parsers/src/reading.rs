@@ -4,14 +4,13 @@
 //! file is opened when the packets of those before it have reached its first one, so that hundreds of rotated
 //! files are read one after the other.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use crate::chunk::Chunk;
 use crate::error::{Damage, Error};
 use crate::input::Input;
 use crate::open_file::OpenFile;
-use crate::options::Manifest;
+use crate::options::Options;
 use crate::records::Reader;
 use crate::run::{FileSummary, Progress};
 use crate::tables::CaptureRow;
@@ -33,7 +32,7 @@ struct Finished {
 
 /// Reads all inputs; holds what was found beside the packets.
 pub(crate) struct Reading<'a> {
-    manifests: &'a HashMap<String, Manifest>,
+    pub options: &'a Options,
     progress: &'a Progress,
     /// The next input is the last.
     waiting: Vec<Waiting>,
@@ -56,12 +55,12 @@ impl<'a> Reading<'a> {
     /// `inputs` in the order of their first packets.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
-        manifests: &'a HashMap<String, Manifest>,
+        options: &'a Options,
         progress: &'a Progress,
     ) -> Self {
         inputs.reverse();
         Self {
-            manifests,
+            options,
             progress,
             waiting: inputs,
             opened: 0,
@@ -173,7 +172,7 @@ impl<'a> Reading<'a> {
             }
         }
         // A manifest speaks of one capture: with several interfaces its counters belong to none in particular.
-        if let (Some(manifest), [row]) = (self.manifests.get(name), rows) {
+        if let (Some(manifest), [row]) = (self.options.manifests.get(name), rows) {
             row.interface.dropped_kernel = manifest.dropped_kernel.or(row.interface.dropped_kernel);
             row.interface.dropped_interface = manifest
                 .dropped_interface

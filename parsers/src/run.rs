@@ -65,6 +65,8 @@ pub struct Summary {
     pub packets: u64,
     /// Packets whose headers could not be read: of an unknown link type, cut, or malformed.
     pub undecoded: u64,
+    /// Packets with a wrong checksum, where that was to be verified.
+    pub bad_checksums: u64,
     /// Connections of all files.
     pub connections: u64,
     /// Where reading stopped before the end of a file.
@@ -131,6 +133,7 @@ fn run_here(
         files: found.files,
         packets: pass.counting.number,
         undecoded: found.captures.iter().map(CaptureRow::unreadable).sum(),
+        bad_checksums: found.captures.iter().map(CaptureRow::bad_checksums).sum(),
         connections: pass.connections.len() as u64,
         damage: found.damage,
     };
@@ -166,7 +169,7 @@ impl<'a> Pass<'a> {
     }
 
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
-        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
+        let mut reading = Reading::new(inputs, self.options, self.progress);
         let (connections, counting) = (&mut self.connections, &mut self.counting);
         stages::pass(&mut reading, connections, counting, sink, self.progress)?;
         let found = reading.finish();
@@ -185,7 +188,10 @@ impl<'a> Pass<'a> {
         let rest = |&table: &Table| {
             let emit = |batch| sink.batch(table, batch);
             match table {
-                Table::Captures => emit(tables::captures(&found.captures)?),
+                Table::Captures => emit(tables::captures(
+                    &found.captures,
+                    self.options.verify_checksums,
+                )?),
                 Table::Flows => tables::flows(connections, states, emit),
                 Table::Intervals => tables::intervals(connections, states, emit),
                 Table::Throughput => tables::throughput(&bins, &connections.throughput, emit),

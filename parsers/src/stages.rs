@@ -146,7 +146,7 @@ pub(crate) fn pass(
     let mut free = Vec::new();
     for _ in 0..if several_threads() { CHUNKS } else { 1 } {
         free.push(Portion {
-            chunk: connections.chunk(counting.packets.is_some()),
+            chunk: connections.chunk(counting.packets.is_some(), reading.options.verify_checksums),
             order: Order::default(),
             settled: None,
             size: 0,

@@ -28,6 +28,7 @@ class Summary(TypedDict):
 
     packets: int
     undecoded: int
+    bad_checksums: int
     connections: int
     files: list[tuple[str, int]]
     damage: list[Damage]
@@ -64,6 +65,7 @@ def parse(
     manifests: Mapping[str, tuple[int | None, int | None]],
     notes: Sequence[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
+    verify_checksums: bool = False,
     process_ends: bool = False,
 ) -> Summary:
     """Parses `files`, a list of (path, name), as one capture.
@@ -77,6 +79,7 @@ def parse(
         manifests: Packets dropped by the kernel and by the interface, by file name.
         notes: Key-value metadata for every file.
         progress: Called about ten times a second with bytes read and packets counted.
+        verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         process_ends: Whether memory may be left to the end of the process, which is soon.
 
     Raises:

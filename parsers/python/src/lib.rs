@@ -189,7 +189,7 @@ fn stream<'py>(
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, process_ends=false))]
+#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false))]
 #[allow(clippy::too_many_arguments)]
 fn parse(
     py: Python<'_>,
@@ -201,6 +201,7 @@ fn parse(
     manifests: HashMap<String, (Option<u64>, Option<u64>)>,
     notes: Vec<(String, String)>,
     progress: Option<Bound<'_, PyAny>>,
+    verify_checksums: bool,
     process_ends: bool,
 ) -> PyResult<Py<PyDict>> {
     let progress = progress.map(Bound::unbind);
@@ -228,6 +229,7 @@ fn parse(
         tables: layout.paths.keys().copied().collect(),
         manifests: manifests.collect(),
         threads,
+        verify_checksums,
         process_ends,
     };
     let inputs = inputs(files);
@@ -302,6 +304,7 @@ fn describe<'py>(
     let about = PyDict::new(py);
     about.set_item("packets", summary.packets)?;
     about.set_item("undecoded", summary.undecoded)?;
+    about.set_item("bad_checksums", summary.bad_checksums)?;
     about.set_item("connections", summary.connections)?;
     let files = summary
         .files

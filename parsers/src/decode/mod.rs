@@ -3,6 +3,7 @@
 //! The layers are walked outside in. The last IP packet whose header is whole is the packet's flow, with TCP and UDP
 //! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
 
+mod checksum;
 mod link;
 mod network;
 mod options;
@@ -11,6 +12,7 @@ mod seldom;
 mod transport;
 mod tunnel;
 
+pub(crate) use checksum::Checksum;
 pub(crate) use options::{Sack, TcpOptions};
 
 use std::hash::{BuildHasher, Hasher};
@@ -31,6 +33,8 @@ pub(crate) enum Outcome {
     Cut,
     /// A header contradicts itself.
     Malformed,
+    /// A checksum is wrong: whoever it is for discards it.
+    BadChecksum,
 }
 
 /// Protocol number that stands for later fragments, which carry no ports; IANA reserves 255.
@@ -96,6 +100,7 @@ pub(crate) struct Packet {
     pub datagram: u64,
     /// The innermost IP header's length field is 0 and no jumbogram: offload.
     pub offloaded: bool,
+    pub checksum: Checksum,
     /// How many tunnels were entered.
     pub tunnels: u8,
     /// Outermost VLAN id, or [`NO_VLAN`].
@@ -131,9 +136,15 @@ pub(crate) mod flag {
 }
 
 /// Decodes the packet of `record` in `window` into `packet`, of which every field that is read afterwards is
-/// set anew.
+/// set anew. `verify`: also its checksums.
 #[inline]
-pub(crate) fn decode(record: &Record, link_type: u32, window: &[u8], packet: &mut Packet) {
+pub(crate) fn decode(
+    record: &Record,
+    link_type: u32,
+    window: &[u8],
+    verify: bool,
+    packet: &mut Packet,
+) {
     let data = record.data as usize;
     let bytes = window
         .get(data..data + record.captured as usize)
@@ -145,6 +156,11 @@ pub(crate) fn decode(record: &Record, link_type: u32, window: &[u8], packet: &mu
     packet.vlan = NO_VLAN;
     packet.payload = 0;
     packet.tcp = false;
+    packet.checksum = if verify {
+        Checksum::Right
+    } else {
+        Checksum::Unasked
+    };
     let mut walk = Walk {
         bytes,
         at: 0,
@@ -154,6 +170,10 @@ pub(crate) fn decode(record: &Record, link_type: u32, window: &[u8], packet: &mu
     };
     if let Err(stop) = walk.packet(link_type) {
         walk.stop(stop);
+    }
+    if packet.checksum == Checksum::Wrong && packet.outcome == Outcome::Flow {
+        packet.outcome = Outcome::BadChecksum;
+        packet.tcp = false;
     }
 }
 
@@ -282,6 +302,6 @@ fn whole(link_type: u32, bytes: &[u8]) -> Packet {
         data: 0,
     };
     let mut packet = Packet::default();
-    decode(&record, link_type, bytes, &mut packet);
+    decode(&record, link_type, bytes, false, &mut packet);
     packet
 }

@@ -23,6 +23,8 @@ pub(super) struct Ip {
     /// Bytes behind the headers read so far.
     pub payload: u32,
     pub offloaded: bool,
+    /// The addresses in a checksum are others.
+    pub elsewhere: bool,
 }
 
 impl Walk<'_> {
@@ -57,6 +59,7 @@ impl Walk<'_> {
                 .checked_sub(header_length as u32)
                 .ok_or(Stop::Malformed)?,
             offloaded: stated == 0,
+            elsewhere: false,
         };
         let fragment = u16::from_be_bytes([header[6], header[7]]);
         if header_length > 20
@@ -64,6 +67,9 @@ impl Walk<'_> {
             && let Some(last) = routes::ip4(options)
         {
             ip.destination = u128::from(last);
+        }
+        if self.verifies() {
+            self.verify_ip4(header_length);
         }
         self.at += header_length;
         // More fragments follow, or this is not the first.
@@ -118,6 +124,7 @@ impl Walk<'_> {
             bytes: payload + 40,
             payload: self.bounded(payload + 40).saturating_sub(40),
             offloaded: stated == 0 && payload > 0,
+            elsewhere: false,
         };
         self.at += 40;
         let mut next = header[6];
@@ -151,6 +158,10 @@ impl Walk<'_> {
                     .payload
                     .checked_sub(length as u32)
                     .ok_or(Stop::Malformed)?;
+                if self.verifies() {
+                    let header = self.bytes.get(self.at..self.at + length);
+                    ip.extended(next, header.unwrap_or_default());
+                }
                 self.at += length;
             }
             next = following;
@@ -167,6 +178,7 @@ impl Walk<'_> {
         hasher.write_u128(ip.destination);
         hasher.write_u64(identification);
         self.packet.fragment = true;
+        self.cannot_verify();
         self.packet.datagram = hasher.finish();
     }
 

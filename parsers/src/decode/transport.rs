@@ -6,12 +6,15 @@ use super::{Layer, Stop, Walk};
 pub(super) const TCP: u8 = 6;
 /// Bytes of a TCP header up to the window: what lies between that and the options is not needed.
 const UP_TO_WINDOW: usize = 16;
-const UDP: u8 = 17;
+pub(super) const UDP: u8 = 17;
 
 impl Walk<'_> {
     /// The header of `protocol` begins here.
     #[inline]
     pub(super) fn protocol(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
+        if self.verifies() {
+            self.verify(protocol, ip);
+        }
         match protocol {
             TCP => self.tcp(ip),
             UDP => self.udp(ip),

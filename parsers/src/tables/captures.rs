@@ -9,7 +9,7 @@ use super::columns::{
 };
 use super::text::NO_LINK;
 use super::{Table, text};
-use crate::decode::{Outcome, Packet};
+use crate::decode::{Checksum, Outcome, Packet};
 use crate::error::Error;
 use crate::records::{Interface, Record};
 
@@ -26,11 +26,13 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null(),
     Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null(),
     Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", ""),
-    Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the four columns that follow say why and add up to this.", ""),
+    Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the five columns that follow say why and add up to this.", ""),
     Column::new("not_ip_packets", Int64, "packets", "Of these: the link header names something else than IP, such as ARP.", ""),
     Column::new("unknown_link_packets", Int64, "packets", "Of these: the link-layer header type is not known.", ""),
     Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", ""),
     Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or more follow one another than are walked (64 of IP, 32 layers in all).", ""),
+    Column::new("bad_checksum_packets", Int64, "packets", "Of these: a checksum of IPv4, TCP, UDP or ICMP is wrong, so that whoever the packet is for discards it. Unknown unless checksums were to be verified.", "RFC 1071").or_null(),
+    Column::new("unverified_packets", Int64, "packets", "Packets of flows with a checksum that could not be verified: not captured whole, a fragment, left to the interface, or of another protocol. Unknown unless checksums were to be verified.", "").or_null(),
     Column::new("unread_tcp_packets", Int64, "packets", "Packets of TCP flows whose header is cut behind the ports, or contradicts itself: counted with a payload of 0, unknown to the TCP columns.", ""),
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5"),
     Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", ""),
@@ -60,6 +62,8 @@ pub(crate) struct CaptureRow {
     unknown_link: i64,
     cut: i64,
     malformed: i64,
+    bad_checksum: i64,
+    unverified: i64,
     unread_tcp: i64,
     fragments: i64,
     /// Packets that no network carries.
@@ -140,6 +144,10 @@ impl CaptureRow {
         (self.unknown_link + self.cut + self.malformed) as u64
     }
 
+    pub(crate) fn bad_checksums(&self) -> u64 {
+        self.bad_checksum as u64
+    }
+
     /// Packets that offloading made.
     fn super_packets(&self) -> i64 {
         let most = usize::from(self.greatest_mss).max(COMMON_MSS as usize);
@@ -166,19 +174,24 @@ impl CaptureRow {
                     self.count_long(packet.ip_bytes, packet.payload);
                 }
                 self.tunnelled += i64::from(packet.tunnels > 0);
+                self.unverified += i64::from(packet.checksum == Checksum::Unverified);
                 self.unread_tcp += i64::from(packet.has_unread_tcp());
             }
             Outcome::NotIp => self.not_ip += 1,
             Outcome::UnknownLink => self.unknown_link += 1,
             Outcome::Cut => self.cut += 1,
             Outcome::Malformed => self.malformed += 1,
+            Outcome::BadChecksum => self.bad_checksum += 1,
         }
     }
 }
 
-/// All rows as one batch.
-pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
+/// All rows as one batch; `verified`: checksums were looked at.
+pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatch, Error> {
     let int = |value: fn(&CaptureRow) -> i64| arrays::int64(rows.iter().map(value));
+    let if_verified = |value: fn(&CaptureRow) -> i64| {
+        arrays::int64_or_null(rows.iter().map(move |row| verified.then(|| value(row))))
+    };
     arrays::batch(
         Table::Captures,
         rows.len(),
@@ -198,11 +211,13 @@ pub(crate) fn captures(rows: &[CaptureRow]) -> Result<RecordBatch, Error> {
             arrays::time_or_null(rows.iter().map(|row| row.first_time)),
             arrays::time_or_null(rows.iter().map(|row| row.last_time)),
             arrays::boolean(rows.iter().map(|row| row.truncated_tail)),
-            int(|row| row.not_ip + row.unknown_link + row.cut + row.malformed),
+            int(|row| row.not_ip + row.unknown_link + row.cut + row.malformed + row.bad_checksum),
             int(|row| row.not_ip),
             int(|row| row.unknown_link),
             int(|row| row.cut),
             int(|row| row.malformed),
+            if_verified(|row| row.bad_checksum),
+            if_verified(|row| row.unverified),
             int(|row| row.unread_tcp),
             int(|row| row.fragments),
             int(CaptureRow::super_packets),

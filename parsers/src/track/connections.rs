@@ -79,8 +79,8 @@ impl Connections {
     }
 
     /// An empty chunk whose hashes are of use here.
-    pub(crate) fn chunk(&self, with_places: bool) -> Chunk {
-        Chunk::new(self.hashing.clone(), with_places)
+    pub(crate) fn chunk(&self, with_places: bool, verify: bool) -> Chunk {
+        Chunk::new(self.hashing.clone(), with_places, verify)
     }
 
     /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
@@ -280,7 +280,7 @@ mod tests {
     /// The connections of frames, found so many at once.
     fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
         let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
-        let mut chunk = connections.chunk(false);
+        let mut chunk = connections.chunk(false, false);
         let interface = Interface::of(1);
         let mut numbers = Vec::new();
         for frames in frames.chunks(at_once) {

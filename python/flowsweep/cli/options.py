@@ -15,3 +15,8 @@ SETTINGS = click.option(
     metavar="AXIS=VALUE",
     help="A point other than the baseline.",
 )
+CHECKSUMS = click.option(
+    "--verify-checksums",
+    is_flag=True,
+    help="Leave packets with a wrong checksum out of all flows, and count them.",
+)

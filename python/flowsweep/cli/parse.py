@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowsweep.cli.options import PATH
+from flowsweep.cli.options import CHECKSUMS, PATH
 from flowsweep.errors import FlowsweepError
 from flowsweep.units import counted, format_size, parse_time
 
@@ -50,6 +50,7 @@ def _settings(command: Any) -> Any:
             default=0,
             help="Threads; 0, the default, for one per core. The tables are the same.",
         ),
+        CHECKSUMS,
         click.option("--packets", is_flag=True, help="Write one row per packet as well."),
         click.option(
             "--bin",
@@ -76,6 +77,7 @@ def parse(
     packets: bool,
     threads: int,
     udp_timeout: str,
+    verify_checksums: bool,
 ) -> None:
     """Turn captures into Parquet tables.
 
@@ -86,7 +88,7 @@ def parse(
     from flowsweep.captures import DamagedCaptureError, named
 
     times = parse_time(bin_length), parse_time(udp_timeout)
-    options = _Options(*times, packets, threads, process_ends=True)
+    options = _Options(*times, packets, threads, verify_checksums, process_ends=True)
     paths = {table: output / f"{table}.parquet" for table in options.tables}
     progress = _progress(_bytes_of(files))
     summary = _parse(named(files), paths, options, progress)
@@ -112,6 +114,7 @@ def ingest(
     packets: bool,
     threads: int,
     udp_timeout: str,
+    verify_checksums: bool,
 ) -> None:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
@@ -123,7 +126,8 @@ def ingest(
 
     from flowsweep.captures import DamagedCaptureError
 
-    options = _Options(parse_time(bin_length), parse_time(udp_timeout), packets, threads)
+    times = parse_time(bin_length), parse_time(udp_timeout)
+    options = _Options(*times, packets, threads, verify_checksums)
     if not run_dir.is_dir():
         raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
     run = run_dir.resolve().name
@@ -152,11 +156,12 @@ def ingest(
         raise DamagedCaptureError(damaged[0])
 
 
-def parse_tables(files: Sequence[Path], folder: Path) -> Summary:
+def parse_tables(files: Sequence[Path], folder: Path, *, verify_checksums: bool = False) -> Summary:
     """The tables of one capture, with the usual settings, in `folder`."""
     from flowsweep.captures import DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, named
 
-    options = _Options(DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, packets=False, threads=0)
+    times = DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS
+    options = _Options(*times, packets=False, threads=0, verify_checksums=verify_checksums)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
     return _parse(named(files), paths, options, None)
 
@@ -167,6 +172,7 @@ class _Options:
     udp_timeout_ns: int
     packets: bool
     threads: int
+    verify_checksums: bool = False
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
 
@@ -282,6 +288,7 @@ def _parse(
         ("flowsweep.files", json.dumps([name for _, name in named])),
         ("flowsweep.bin_ns", str(options.bin_ns)),
         ("flowsweep.udp_timeout_ns", str(options.udp_timeout_ns)),
+        ("flowsweep.verify_checksums", str(options.verify_checksums).lower()),
     ]
     with readable_errors():
         return _parsers.parse(
@@ -293,6 +300,7 @@ def _parse(
             manifests=_drops(named),
             notes=notes,
             progress=progress,
+            verify_checksums=options.verify_checksums,
             process_ends=options.process_ends,
         )
 
@@ -335,3 +343,6 @@ def _say(summary: Summary, output: Path) -> None:
         share = 100 * summary["undecoded"] / summary["packets"]
         what = f"{counted(summary['undecoded'], 'packet')} could not be decoded ({share:.1f} %)"
         print(f"{what}: flowsweep show tells why", file=sys.stderr)
+    if summary["bad_checksums"]:
+        what = f"{counted(summary['bad_checksums'], 'packet')} with a wrong checksum"
+        print(f"{what}: in no flow, as at the host that discards them", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowsweep.cli.options import PATH
+from flowsweep.cli.options import CHECKSUMS, PATH
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import capture
 from flowsweep.units import counted
@@ -42,7 +42,8 @@ LIMITS = {
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=PATH)
 @click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text")
-def show(files: tuple[Path, ...], output_format: str) -> None:
+@CHECKSUMS
+def show(*, files: tuple[Path, ...], output_format: str, verify_checksums: bool) -> None:
     """Summarise a capture: quality, throughput, the largest flows.
 
     Several FILES are shown one by one; what cannot be read is told behind the others.
@@ -52,7 +53,7 @@ def show(files: tuple[Path, ...], output_format: str) -> None:
     summaries, failures = [], []
     for path in files:
         try:
-            summaries.append(summarise(path))
+            summaries.append(summarise(path, verify_checksums=verify_checksums))
         except FlowsweepError as failure:
             failures.append(failure)
     if summaries and output_format == "json":
@@ -108,7 +109,7 @@ class Summary:
         return "C" if "bad" in levels else "B" if "note" in levels else "A"
 
 
-def summarise(path: Path) -> Summary:
+def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
     """Everything that is shown of the capture at `path`."""
     import tempfile
 
@@ -118,7 +119,7 @@ def summarise(path: Path) -> Summary:
     from flowsweep.cli.parse import TABLES, parse_tables
 
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
-        damage = parse_tables([path], Path(folder))["damage"]
+        parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)
         tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
     summary = Summary(
@@ -132,7 +133,7 @@ def summarise(path: Path) -> Summary:
         wire_bytes=int(captures["wire_bytes"].sum()),
         connections=flows["connection"].n_unique(),
         damaged=bool(captures["truncated_tail"].any()),
-        notes=_notes(captures, flows, damage),
+        notes=_notes(captures, flows, parsed["damage"]),
         flows=flows.height,
         top=_top(flows),
         messages=_messages(tables["messages"]),
@@ -154,6 +155,18 @@ def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
     return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
 
 
+def _drops(captures: pl.DataFrame) -> Note:
+    known = captures["dropped_kernel"].null_count() < captures.height
+    dropped = int(captures["dropped_kernel"].sum()) + int(captures["dropped_interface"].sum())
+    if dropped:
+        share = dropped / max(1, int(captures["packets"].sum()) + dropped)
+        text = f"{counted(dropped, 'packet')} dropped by kernel or interface"
+        return Note("bad" if share > 0.001 else "note", f"{text} ({capture.percent(share)})")
+    if known:
+        return Note("ok", "no drops reported by kernel or interface")
+    return Note("note", "nothing says whether packets were dropped")
+
+
 def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) -> list[Note]:
     import polars as pl
 
@@ -168,27 +181,12 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         if number:
             share = number / packets
             level = "ok" if column in USUAL and share <= NOTABLE else "note"
-            if column.startswith(("unknown", "malformed", "unread")) and share > NOTABLE:
+            if column.startswith(("unknown", "malformed", "bad", "unread")) and share > NOTABLE:
                 level = "bad"
             text = f"{counted(number, noun)} {text} ({capture.percent(share)})"
             notes.append(Note(level, text))
 
-    known = captures["dropped_kernel"].null_count() < captures.height
-    dropped = count("dropped_kernel") + count("dropped_interface")
-    if dropped:
-        share = dropped / max(1, packets + dropped)
-        level = "bad" if share > 0.001 else "note"
-        notes.append(
-            Note(
-                level,
-                f"{counted(dropped, 'packet')} dropped by kernel or interface"
-                f" ({capture.percent(share)})",
-            )
-        )
-    elif known:
-        notes.append(Note("ok", "no drops reported by kernel or interface"))
-    else:
-        notes.append(Note("note", "nothing says whether packets were dropped"))
+    notes.append(_drops(captures))
     notes += [
         Note(
             "bad",
@@ -206,6 +204,10 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
     note("unknown_link_packets", "of a link type that is not known")
     note("cut_packets", "cut inside a header")
     note("malformed_packets", "with a header that contradicts itself, or too many headers")
+    note("bad_checksum_packets", "with a wrong checksum: in no flow")
+    note("unverified_packets", "with a checksum that cannot be verified, such as of cut packets")
+    if captures["bad_checksum_packets"].null_count() == 0 and not count("bad_checksum_packets"):
+        notes.append(Note("ok", "no wrong checksum"))
     note("unread_tcp_packets", "of TCP cut behind the ports: their payload is not known")
     note("time_regressions", "earlier than the one before")
     note("fragments", "of IP; those behind the first have no ports", "fragment")

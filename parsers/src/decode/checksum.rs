@@ -1,0 +1,313 @@
+//! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: looked at only where that is asked for.
+
+use super::Walk;
+use super::network::Ip;
+use super::transport::{TCP, UDP};
+
+const ICMP: u8 = 1;
+const ICMP6: u8 = 58;
+/// Home address, RFC 6275 6.3: the checksum is made of this one, not of the source.
+const HOME_ADDRESS: u8 = 201;
+/// The sum of what carries a right checksum.
+const RIGHT: u16 = 0xffff;
+
+/// What the checksums of a packet say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Checksum {
+    /// Nobody asked.
+    #[default]
+    Unasked,
+    /// Each is right, or the sender made none.
+    Right,
+    /// One cannot be verified: bytes are missing, the interface was to fill it in, or it is another kind.
+    Unverified,
+    /// One is wrong.
+    Wrong,
+}
+
+/// 16-bit words of `bytes` added up, not yet folded. As they lie in memory: the sum of swapped words is the swapped sum
+/// (RFC 1071 2).
+fn words(bytes: &[u8]) -> u64 {
+    let whole = bytes.chunks_exact(4);
+    let mut last = [0; 4];
+    last[..whole.remainder().len()].copy_from_slice(whole.remainder());
+    let word = |four: &[u8]| u64::from(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]));
+    word(&last) + whole.map(word).sum::<u64>()
+}
+
+/// The carries added.
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    u64::from(u16::from_be(folded(words(bytes))))
+}
+
+/// Of what stands before the transport header in its checksum alone, RFC 9293 3.1 and RFC 8200 8.1, but for the length.
+fn ends(ip: &Ip, protocol: u8) -> u64 {
+    let addresses = [ip.source, ip.destination];
+    let halves = addresses.map(|address| sum(&address.to_be_bytes()));
+    halves[0] + halves[1] + u64::from(protocol)
+}
+
+impl Ip {
+    /// Notes an extension header of IPv6, `kind`, for whose sake the addresses in the checksum are not those of the
+    /// header: the packet is not yet, or no more, where it goes.
+    #[cold]
+    pub(super) fn extended(&mut self, kind: u8, header: &[u8]) {
+        let unfinished = kind == 43 && header.get(3).is_none_or(|&left| left > 0);
+        let away = kind == 60 && header.contains(&HOME_ADDRESS);
+        self.elsewhere |= unfinished || away;
+    }
+}
+
+impl Walk<'_> {
+    pub(super) fn verifies(&self) -> bool {
+        self.packet.checksum != Checksum::Unasked
+    }
+
+    /// No checksum of a part says anything of the part.
+    pub(super) fn cannot_verify(&mut self) {
+        if self.packet.checksum == Checksum::Right {
+            self.packet.checksum = Checksum::Unverified;
+        }
+    }
+
+    /// The IPv4 header of `length` bytes begins here.
+    #[cold]
+    pub(super) fn verify_ip4(&mut self, length: usize) {
+        let Some(header) = self.bytes.get(self.at..self.at + length) else {
+            return self.cannot_verify();
+        };
+        // Hosts that leave it to the interface write 0; and a length of 0.
+        let left = header[10..12] == [0, 0] || header[2..4] == [0, 0];
+        self.verified(folded(sum(header)) == RIGHT, left);
+    }
+
+    /// The header of `protocol` begins here.
+    #[cold]
+    pub(super) fn verify(&mut self, protocol: u8, ip: &Ip) {
+        let at = match protocol {
+            TCP => 16,
+            UDP => 6,
+            ICMP | ICMP6 => 2,
+            // These have none of their own: tunnels, what is encrypted, nothing.
+            4 | 41 | 47 | 50 | 59 | 97 | 137 => return,
+            _ => return self.cannot_verify(),
+        };
+        let length = match self.u16(4) {
+            Ok(length) if protocol == UDP && length != 0 => u32::from(length),
+            _ => ip.payload,
+        };
+        let bytes = self.bytes.get(self.at..self.at + length as usize);
+        let (Some(bytes), false) = (bytes, self.packet.fragment || ip.elsewhere) else {
+            return self.cannot_verify();
+        };
+        let Some(&[high, low]) = bytes.get(at..at + 2) else {
+            return self.cannot_verify();
+        };
+        let field = u16::from_be_bytes([high, low]);
+        if protocol == UDP && field == 0 {
+            return;
+        }
+        let (ends, length) = match protocol {
+            ICMP => (0, 0),
+            _ => (ends(ip, protocol), u64::from(length)),
+        };
+        // The interface goes on from the sum of the addresses, which the host left there; where it also divides the
+        // segment, without the length.
+        let left = [0, folded(ends), folded(ends + length)].contains(&field) || ip.offloaded;
+        self.verified(folded(ends + length + sum(bytes)) == RIGHT, left);
+    }
+
+    /// A checksum is `right`, or wrong; or `left` to the interface.
+    fn verified(&mut self, right: bool, left: bool) {
+        if right {
+            return;
+        }
+        if left {
+            self.cannot_verify();
+        } else {
+            self.packet.checksum = Checksum::Wrong;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decode::{Outcome, Packet, decode};
+    use crate::records::Record;
+
+    /// RFC 1071 4.1, word after word.
+    fn checksum(parts: &[&[u8]]) -> [u8; 2] {
+        let mut sum = 0_u32;
+        for part in parts {
+            for word in part.chunks(2) {
+                sum += u32::from(word[0]) << 8 | u32::from(word.get(1).copied().unwrap_or(0));
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+        }
+        (!(sum as u16)).to_be_bytes()
+    }
+
+    /// A packet of `protocol` with right checksums, and where its checksum is; IPv4 with 4 bytes of options.
+    fn packet(protocol: u8, v6: bool, payload: &[u8]) -> (Vec<u8>, usize) {
+        let (header, at) = match protocol {
+            TCP => (
+                vec![
+                    0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x50, 16, 1, 2, 0, 0, 0, 0,
+                ],
+                16,
+            ),
+            UDP => (vec![0, 5, 0, 6, 0, 0, 0, 0], 6),
+            _ => (vec![8, 0, 0, 0, 0, 1, 0, 2], 2),
+        };
+        let mut segment = [&header[..], payload].concat();
+        let length = (segment.len() as u16).to_be_bytes();
+        if protocol == UDP {
+            segment[4..6].copy_from_slice(&length);
+        }
+        let mut ip;
+        let ends;
+        if v6 {
+            ip = vec![0x60, 0, 0, 0, length[0], length[1], protocol, 64];
+            ip.extend((1..=32).map(|byte| byte * 7));
+            ends = ip[8..].to_vec();
+        } else {
+            let total = (segment.len() as u16 + 24).to_be_bytes();
+            ip = vec![0x46, 0, total[0], total[1], 1, 2, 0, 0, 64, protocol, 0, 0];
+            ip.extend([10, 0, 0, 1, 10, 200, 0, 2, 1, 1, 1, 0]);
+            let sum = checksum(&[&ip]);
+            ip[10..12].copy_from_slice(&sum);
+            ends = ip[12..20].to_vec();
+        }
+        let before = [&ends[..], &[0, protocol], &length].concat();
+        let before = if protocol == ICMP { &[][..] } else { &before };
+        let sum = match checksum(&[before, &segment]) {
+            [0, 0] if protocol == UDP => [0xff, 0xff],
+            sum => sum,
+        };
+        segment[at..at + 2].copy_from_slice(&sum);
+        let at = ip.len() + at;
+        ip.extend(segment);
+        (ip, at)
+    }
+
+    fn verified(bytes: &[u8]) -> Packet {
+        let captured = bytes.len() as u32;
+        let record = Record {
+            time: 0,
+            wire: captured,
+            captured,
+            interface: 0,
+            at: 0,
+            data: 0,
+        };
+        let mut packet = Packet::default();
+        decode(&record, 101, bytes, true, &mut packet);
+        packet
+    }
+
+    fn kind() -> impl Strategy<Value = (u8, bool)> {
+        prop::sample::select(vec![
+            (TCP, false),
+            (TCP, true),
+            (UDP, false),
+            (UDP, true),
+            (ICMP, false),
+            (ICMP6, true),
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_whole_is_right_and_what_was_changed_is_not(
+            (protocol, v6) in kind(),
+            payload in prop::collection::vec(any::<u8>(), 1..70),
+            change in any::<prop::sample::Index>(),
+            mask in 1_u8..,
+        ) {
+            let (bytes, at) = packet(protocol, v6, &payload);
+            prop_assert_eq!(verified(&bytes).checksum, Checksum::Right);
+            let cut = verified(&bytes[..bytes.len() - 1]);
+            prop_assert_eq!((cut.checksum, cut.outcome), (Checksum::Unverified, Outcome::Flow));
+            // Behind the IP header; but not what says how long it is, or that there is none.
+            let mut changed = bytes.clone();
+            let place = change.index(payload.len()) + bytes.len() - payload.len();
+            changed[place] ^= mask;
+            let wrong = verified(&changed);
+            // One in 20,000 looks like what a host leaves to the interface.
+            prop_assume!(wrong.checksum != Checksum::Unverified);
+            prop_assert_eq!((wrong.checksum, wrong.outcome), (Checksum::Wrong, Outcome::BadChecksum));
+            prop_assert!(!wrong.tcp);
+            changed[at..at + 2].fill(0);
+            let none = verified(&changed).checksum;
+            let expected = if protocol == UDP { Checksum::Right } else { Checksum::Unverified };
+            prop_assert_eq!(none, expected);
+        }
+
+        #[test]
+        fn a_changed_ipv4_header_is_wrong(place in 12_usize..20, mask in 1_u8..) {
+            let (mut bytes, _) = packet(TCP, false, &[1, 2, 3]);
+            bytes[place] ^= mask;
+            prop_assert_eq!(verified(&bytes).checksum, Checksum::Wrong);
+        }
+    }
+
+    #[test]
+    fn what_is_left_to_the_interface_is_neither_right_nor_wrong() {
+        for v6 in [false, true] {
+            let (bytes, at) = packet(TCP, v6, &[9; 100]);
+            let ends = if v6 { &bytes[8..40] } else { &bytes[12..20] };
+            for length in [0, 120] {
+                let left = checksum(&[ends, &[0, TCP, 0, length]]).map(|byte| !byte);
+                let mut bytes = bytes.clone();
+                bytes[at..at + 2].copy_from_slice(&left);
+                assert_eq!(verified(&bytes).checksum, Checksum::Unverified, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_divided_or_on_its_way_to_another_address_cannot_be_verified() {
+        let (mut bytes, _) = packet(TCP, false, &[1, 2, 3]);
+        bytes[6] = 0x20;
+        bytes[10..12].fill(0);
+        let sum = checksum(&[&bytes[..24]]);
+        bytes[10..12].copy_from_slice(&sum);
+        let part = verified(&bytes);
+        assert_eq!((part.checksum, part.fragment), (Checksum::Unverified, true));
+
+        let (bytes, _) = packet(UDP, true, &[1, 2, 3]);
+        for (kind, header, expected) in [
+            (43, [17, 0, 0, 0, 0, 0, 0, 0], Checksum::Right),
+            (43, [17, 0, 0, 1, 0, 0, 0, 0], Checksum::Unverified),
+            (60, [17, 0, 1, 4, 0, 0, 0, 0], Checksum::Right),
+            (
+                60,
+                [17, 0, HOME_ADDRESS, 4, 0, 0, 0, 0],
+                Checksum::Unverified,
+            ),
+        ] {
+            let mut longer = [&bytes[..40], &header, &bytes[40..]].concat();
+            longer[5] += 8;
+            longer[6] = kind;
+            assert_eq!(verified(&longer).checksum, expected, "{kind} {header:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_asked() {
+        let (mut bytes, at) = packet(TCP, false, &[1, 2, 3]);
+        bytes[at] ^= 1;
+        let packet = crate::decode::whole(101, &bytes);
+        assert_eq!((packet.checksum, packet.tcp), (Checksum::Unasked, true));
+    }
+}

@@ -1,0 +1,148 @@
+"""`--verify-checksums`: packets with a wrong one are in no flow but counted, as tshark does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from agreement import PCAPS
+from build import pcap, tcp
+
+#: Greater ones take tshark minutes.
+LARGEST_B = 2_000_000
+CHECKS = ("ip", "tcp", "udp")
+#: Errors quote the packet that caused them, which tshark verifies as well: cut, and long sent.
+NO_QUOTE = "not icmp.type in {3, 4, 5, 11, 12} and not icmpv6.type in {1, 2, 3, 4}"
+#: Packets of a file whose checksum tshark 4 does not look at: another header contradicts itself.
+NOT_VERIFIED_THERE = {"ntop-nDPI/reasm_crash_anon.pcapng": 1}
+
+
+def with_checksums(frame: bytes) -> bytes:
+    """Right checksums for a frame with TCP over IPv4 without options."""
+    header, segment = bytearray(frame[14:34]), bytearray(frame[34:])
+    header[10:12] = _checksum(bytes(header))
+    pseudo = bytes(header[12:20]) + struct.pack(">BBH", 0, 6, len(segment))
+    segment[16:18] = _checksum(pseudo + bytes(segment))
+    return frame[:14] + bytes(header + segment)
+
+
+def _checksum(octets: bytes) -> bytes:
+    octets += bytes(len(octets) % 2)
+    total = sum(struct.unpack(f">{len(octets) // 2}H", octets))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack(">H", 0xFFFF - total)
+
+
+def parsed(capture: Path, folder: Path, *options: str) -> tuple[dict[str, pl.DataFrame], str]:
+    """Tables by name, and what was said."""
+    command = [sys.executable, "-m", "flowsweep", "parse", capture, "-o", folder, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}, done.stderr
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """Ten segments: a changed payload, a changed source address, one without checksums."""
+    frames = [
+        with_checksums(tcp("10.0.0.1", 1000, "10.0.0.2", 80, seq=number * 100, payload=100))
+        for number in range(10)
+    ]
+    frames[3] = frames[3][:-1] + b"\x01"
+    frames[5] = frames[5][:29] + b"\x09" + frames[5][30:]
+    frames[7] = tcp("10.0.0.1", 1000, "10.0.0.2", 80, seq=700, payload=100)
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([(number * 1_000_000, frame) for number, frame in enumerate(frames)]))
+    return path
+
+
+def test_wrong_ones_are_in_no_flow_where_that_is_asked(damaged: Path, tmp_path: Path) -> None:
+    tables, said = parsed(damaged, tmp_path / "out", "--verify-checksums", "--packets")
+    captures = tables["captures"].row(0, named=True)
+    assert [
+        captures[f"{what}_packets"] for what in ("bad_checksum", "undecoded", "unverified")
+    ] == [
+        2,
+        2,
+        1,
+    ]
+    flows = tables["flows"]
+    assert (flows["packets"].to_list(), flows["payload_bytes"].to_list()) == ([8], [800])
+    unclaimed = tables["packets"].filter(pl.col("connection").is_null())
+    assert unclaimed["packet"].to_list() == [4, 6]
+    assert "2 packets with a wrong checksum" in said
+
+
+def test_unasked_nothing_is_verified(damaged: Path, tmp_path: Path) -> None:
+    tables, said = parsed(damaged, tmp_path / "out")
+    captures = tables["captures"]
+    assert captures["bad_checksum_packets"].to_list() == [None]
+    assert captures["unverified_packets"].to_list() == [None]
+    assert tables["flows"]["packets"].sum() == 10
+    assert "checksum" not in said
+
+
+def test_show_tells_of_them(damaged: Path) -> None:
+    command = [sys.executable, "-m", "flowsweep", "show", "--verify-checksums", damaged]
+    done = subprocess.run(
+        [*command, "--format", "json"], capture_output=True, text=True, check=True
+    )
+    notes = {note["text"]: note["level"] for note in json.loads(done.stdout)[0]["notes"]}
+    assert notes["2 packets with a wrong checksum: in no flow (20.0 %)"] == "bad"
+
+
+def tshark(path: Path) -> int:
+    """Packets of which tshark finds a checksum wrong."""
+    asked = [word for name in CHECKS for word in ("-o", f"{name}.check_checksum:TRUE")]
+    wrong = " or ".join(f"{name}.checksum.status == 0" for name in (*CHECKS, "icmp", "icmpv6"))
+    done = subprocess.run(
+        ["tshark", "-n", "-r", path, *asked, "-Y", f"({wrong}) and {NO_QUOTE}"],
+        capture_output=True,
+        check=True,
+    )
+    return len(done.stdout.splitlines())
+
+
+def small_captures() -> list[str]:
+    if not PCAPS.is_dir():
+        return []
+    files = sorted(path for path in PCAPS.rglob("*.pcap*") if path.is_file())
+    return [str(path.relative_to(PCAPS)) for path in files if path.stat().st_size <= LARGEST_B]
+
+
+@pytest.mark.skipif(not PCAPS.is_dir(), reason=f"no captures in {PCAPS}; set FLOWSWEEP_PCAPS")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
+    """But for those left to the interface, which tshark 4.0 calls wrong."""
+    from flowsweep import _parsers
+
+    differences, wrong = [], 0
+    for name in small_captures():
+        try:
+            _parsers.parse(
+                [(PCAPS / name, name)],
+                {"captures": tmp_path / "captures.parquet"},
+                bin_ns=10**7,
+                udp_timeout_ns=60 * 10**9,
+                threads=1,
+                manifests={},
+                notes=[],
+                progress=None,
+                verify_checksums=True,
+            )
+            theirs = tshark(PCAPS / name)
+        except (_parsers.ParseError, subprocess.CalledProcessError):
+            continue  # damaged on purpose: one of both stops where the other goes on
+        captures = pl.read_parquet(tmp_path / "captures.parquet")
+        ours = captures["bad_checksum_packets"].sum() - NOT_VERIFIED_THERE.get(name, 0)
+        wrong += ours
+        if not ours <= theirs <= ours + captures["unverified_packets"].sum():
+            differences.append((name, ours, theirs))
+    assert differences == []
+    assert wrong > 100
