@@ -3,7 +3,7 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Packet, TcpOptions, decode, flag};
+use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::memory::{prefetch, use_large_pages};
 use crate::plain::{Recent, plain};
 use crate::records::{Interface, Record};
@@ -28,6 +28,14 @@ pub(crate) struct Listed {
     pub options: TcpOptions,
 }
 
+/// The tunnel around the packet at `position` of the chunk, and whether that was sent by its key's higher endpoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tunnelled {
+    pub position: u32,
+    pub from_high: bool,
+    pub outer: Outer,
+}
+
 /// Packets in the order of the capture.
 pub(crate) struct Chunk {
     /// Of the packets whose connections are not found yet.
@@ -37,6 +45,8 @@ pub(crate) struct Chunk {
     pub segments: Vec<Segment>,
     /// Of the packets that have others than timestamps, in their order.
     pub options: Vec<Listed>,
+    /// Of the packets in tunnels whose connections are not found yet, in their order.
+    pub tunnelled: Vec<Tunnelled>,
     pub places: Vec<Place>,
     hashing: RandomState,
     with_places: bool,
@@ -54,6 +64,7 @@ impl Chunk {
             found: 0,
             segments: Vec::new(),
             options: Vec::new(),
+            tunnelled: Vec::new(),
             places: Vec::new(),
             with_places,
             verify,
@@ -70,6 +81,7 @@ impl Chunk {
         self.count = 0;
         self.found = 0;
         self.options.clear();
+        self.tunnelled.clear();
         // It will be full, nearly always: growing step by step would use as much room again.
         if size > SMALLEST_SHARED && self.segments.capacity() < size {
             self.segments = room(LARGEST);
@@ -165,6 +177,13 @@ impl Chunk {
                 recent.interrupted();
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);
+                }
+                if packet.outcome == Outcome::Flow && packet.is_inside() {
+                    self.tunnelled.push(Tunnelled {
+                        position: position as u32 - 1,
+                        from_high: packet.from_high,
+                        outer: packet.outer,
+                    });
                 }
                 if segment.lists_options() {
                     self.options.push(Listed {

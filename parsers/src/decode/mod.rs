@@ -14,6 +14,7 @@ mod tunnel;
 
 pub(crate) use checksum::Checksum;
 pub(crate) use options::{Sack, TcpOptions};
+pub(crate) use tunnel::Outer;
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -103,6 +104,8 @@ pub(crate) struct Packet {
     pub checksum: Checksum,
     /// How many tunnels were entered.
     pub tunnels: u8,
+    /// The outermost of them; holds where there is one.
+    pub outer: Outer,
     /// Outermost VLAN id, or [`NO_VLAN`].
     pub vlan: u16,
     pub key: Key,

@@ -1,24 +1,78 @@
 //! Tunnel headers to the packet inside: IP in IP, GRE, VXLAN, Geneve, GTP-U, Teredo, L2TP, LISP, AYIYA,
 //! NSH.
 
-use super::{Layer, Stop, Walk};
+use super::{Key, Layer, Packet, Stop, Walk};
+
+/// The outermost tunnel around a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Outer {
+    pub kind: &'static str,
+    /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, where there is one.
+    pub id: Option<u32>,
+    /// Its own flow, and whether it was sent by the higher endpoint of that.
+    pub key: Key,
+    pub from_high: bool,
+}
+
+impl Packet {
+    /// Its flow lies inside a tunnel: not where what the tunnel carries is no IP.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.tunnels > 0 && self.key != self.outer.key
+    }
+}
 
 impl Walk<'_> {
+    fn enter(&mut self, kind: &'static str, id: Option<u32>) {
+        let packet = &mut *self.packet;
+        if packet.tunnels == 0 {
+            packet.outer = Outer {
+                kind,
+                id,
+                key: packet.key,
+                from_high: packet.from_high,
+            };
+        }
+        packet.tunnels += 1;
+    }
+
     /// Tunnels that IP carries without a transport header.
     pub(super) fn ip_tunnel(&mut self, protocol: u8) -> Result<Layer, Stop> {
-        let next = match protocol {
-            4 => Layer::Ip4,
-            41 => Layer::Ip6,
-            47 => self.gre()?,
+        let (kind, id, next) = match protocol {
+            4 if self.packet.key.v6 => ("4in6", None, Layer::Ip4),
+            4 => ("4in4", None, Layer::Ip4),
+            41 if self.packet.key.v6 => ("6in6", None, Layer::Ip6),
+            41 => ("6in4", None, Layer::Ip6),
+            47 => (self.gre_kind(), self.gre_key(), self.gre()?),
             // EtherIP, RFC 3378.
-            97 => self.skip(2, Layer::Ethernet),
-            137 => Layer::Mpls,
+            97 => ("etherip", None, self.skip(2, Layer::Ethernet)),
+            137 => ("mpls", None, Layer::Mpls),
             // A PIM register message carries a packet to the rendezvous point, RFC 7761 4.9.3.
-            103 if self.u8(0) == Ok(0x21) => self.skip(8, Layer::Ip),
+            103 if self.u8(0) == Ok(0x21) => ("pim", None, self.skip(8, Layer::Ip)),
             _ => return Ok(Layer::Done),
         };
-        self.packet.tunnels += 1;
+        self.enter(kind, id);
         Ok(next)
+    }
+
+    fn gre_kind(&self) -> &'static str {
+        match self.u16(2) {
+            Ok(0x88be | 0x22eb) => "erspan",
+            _ => "gre",
+        }
+    }
+
+    /// Key of GRE version 0, RFC 2890; behind a checksum or routing where those are.
+    fn gre_key(&self) -> Option<u32> {
+        let flags = self.u16(0).ok()?;
+        let at = if flags & 0xc000 != 0 { 8 } else { 4 };
+        (flags & 0x2007 == 0x2000)
+            .then(|| self.u32(at).ok())
+            .flatten()
+    }
+
+    /// Network identifier of VXLAN, RFC 7348, and Geneve, RFC 8926.
+    fn network_id(&self) -> Option<u32> {
+        Some(self.u32(4).ok()? >> 8)
     }
 
     /// GRE, RFC 2784 and 2890; version 1 as in PPTP, RFC 2637.
@@ -72,24 +126,26 @@ impl Walk<'_> {
     #[inline]
     pub(super) fn udp_tunnel(&mut self, source: u16, destination: u16) -> Result<Layer, Stop> {
         // Most ports are none of these. Both are looked at: answers go back from the tunnel's port.
-        let next = match (destination, source) {
-            (4789 | 8472, _) | (_, 4789) => self.vxlan()?,
-            (4790, _) | (_, 4790) => self.vxlan_gpe()?,
-            (6081, _) | (_, 6081) => self.geneve()?,
-            (6635, _) => Layer::Mpls,
-            (2152, _) | (_, 2152) => self.gtp_u()?,
-            (3544, _) | (_, 3544) => self.teredo()?,
-            (1701, _) | (_, 1701) => self.l2tp()?,
+        let (kind, id, next) = match (destination, source) {
+            (4789 | 8472, _) | (_, 4789) => ("vxlan", self.network_id(), self.vxlan()?),
+            (4790, _) | (_, 4790) => ("vxlan-gpe", self.network_id(), self.vxlan_gpe()?),
+            (6081, _) | (_, 6081) => ("geneve", self.network_id(), self.geneve()?),
+            (6635, _) => ("mpls", None, Layer::Mpls),
+            (2152, _) | (_, 2152) => ("gtp-u", self.u32(4).ok(), self.gtp_u()?),
+            (3544, _) | (_, 3544) => ("teredo", None, self.teredo()?),
+            (1701, _) | (_, 1701) => ("l2tp", None, self.l2tp()?),
             // GRE in UDP, RFC 8086.
-            (4754, _) => self.gre()?,
+            (4754, _) => (self.gre_kind(), self.gre_key(), self.gre()?),
             // LISP, RFC 9300.
-            (4341, _) => self.skip(8, Layer::Ip),
+            (4341, _) => ("lisp", None, self.skip(8, Layer::Ip)),
             // Its control messages, RFC 9301: type 8 carries a packet.
-            (4342, _) if matches!(self.u8(0), Ok(0x80..=0x8f)) => self.skip(4, Layer::Ip),
-            (5072, _) | (_, 5072) => self.ayiya()?,
+            (4342, _) if matches!(self.u8(0), Ok(0x80..=0x8f)) => {
+                ("lisp", None, self.skip(4, Layer::Ip))
+            }
+            (5072, _) | (_, 5072) => ("ayiya", None, self.ayiya()?),
             _ => return Ok(Layer::Done),
         };
-        self.packet.tunnels += 1;
+        self.enter(kind, id);
         Ok(next)
     }
 
@@ -252,5 +308,59 @@ mod tests {
             let packet = whole(101, &udp(port, &payload));
             assert_eq!((packet.key.high_port, packet.payload), (port, 4), "{port}");
         }
+    }
+
+    #[test]
+    fn the_outermost_tunnel_is_noted_with_its_identifier() {
+        let inside = udp(6, &[]);
+        let flags = |first: u8| vec![first, 0, 8, 0];
+        let ethernet = [&[0; 12][..], &[8, 0], &inside].concat();
+        let nested = udp(4789, &[&[8, 0, 0, 0, 0, 0, 9, 0], &ethernet[..]].concat());
+        for (port, payload, kind, id) in [
+            (
+                4789,
+                [&[8, 0, 0, 0, 0, 1, 2, 0], &ethernet[..]].concat(),
+                "vxlan",
+                Some(258),
+            ),
+            (
+                6081,
+                [&[0, 0, 8, 0, 1, 0, 0, 0], &inside[..]].concat(),
+                "geneve",
+                Some(65_536),
+            ),
+            (
+                2152,
+                [&[0x30, 0xff, 0, 28, 0, 0, 1, 1], &inside[..]].concat(),
+                "gtp-u",
+                Some(257),
+            ),
+            (4754, [&flags(0)[..], &inside].concat(), "gre", None),
+            (
+                4754,
+                [&flags(0x20)[..], &[0, 0, 3, 0], &inside].concat(),
+                "gre",
+                Some(768),
+            ),
+            (
+                4754,
+                [&flags(0xa0)[..], &[1, 2, 0, 0, 0, 0, 0, 7], &inside].concat(),
+                "gre",
+                Some(7),
+            ),
+            (4754, [&flags(0)[..], &nested].concat(), "gre", None),
+        ] {
+            let packet = whole(101, &udp(port, &payload));
+            assert_eq!((packet.outer.kind, packet.outer.id), (kind, id));
+            assert_eq!(packet.outer.key.high_port, port);
+            assert!(
+                packet.is_inside() && packet.key.high_port == 6,
+                "{kind} {id:?}"
+            );
+        }
+        // Nothing in it has ports: the tunnel is the flow.
+        let arp = [&[8, 0, 0, 0, 0, 1, 2, 0], &[0; 12][..], &[8, 6], &[0; 28]].concat();
+        let packet = whole(101, &udp(4789, &arp));
+        assert!(packet.tunnels == 1 && !packet.is_inside());
     }
 }

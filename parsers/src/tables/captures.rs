@@ -173,7 +173,7 @@ impl CaptureRow {
                 } else if packet.tcp && packet.payload > COMMON_MSS {
                     self.count_long(packet.ip_bytes, packet.payload);
                 }
-                self.tunnelled += i64::from(packet.tunnels > 0);
+                self.tunnelled += i64::from(packet.is_inside());
                 self.unverified += i64::from(packet.checksum == Checksum::Unverified);
                 self.unread_tcp += i64::from(packet.has_unread_tcp());
             }

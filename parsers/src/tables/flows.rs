@@ -11,7 +11,7 @@ use super::columns::{
 };
 use super::few::{DIRECTIONS, Few, few, texts};
 use super::{Table, text};
-use crate::decode::{Key, NO_VLAN, has_ports};
+use crate::decode::{Key, NO_VLAN, Outer, has_ports};
 use crate::error::Error;
 use crate::track::{
     Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides,
@@ -26,6 +26,10 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("dst_ip", Text, "", "Receiver.", ""),
     Column::new("dst_port", Int32, "", "Receiver's port; null where the protocol has none.", "").or_null(),
     Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag.", "IEEE 802.1Q").or_null(),
+    Column::new("tunnel", Text, "", "Outermost tunnel around this direction's first packet that is in one: vxlan, gre, 6in4 and so on; null where none is.", "").or_null(),
+    Column::new("tunnel_id", Int64, "", "Its network identifier (VXLAN, Geneve), key (GRE) or endpoint identifier (GTP-U); null where it has none.", "RFC 7348, RFC 8926, RFC 2890, 3GPP TS 29.281").or_null(),
+    Column::new("tunnel_src_ip", Text, "", "Who sent that packet into the tunnel; null without a tunnel.", "").or_null(),
+    Column::new("tunnel_dst_ip", Text, "", "Where the tunnel ends; null without a tunnel.", "").or_null(),
     Column::new("first_time", Time, "", "Time of the earliest packet of this direction.", ""),
     Column::new("last_time", Time, "", "Time of the latest packet of this direction.", ""),
     Column::new("duration_ns", Int64, "ns", "From first_time to last_time.", ""),
@@ -67,13 +71,14 @@ struct Row<'a> {
     side: Side<'a>,
     key: Key,
     tcp: bool,
+    tunnel: Option<&'a Outer>,
     rtt: Option<Rtt>,
     rare: RareCounts,
     shares: Shares,
 }
 
 impl<'a> Row<'a> {
-    fn new(side: Side<'a>) -> Self {
+    fn new(side: Side<'a>, connections: &'a Connections) -> Self {
         let key = side.connection.key();
         let tcp = key.protocol == 6;
         let own = &side.own.tcp;
@@ -81,6 +86,7 @@ impl<'a> Row<'a> {
         Self {
             key,
             tcp,
+            tunnel: connections.tunnel(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
             shares: own.shares(),
@@ -102,6 +108,17 @@ impl<'a> Row<'a> {
         } else {
             (self.key.high, self.key.high_port)
         }
+    }
+
+    /// Address of the tunnel's source, or of its destination.
+    fn tunnel_end(&self, source: bool) -> Option<String> {
+        let Outer { key, from_high, .. } = self.tunnel?;
+        let end = if *from_high == source {
+            key.high
+        } else {
+            key.low
+        };
+        Some(text::address(end, key.v6))
     }
 
     fn port(&self, port: u16) -> Option<i32> {
@@ -140,7 +157,12 @@ pub(crate) fn flows(
     let mut rows = Vec::with_capacity(FLOW_ROWS.min(connections.len() * 2));
     let batches = std::iter::from_fn(|| {
         rows.clear();
-        rows.extend(sides.by_ref().take(FLOW_ROWS).map(Row::new));
+        rows.extend(
+            sides
+                .by_ref()
+                .take(FLOW_ROWS)
+                .map(|side| Row::new(side, connections)),
+        );
         (!rows.is_empty()).then(|| batch(&rows))
     });
     arrays::hand_over(batches, emit)
@@ -188,6 +210,10 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
                 let vlan = row.side.connection.vlan;
                 (vlan != NO_VLAN).then_some(i32::from(vlan))
             })),
+            arrays::text_or_null(rows.iter().map(|row| Some(row.tunnel?.kind))),
+            arrays::int64_or_null(rows.iter().map(|row| row.tunnel?.id.map(i64::from))),
+            arrays::text_or_null(rows.iter().map(|row| row.tunnel_end(true))),
+            arrays::text_or_null(rows.iter().map(|row| row.tunnel_end(false))),
             arrays::time(rows.iter().map(|row| row.side.own.earliest)),
             arrays::time(rows.iter().map(|row| row.side.own.latest())),
             int(|own| own.latest().saturating_sub(own.earliest) as u64),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::decode::FRAGMENT;
 
@@ -40,6 +40,15 @@ pub(crate) fn write_address(out: &mut Vec<u8>, value: u128, v6: bool) {
         length += more;
     }
     out.extend_from_slice(&text[..length - 1]);
+}
+
+/// An address that stands alone.
+pub(crate) fn address(value: u128, v6: bool) -> String {
+    if v6 {
+        Ipv6Addr::from(value).to_string()
+    } else {
+        Ipv4Addr::from(value as u32).to_string()
+    }
 }
 
 /// Name of an IP protocol number; `ip-N` where it has none here.

@@ -62,6 +62,9 @@ impl Order {
     /// Finds the connections of packets that `chunk` was given.
     pub(crate) fn find(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         self.in_runs += connections.assign(chunk, self.before as u32, &mut self.numbers);
+        for packet in chunk.tunnelled.drain(..) {
+            connections.note_tunnel(self.numbers[packet.position as usize], &packet);
+        }
         self.connections = connections.len();
     }
 
