@@ -199,7 +199,8 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
     if packets and flows.is_empty():
         notes.append(Note("bad", "no packet belongs to a flow: nothing of them can be measured"))
     note("super_packets", "longer than a network carries: offload was on, gaps are of those")
-    note("tunnelled_packets", "in tunnels: their flows are those inside")
+    kinds = ", ".join(flows["tunnel"].drop_nulls().unique().sort())
+    note("tunnelled_packets", f"in tunnels ({kinds}): their flows are those inside")
     note("not_ip_packets", "of something else than IP, such as ARP: in no flow")
     note("unknown_link_packets", "of a link type that is not known")
     note("cut_packets", "cut inside a header")
