@@ -15,9 +15,14 @@ type Flows = BTreeMap<(i64, String), [i128; 3]>;
 /// Parses `files` with one thread, and where `threads` asks for more with those too; checks the tables.
 /// None where the parser refuses the files.
 pub fn checked(files: &[&[u8]], threads: usize) -> Option<(Tables, Summary)> {
-    let once = parse(files, 1);
+    checked_with(files, threads, false)
+}
+
+/// The same; `verify`: also checksums.
+pub fn checked_with(files: &[&[u8]], threads: usize, verify: bool) -> Option<(Tables, Summary)> {
+    let once = parse(files, 1, verify);
     if threads > 1 {
-        match (&once, parse(files, threads)) {
+        match (&once, parse(files, threads, verify)) {
             (Ok((one, first)), Ok((other, second))) => {
                 assert!(one.0 == other.0, "tables differ with {threads} threads");
                 assert_eq!(*first, second, "with {threads} threads");

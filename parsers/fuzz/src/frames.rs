@@ -2,7 +2,7 @@
 //!
 //! Fields: link type (index), options, then frames: length, what the wire had more, step of time, bytes.
 
-use super::checks::checked;
+use super::checks::checked_with;
 use super::fields::Fields;
 use super::files::{Record, START_NS, pcap};
 
@@ -35,14 +35,16 @@ pub fn enter(bytes: &[u8]) {
     }
     let whole = pcap(link_type, &records);
     let threads = if options & 3 == 3 { 2 } else { 1 };
-    let (tables, summary) = checked(&[&whole], threads).expect("a valid file is refused");
+    let verify = options & 16 != 0;
+    let (tables, summary) =
+        checked_with(&[&whole], threads, verify).expect("a valid file is refused");
     assert_eq!(summary.packets as usize, records.len());
     assert!(summary.damage.is_empty());
     // Two files are one capture; those with the same first time stay in the order they are given in.
     if options & 12 == 12 && in_order {
         let (first, second) = records.split_at(records.len() / 2);
         let files = [pcap(link_type, first), pcap(link_type, second)];
-        if let Some((parts, _)) = checked(&[&files[0], &files[1]], 1) {
+        if let Some((parts, _)) = checked_with(&[&files[0], &files[1]], 1, verify) {
             assert!(first.is_empty() || parts.without_files() == tables.without_files());
         }
     }

@@ -13,7 +13,11 @@ mod tables;
 use flowsweep_parsers::{Error, Summary};
 use proptest::prelude::*;
 
-use tables::{Tables, parse};
+use tables::Tables;
+
+fn parse(files: &[&[u8]], threads: usize) -> Result<(Tables, Summary), Error> {
+    tables::parse(files, threads, false)
+}
 
 const PCAP: [u8; 24] = [
     0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0,
