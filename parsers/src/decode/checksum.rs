@@ -142,8 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decode::{Outcome, Packet, decode};
-    use crate::records::Record;
+    use crate::decode::{Outcome, Packet, whole, whole_verified};
 
     /// RFC 1071 4.1, word after word.
     fn checksum(parts: &[&[u8]]) -> [u8; 2] {
@@ -201,18 +200,7 @@ mod tests {
     }
 
     fn verified(bytes: &[u8]) -> Packet {
-        let captured = bytes.len() as u32;
-        let record = Record {
-            time: 0,
-            wire: captured,
-            captured,
-            interface: 0,
-            at: 0,
-            data: 0,
-        };
-        let mut packet = Packet::default();
-        decode(&record, 101, bytes, true, &mut packet);
-        packet
+        whole_verified(101, bytes, true)
     }
 
     fn kind() -> impl Strategy<Value = (u8, bool)> {
@@ -307,7 +295,7 @@ mod tests {
     fn nobody_asked() {
         let (mut bytes, at) = packet(TCP, false, &[1, 2, 3]);
         bytes[at] ^= 1;
-        let packet = crate::decode::whole(101, &bytes);
+        let packet = whole(101, &bytes);
         assert_eq!((packet.checksum, packet.tcp), (Checksum::Unasked, true));
     }
 }

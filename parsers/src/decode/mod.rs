@@ -295,6 +295,12 @@ impl Walk<'_> {
 /// Decodes a frame that was captured whole.
 #[cfg(test)]
 fn whole(link_type: u32, bytes: &[u8]) -> Packet {
+    whole_verified(link_type, bytes, false)
+}
+
+/// The same; `verify`: also its checksums.
+#[cfg(test)]
+fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
     let captured = bytes.len() as u32;
     let record = Record {
         time: 0,
@@ -305,6 +311,6 @@ fn whole(link_type: u32, bytes: &[u8]) -> Packet {
         data: 0,
     };
     let mut packet = Packet::default();
-    decode(&record, link_type, bytes, false, &mut packet);
+    decode(&record, link_type, bytes, verify, &mut packet);
     packet
 }
