@@ -47,7 +47,7 @@ pub(crate) fn has_ports(protocol: u8) -> bool {
 }
 
 /// Two endpoints and a protocol, the lower endpoint first, so that both directions have one key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Key {
     /// Address of the lower endpoint; an IPv4 address in the low 32 bits.
     pub low: u128,

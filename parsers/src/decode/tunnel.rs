@@ -4,7 +4,7 @@
 use super::{Key, Layer, Packet, Stop, Walk};
 
 /// The outermost tunnel around a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Outer {
     pub kind: &'static str,
     /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, where there is one.

@@ -86,7 +86,7 @@ impl<'a> Row<'a> {
         Self {
             key,
             tcp,
-            tunnel: connections.tunnel(side.number, side.from_high),
+            tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
             shares: own.shares(),

@@ -8,8 +8,9 @@ use super::arena::Arena;
 use super::connection::Connection;
 use super::index::Index;
 use super::throughput::Throughput;
-use crate::chunk::{Chunk, Tunnelled};
-use crate::decode::{Key, Outer};
+use super::tunnels::Tunnels;
+use crate::chunk::Chunk;
+use crate::decode::Key;
 use crate::memory::prefetch;
 use crate::segment::{Owner, Part, Segment};
 
@@ -54,9 +55,7 @@ pub(crate) struct Connections {
     idle_ns: i64,
     /// First fragments.
     fragmented: HashMap<u64, First, RandomState>,
-    /// The tunnel around the first packet of each direction that is in one, by connection and whether it is sent by the
-    /// key's higher endpoint.
-    tunnels: HashMap<(u32, bool), Outer, RandomState>,
+    pub tunnels: Tunnels,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
     /// The same, known from an earlier pass.
@@ -75,7 +74,7 @@ impl Connections {
             replaced: false,
             idle_ns,
             fragmented: HashMap::with_hasher(hashing.clone()),
-            tunnels: HashMap::with_hasher(hashing.clone()),
+            tunnels: Tunnels::new(&hashing),
             hashing,
             turned: Vec::new(),
             known,
@@ -146,23 +145,6 @@ impl Connections {
             }
         }
         in_runs
-    }
-
-    /// Notes the tunnel around a packet of `connection`.
-    pub(crate) fn note_tunnel(&mut self, connection: u32, packet: &Tunnelled) {
-        if connection != NONE {
-            let direction = (connection, packet.from_high);
-            self.tunnels.entry(direction).or_insert(packet.outer);
-        }
-    }
-
-    /// The tunnel around the first packet of a direction, if that was in one.
-    #[inline]
-    pub(crate) fn tunnel(&self, connection: u32, from_high: bool) -> Option<&Outer> {
-        if self.tunnels.is_empty() {
-            return None;
-        }
-        self.tunnels.get(&(connection, from_high))
     }
 
     /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for

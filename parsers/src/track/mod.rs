@@ -20,6 +20,7 @@ mod shares;
 mod states;
 mod tcp;
 mod throughput;
+mod tunnels;
 
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, NONE};

@@ -63,7 +63,12 @@ impl Order {
     pub(crate) fn find(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         self.in_runs += connections.assign(chunk, self.before as u32, &mut self.numbers);
         for packet in chunk.tunnelled.drain(..) {
-            connections.note_tunnel(self.numbers[packet.position as usize], &packet);
+            let connection = self.numbers[packet.position as usize];
+            if connection != NONE {
+                connections
+                    .tunnels
+                    .note(connection, packet.from_high, packet.outer);
+            }
         }
         self.connections = connections.len();
     }
