@@ -52,6 +52,7 @@ def stream(
     *,
     bin_ns: int,
     udp_timeout_ns: int,
+    verify_checksums: bool = False,
 ) -> object:
     """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream."""
 

@@ -65,12 +65,17 @@ class Table:
     files: tuple[Path, ...]
     bin_ns: int = DEFAULT_BIN_NS
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    verify_checksums: bool = False
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream, in the schema that the table has."""
         with readable_errors():
             return _parsers.stream(
-                named(self.files), self.name, bin_ns=self.bin_ns, udp_timeout_ns=self.udp_timeout_ns
+                named(self.files),
+                self.name,
+                bin_ns=self.bin_ns,
+                udp_timeout_ns=self.udp_timeout_ns,
+                verify_checksums=self.verify_checksums,
             )
 
     def __arrow_c_schema__(self) -> object:
@@ -101,6 +106,7 @@ def read_flows(
     *,
     bin_ns: int = DEFAULT_BIN_NS,
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    verify_checksums: bool = False,
 ) -> Table | ParquetTable:
     """One row per connection and direction.
 
@@ -109,50 +115,63 @@ def read_flows(
             file that `flowsweep parse` wrote.
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
+        verify_checksums: Whether packets with a wrong checksum are left out of all flows.
+
+    What is said of reading does not change tables that are written already.
 
     Returns:
         An object with the Arrow PyCapsule stream interface.
     """
-    return _read("flows", path, bin_ns, udp_timeout_ns)
+    return _read("flows", path, bin_ns, udp_timeout_ns, verify_checksums)
 
 
 def read_packets(
-    path: Source, *, udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    path: Source,
+    *,
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    verify_checksums: bool = False,
 ) -> Table | ParquetTable:
     """One row per packet; see `read_flows`."""
-    return _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns)
+    return _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
 
 
 def read_intervals(
-    path: Source, *, udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    path: Source,
+    *,
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    verify_checksums: bool = False,
 ) -> Table | ParquetTable:
     """Gaps between packets, counted in buckets; see `read_flows`."""
-    return _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns)
+    return _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
 
 
-def read_throughput(path: Source, *, bin_ns: int = DEFAULT_BIN_NS) -> Table | ParquetTable:
+def read_throughput(
+    path: Source, *, bin_ns: int = DEFAULT_BIN_NS, verify_checksums: bool = False
+) -> Table | ParquetTable:
     """Non-empty time bins per pair of addresses; see `read_flows`."""
-    return _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS)
+    return _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
 
 
-def read_messages(path: Source) -> Table | ParquetTable:
+def read_messages(path: Source, *, verify_checksums: bool = False) -> Table | ParquetTable:
     """Application messages of TCP connections, inferred from headers; see `read_flows`."""
-    return _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS)
+    return _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
 
 
-def read_captures(path: Source) -> Table | ParquetTable:
+def read_captures(path: Source, *, verify_checksums: bool = False) -> Table | ParquetTable:
     """One row per file and interface; see `read_flows`."""
-    return _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS)
+    return _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
 
 
-def _read(name: str, source: Source, bin_ns: int, udp_timeout_ns: int) -> Table | ParquetTable:
+def _read(
+    name: str, source: Source, bin_ns: int, udp_timeout_ns: int, verify_checksums: bool
+) -> Table | ParquetTable:
     single = isinstance(source, (str, Path))
     paths = [Path(source)] if isinstance(source, (str, Path)) else [Path(path) for path in source]
     if single and paths[0].is_dir():
         return ParquetTable(name, _parquet_files(name, paths[0]))
     if paths and all(path.suffix == ".parquet" for path in paths):
         return ParquetTable(name, tuple(paths))
-    table = Table(name, tuple(paths), bin_ns, udp_timeout_ns)
+    table = Table(name, tuple(paths), bin_ns, udp_timeout_ns, verify_checksums)
     # What is no capture is told here, not when the stream is read.
     with readable_errors():
         _parsers.check(named(paths))

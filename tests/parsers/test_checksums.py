@@ -14,6 +14,8 @@ import pytest
 from agreement import PCAPS
 from build import pcap, tcp
 
+import flowsweep
+
 #: Greater ones take tshark minutes.
 LARGEST_B = 2_000_000
 CHECKS = ("ip", "tcp", "udp")
@@ -77,6 +79,17 @@ def test_wrong_ones_are_in_no_flow_where_that_is_asked(damaged: Path, tmp_path: 
     unclaimed = tables["packets"].filter(pl.col("connection").is_null())
     assert unclaimed["packet"].to_list() == [4, 6]
     assert "2 packets with a wrong checksum" in said
+
+
+@pytest.mark.parametrize(
+    "name", ["flows", "packets", "intervals", "throughput", "messages", "captures"]
+)
+def test_readers_can_be_asked_too(name: str, damaged: Path, tmp_path: Path) -> None:
+    tables, _ = parsed(damaged, tmp_path / "out", "--verify-checksums", "--packets")
+    reader = getattr(flowsweep, f"read_{name}")
+    read = pl.DataFrame(reader(damaged, verify_checksums=True))
+    assert read.equals(tables[name].cast(dict(read.schema)))
+    assert not read.equals(pl.DataFrame(reader(damaged)))
 
 
 def test_unasked_nothing_is_verified(damaged: Path, tmp_path: Path) -> None:

@@ -165,18 +165,20 @@ fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsu
 
 /// One table of `files`, a list of (path, name), as the Arrow C stream interface passes it.
 #[pyfunction]
-#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns))]
+#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns, verify_checksums=false))]
 fn stream<'py>(
     py: Python<'py>,
     files: Vec<(PathBuf, String)>,
     table_name: &str,
     bin_ns: i64,
     udp_timeout_ns: i64,
+    verify_checksums: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let wanted = table(table_name)?;
     let options = Options {
         bin_ns,
         udp_timeout_ns,
+        verify_checksums,
         ..Options::default()
     };
     let inputs = inputs(files);
