@@ -32,3 +32,5 @@ rule all:
     default_target: True
     input:
         f"{RESULTS}/report.html",
+        # Asked for by name: Snakemake does not miss what only led to a report that is there.
+        [f"{RUNS_FOLDER}/{run_id}/run.json" for run_id in RUN_PLAN],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,37 @@ def capture_files(run_directory: Path) -> dict[str, Path]:
     return found
 
 
+def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
+    """Runs of `directory` that flowsweep made and that have one of these statuses, with reasons.
+
+    Warm-ups are none of them: they never count.
+
+    Raises:
+        FlowsweepError: There is no such folder, or a run.json in it cannot be read.
+    """
+    found = {}
+    for path in _run_folders(directory):
+        record, _ = _load(path / "run.json")
+        made = "spec_hash" in record and not record.get("warmup")
+        if made and record.get("status") in statuses:
+            found[path.name] = str(record.get("reason"))
+    return found
+
+
+def _run_folders(directory: Path) -> list[Path]:
+    """Sorted by name; what a killed run left is none."""
+    if not directory.is_dir():
+        raise FlowsweepError(
+            f"{directory}: no such folder",
+            expected="the folder `runs` of an experiment, with a folder for each run",
+        )
+    return [
+        path
+        for path in sorted(directory.iterdir())
+        if path.is_dir() and not path.name.startswith(".")
+    ]
+
+
 def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict[str, Any]]:
     """One row per folder of `directory`, sorted by name.
 
@@ -74,11 +105,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
     Raises:
         FlowsweepError: A run.json that cannot be read, with file, place and remedy.
     """
-    if not directory.is_dir():
-        raise FlowsweepError(
-            f"{directory}: no such folder",
-            expected="the folder `runs` of an experiment, with a folder for each run",
-        )
+    folders = _run_folders(directory)
     loaded = None
     if experiment_file is not None:
         from flowsweep import experiment
@@ -86,11 +113,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
         loaded = experiment.load(experiment_file)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
     name = loaded.name if loaded else directory.absolute().parent.name
-    rows = [
-        _row(path, name, default_app)
-        for path in sorted(directory.iterdir())
-        if path.is_dir() and not path.name.startswith(".")
-    ]
+    rows = [_row(path, name, default_app) for path in folders]
     plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
     for row in rows:
         row["planned"] = _is_planned(row, plan) if plan else None

@@ -109,6 +109,20 @@ def test_no_valid_baseline_is_said() -> None:
     assert "no run is valid at the baseline" in sentences(baseline_s=None)[0]
 
 
+def test_why_no_baseline_is_valid_is_said() -> None:
+    run = {
+        "app": "lu", "problem": "", "run": "b-r1", "is_baseline": True, "is_warmup": False,
+        "reason": "other programs used 70 % of the cores",
+    }  # fmt: skip
+    runs = [run | {"app": "other"}, run | {"is_baseline": False}, run | {"is_warmup": True}, run]
+    runs = [one | {"run": f"b-r{index}"} for index, one in enumerate(runs)]
+    found = verdict([], [REQUIREMENT | {"baseline_s": None}], {("lu", ""): "lu"}, runs)
+    assert found.first == (
+        "Nothing can be said about lu: no run is valid at the baseline "
+        "(b-r3: other programs used 70 % of the cores)."
+    )
+
+
 def test_captures_without_a_packet_are_no_evidence() -> None:
     assert sentences(threshold("rtt"), peak_mbit_s=None) == [
         "Nothing can be said about lu: its captures at the baseline hold no packet."

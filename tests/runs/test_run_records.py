@@ -103,6 +103,36 @@ def test_runs_that_the_plan_has_no_more_are_marked_and_told(runs, command, tmp_p
     assert pl.read_parquet(tmp_path / "t").height == 4
 
 
+MADE = {"spec_hash": "0123456789abcdef", "reason": "other programs used 70 % of the cores"}
+
+
+@pytest.mark.parametrize(
+    ("options", "removed"), [([], ["late"]), (["--failed"], ["crashed", "late"])]
+)
+def test_invalid_runs_are_removed_and_nothing_else(runs, command, options, removed):
+    records = {
+        "crashed": MADE | {"status": "failed"},
+        "good": MADE | {"status": "valid"},
+        "late": MADE | {"status": "invalid"},
+        "recorded_by_hand": {"status": "invalid"},
+        "warmup": MADE | {"status": "invalid", "warmup": True},
+        "without_record": None,
+    }
+    folder = runs(**records)
+    result = command("flowsweep", "retry", folder.parent, *options)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == removed
+    assert f"{len(removed)} invalid" in result.stderr
+    assert {path.name for path in folder.iterdir()} == set(records) - set(removed)
+    assert command("flowsweep", "retry", folder.parent, *options).stdout == ""
+
+
+def test_a_folder_without_runs_is_named(command, tmp_path):
+    result = command("flowsweep", "retry", tmp_path)
+    assert result.returncode == 2
+    assert f"{tmp_path}/runs: no such folder" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("record", "part"),
     [

@@ -163,6 +163,26 @@ def test_runs_of_a_point_taken_out_of_the_file_are_kept_and_left_out(swept, snak
     assert "3 runs, 3 valid" in html
 
 
+def test_an_invalid_run_can_be_made_anew(swept, snakemake, command, tmp_path):
+    shutil.copytree(swept.parents[1], tmp_path, dirs_exist_ok=True)
+    results = tmp_path / "results/tiny"
+    spoiled = "nqueens-rtt_16ms-r1"
+    file = results / "runs" / spoiled / "run.json"
+    reason = "other programs used 90 % of the cores"
+    record = json.loads(file.read_text()) | {"status": "invalid", "reason": reason}
+    file.write_text(json.dumps(record))
+    result = snakemake(tmp_path, tmp_path / "tiny.yaml")
+    assert f"{spoiled}: {reason}\n  remedy" in result.stdout + result.stderr
+    remedy = command("flowsweep", "retry", results)
+    assert (remedy.returncode, remedy.stdout.split()) == (0, [spoiled])
+    result = snakemake(tmp_path, tmp_path / "tiny.yaml")
+    assert result.returncode == 0, result.stderr
+    before, after = starts(swept), starts(results)
+    assert {run for run in after if after[run] != before[run]} == {spoiled}
+    assert records(results)[spoiled]["status"] == "valid"
+    assert "4 runs, 4 valid" in (results / "report.html").read_text()
+
+
 def test_killed_at_any_moment_it_continues_and_runs_nothing_twice(
     namespaces, root, command, tmp_path
 ):

@@ -46,6 +46,7 @@ def verdict(
     thresholds: Sequence[dict[str, Any]],
     requirements: Sequence[dict[str, Any]],
     labels: dict[tuple[str, str], str],
+    runs: Sequence[dict[str, Any]] = (),
 ) -> Verdict:
     """The sentences for all applications.
 
@@ -53,6 +54,7 @@ def verdict(
         thresholds: Rows of the query `thresholds`.
         requirements: Rows of the query `requirement`.
         labels: Name of each application and problem, in the order of the report.
+        runs: Rows of the query `run_table`, for why none counts.
     """
     sentences: list[str] = []
     few, orders = [], list(labels)
@@ -66,7 +68,10 @@ def verdict(
         elif label not in fixed:
             fixed.append(label)
     for label, row, mine in varied[:MAX_APPS]:
-        sentences += _application(label, row, mine)
+        if row["baseline_s"] is None:
+            sentences.append(_no_baseline(label, row, runs))
+        else:
+            sentences += _application(label, row, mine)
         if mine and min(one["runs_beside"] for one in mine) < MIN_RUNS:
             few.append(label)
     if len(varied) > MAX_APPS:
@@ -86,12 +91,24 @@ def _not_varied(labels: list[str]) -> str:
     return f"These captures show what {together} {said}."
 
 
+def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
+    """Why there is nothing to compare with, by the example of the first run at the baseline."""
+    reasons = [
+        f" ({run['run']}: {run['reason']})"
+        for run in runs
+        if run["is_baseline"]
+        and not run["is_warmup"]
+        and run["reason"]
+        and (run["app"], run["problem"]) == (row["app"], row["problem"])
+    ]
+    why = reasons[0] if reasons else ""
+    return f"Nothing can be said about **{label}**: no run is valid at the baseline{why}."
+
+
 def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) -> list[str]:
     name = f"**{label}**"
     by = {(one["axis"], one["level"] < 1.3): one for one in mine}
     axes = [axis for axis in AXES if (axis, True) in by]
-    if row["baseline_s"] is None:
-        return [f"Nothing can be said about {name}: no run is valid at the baseline."]
     if row["worst_grade"] is not None and row["peak_mbit_s"] is None:
         return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
     buffer = row["buffer_bytes"]

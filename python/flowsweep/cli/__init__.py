@@ -20,6 +20,7 @@ from flowsweep.errors import FlowsweepError
 COMMANDS = {
     "plan": "plan",
     "run": "run",
+    "retry": "retry",
     "parse": "parse",
     "ingest": "parse",
     "runs": "runs",

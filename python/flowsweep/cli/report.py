@@ -25,7 +25,27 @@ def report(directory: Path) -> None:
     path, first = page.write(directory)
     if first:
         print(first, file=sys.stderr)
+    _tell_invalid(directory)
     print(path)
+
+
+def _tell_invalid(directory: Path) -> None:
+    """How many runs did not count, one reason, and how to make them anew."""
+    from flowsweep import run_records
+    from flowsweep.units import counted
+
+    if not (directory / "runs").is_dir():
+        return
+    invalid = run_records.with_status(directory / "runs", {"invalid"})
+    if not invalid:
+        return
+    run, reason = next(iter(invalid.items()))
+    verb = "does" if len(invalid) == 1 else "do"
+    print(
+        f"note: {counted(len(invalid), 'run')} {verb} not count, being invalid; {run}: {reason}\n"
+        f"  remedy    when that is over: flowsweep retry {directory}, and the sweep again",
+        file=sys.stderr,
+    )
 
 
 @click.command()

@@ -64,6 +64,7 @@ def build(directory: Path) -> tuple[str, str]:
         context.rows("thresholds").rows(named=True),
         context.rows("requirement").rows(named=True),
         {(one.app, one.problem): one.label for one in context.series},
+        list(context.rows("run_table").rows(named=True)),
     )
     counter = iter(range(1, 1000))
     sections: list[dict[str, Any]] = []

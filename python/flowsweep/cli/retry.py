@@ -1,0 +1,50 @@
+"""Invalid runs make room for new ones."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from flowsweep.cli.options import PATH
+
+
+@click.command()
+@click.argument("directory", type=PATH)
+@click.option("--failed", is_flag=True, help="Also those whose program failed.")
+def retry(directory: Path, failed: bool) -> None:
+    """Remove invalid runs, to be made anew.
+
+    DIRECTORY is results/<experiment>; the same snakemake command then makes them. A run is invalid
+    where something other than the program and the network decided its time, such as other programs
+    on the same cores; its reason is in run.json. Runs that were recorded elsewhere are left alone.
+    Prints what was removed.
+
+    Example: flowsweep retry results/demo && snakemake --configfile FILE
+    """
+    from flowsweep import run_records
+    from flowsweep.errors import FlowsweepError
+    from flowsweep.units import counted
+
+    runs = directory / "runs"
+    statuses = {"invalid", "failed"} if failed else {"invalid"}
+    removed = run_records.with_status(runs, statuses)
+    for name in removed:
+        # A name that nothing reads: a removal that is interrupted leaves no half of a run.
+        old = runs / f".{name}.partial"
+        try:
+            shutil.rmtree(old, ignore_errors=True)
+            (runs / name).rename(old)
+            shutil.rmtree(old)
+        except OSError as error:
+            raise FlowsweepError(
+                f"{runs / name}: cannot be removed",
+                found=error.strerror,
+                expected="a folder that this user may change",
+            ) from None
+        print(name)
+    what = "invalid or failed run" if failed else "invalid run"
+    then = "; the same snakemake command makes them anew" if removed else ""
+    print(f"{counted(len(removed), what)} removed{then}", file=sys.stderr)
