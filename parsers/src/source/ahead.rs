@@ -13,6 +13,25 @@ pub(super) const FRONT: usize = 64 << 10;
 /// Windows that are read, or wait to be taken, at most.
 const WINDOWS: u64 = 4;
 
+/// Where a window's bytes are read to.
+#[derive(Default)]
+pub(super) struct Room {
+    pub bytes: Vec<u8>,
+    /// The thread that reads into it, in whose cache it is: another one would fetch all of it from there, only
+    /// to write over it.
+    reader: Option<usize>,
+}
+
+impl Room {
+    /// `length` bytes for this thread to read into.
+    pub(super) fn new(length: usize) -> Self {
+        Self {
+            bytes: vec![0; length],
+            reader: rayon::current_thread_index(),
+        }
+    }
+}
+
 /// Reads ahead; only where [`several_threads`](crate::threads::several_threads) work.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
@@ -36,8 +55,8 @@ struct State {
     /// ... and those before this may be.
     wanted: u64,
     /// Those that are read and not taken; none where less came than there was.
-    read: HashMap<u64, Option<Vec<u8>>>,
-    free: Vec<Vec<u8>>,
+    read: HashMap<u64, Option<Room>>,
+    free: Vec<Room>,
 }
 
 impl Ahead {
@@ -57,10 +76,10 @@ impl Ahead {
     }
 
     /// The next window, behind the room in front of it; `old` is room that is free again. None where no whole one follows.
-    pub(super) fn take(&mut self, old: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) fn take(&mut self, old: Room) -> Option<Room> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        if old.len() == FRONT + WINDOW {
+        if old.bytes.len() == FRONT + WINDOW {
             state.free.push(old);
         }
         let wanted = (self.next + WINDOWS).min(shared.windows);
@@ -94,6 +113,20 @@ impl Drop for Ahead {
     }
 }
 
+impl State {
+    /// This thread's own, the latest; another's only where many are free.
+    fn free_room(&mut self) -> Option<Room> {
+        let reader = rayon::current_thread_index();
+        let own = self.free.iter().rposition(|room| room.reader == reader);
+        if let Some(own) = own {
+            return Some(self.free.remove(own));
+        }
+        let many = self.free.len() >= WINDOWS as usize;
+        let room = if many { self.free.pop() } else { None };
+        room.map(|room| Room { reader, ..room })
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -106,11 +139,11 @@ impl Shared {
             return state;
         }
         state.begun += 1;
-        let room = state.free.pop();
+        let room = state.free_room();
         drop(state);
-        let mut room = room.unwrap_or_else(|| vec![0; FRONT + WINDOW]);
+        let mut room = room.unwrap_or_else(|| Room::new(FRONT + WINDOW));
         let at = self.begin + number * WINDOW as u64;
-        let got = read_at(&self.file, &mut room[FRONT..], at);
+        let got = read_at(&self.file, &mut room.bytes[FRONT..], at);
         let whole = got.is_ok_and(|got| got == WINDOW);
         let mut state = self.lock();
         state.read.insert(number, whole.then_some(room));

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use ahead::{Ahead, FRONT};
+use ahead::{Ahead, FRONT, Room};
 pub use compression::Compression;
 use opened::{Opened, Reader};
 
@@ -23,12 +23,12 @@ const WINDOW: usize = 256 << 10;
 pub(crate) struct Source {
     input: Opened,
     /// Room for the window; it lies in `held`.
-    buffer: Vec<u8>,
+    buffer: Room,
     held: Range<usize>,
     /// Several threads read what follows.
     ahead: Option<Ahead>,
     /// Room for one of its windows.
-    spare: Vec<u8>,
+    spare: Room,
     /// Offset of the window's first byte in the plain input.
     start: u64,
     ended: bool,
@@ -45,10 +45,10 @@ impl Source {
             .map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
         Ok(Self {
             input,
-            buffer: vec![0; room],
+            buffer: Room::new(room),
             held: 0..0,
             ahead: None,
-            spare: Vec::new(),
+            spare: Room::default(),
             start: 0,
             ended: false,
             fault: None,
@@ -91,16 +91,17 @@ impl Source {
             return false;
         };
         file.skip(ahead::WINDOW as u64);
-        let left = &self.buffer[self.held.clone()];
+        let left = &self.buffer.bytes[self.held.clone()];
         if let Some(front) = FRONT.checked_sub(left.len()) {
-            window[front..FRONT].copy_from_slice(left);
-            self.held = front..window.len();
+            window.bytes[front..FRONT].copy_from_slice(left);
+            self.held = front..window.bytes.len();
             self.spare = std::mem::replace(&mut self.buffer, window);
         } else {
             self.move_to_front();
-            self.buffer.truncate(self.held.end);
-            self.buffer.extend_from_slice(&window[FRONT..]);
-            self.held = 0..self.buffer.len();
+            let bytes = &mut self.buffer.bytes;
+            bytes.truncate(self.held.end);
+            bytes.extend_from_slice(&window.bytes[FRONT..]);
+            self.held = 0..bytes.len();
             self.spare = window;
         }
         true
@@ -108,18 +109,19 @@ impl Source {
 
     fn move_to_front(&mut self) {
         if self.held.start > 0 {
-            self.buffer.copy_within(self.held.clone(), 0);
+            self.buffer.bytes.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
         }
     }
 
     fn read_on(&mut self, need: usize) {
-        while !self.ended && (self.held.end < need || self.held.end < self.buffer.len()) {
-            if self.held.end == self.buffer.len() {
+        let bytes = &mut self.buffer.bytes;
+        while !self.ended && (self.held.end < need || self.held.end < bytes.len()) {
+            if self.held.end == bytes.len() {
                 // Only what really arrives is allocated: a length that a record claims allocates nothing.
-                self.buffer.resize(self.buffer.len() * 2, 0);
+                bytes.resize(bytes.len() * 2, 0);
             }
-            let room = &mut self.buffer[self.held.end..];
+            let room = &mut bytes[self.held.end..];
             match self.input.reader.read(room) {
                 Ok(0) => self.ended = true,
                 Ok(read) => self.held.end += read,
@@ -145,7 +147,7 @@ impl Source {
 
     /// The bytes in the window.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.buffer[self.held.clone()]
+        &self.buffer.bytes[self.held.clone()]
     }
 
     /// Offset of the window's first byte in the plain input.
