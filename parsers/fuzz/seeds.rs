@@ -270,7 +270,7 @@ fn compressed() -> Named {
         for (name, how, repeats, cut) in [
             ("whole", 1, 40_u16, 0),
             ("parts", 3, 40, 0),
-            ("long", 3, 4096, 0),
+            ("long", 15, 4096, 0),
             ("cut", 1, 40, 9),
         ] {
             let repeats = repeats.to_le_bytes();
