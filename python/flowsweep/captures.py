@@ -110,14 +110,14 @@ def read_flows(
 ) -> Table | ParquetTable:
     """One row per connection and direction.
 
+    All but `path` say how captures are read; tables that are written already stay as they are.
+
     Args:
         path: A capture file, a list of files that are one capture, or a folder or Parquet
             file that `flowsweep parse` wrote.
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
-
-    What is said of reading does not change tables that are written already.
 
     Returns:
         An object with the Arrow PyCapsule stream interface.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -143,6 +144,17 @@ def test_a_sweep_without_valid_runs_is_drawn_empty(tmp_path: Path) -> None:
     html, first = page.build(tmp_path)
     assert "no valid run to compare" in html
     assert "no run is valid at the baseline" in first
+
+
+def test_invalid_runs_are_told_from_the_tables_alone(tmp_path: Path, command: Any) -> None:
+    row = tiny.run("a", baseline=True, status="invalid", reason="other programs")
+    tiny.runs(tmp_path, [row, tiny.run("b", status="invalid", warmup=True)])
+    (tmp_path / "runs/a").mkdir(parents=True)
+    (tmp_path / "runs/a/run.json").write_text('{"cut off')
+    result = command("flowsweep", "report", tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "note: 1 run does not count, being invalid; a: other programs" in result.stderr
+    assert f"flowsweep retry {tmp_path}" in result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -30,16 +30,20 @@ def report(directory: Path) -> None:
 
 
 def _tell_invalid(directory: Path) -> None:
-    """How many runs did not count, one reason, and how to make them anew."""
-    from flowsweep import run_records
+    """How many runs of the report are invalid, one reason, and how to make them anew."""
     from flowsweep.units import counted
+    from flowsweep.warehouse import Warehouse
 
     if not (directory / "runs").is_dir():
-        return
-    invalid = run_records.with_status(directory / "runs", {"invalid"})
+        return  # recorded elsewhere
+    invalid = [
+        row
+        for row in Warehouse(directory).rows("run_table").iter_rows(named=True)
+        if row["status"] == "invalid" and not row["is_warmup"]
+    ]
     if not invalid:
         return
-    run, reason = next(iter(invalid.items()))
+    run, reason = invalid[0]["run"], invalid[0]["reason"]
     verb = "does" if len(invalid) == 1 else "do"
     print(
         f"note: {counted(len(invalid), 'run')} {verb} not count, being invalid; {run}: {reason}\n"
