@@ -7,7 +7,7 @@ use crate::threads::several_threads;
 /// Packets in a chunk at first: few enough that they stay in the cache.
 pub(crate) const SMALLEST: usize = 1 << 12;
 /// The same where several threads work: what one is woken up for should last longer than that takes.
-pub(crate) const SMALLEST_SHARED: usize = 1 << 15;
+pub(crate) const SMALLEST_SHARED: usize = 1 << 14;
 /// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
 /// connection's state out of the cache; in a large one several packets share that wait.
 pub(crate) const LARGEST: usize = 1 << 19;
@@ -26,7 +26,7 @@ impl Sizes {
     /// At most `chunks` are under way.
     pub(crate) fn new(from_pipe: bool, chunks: usize) -> Self {
         let (smallest, growth) = if several_threads() && !from_pipe {
-            (SMALLEST_SHARED, 4)
+            (SMALLEST_SHARED, 8)
         } else {
             (SMALLEST, 16)
         };

@@ -57,6 +57,8 @@ struct State {
     /// Those that are read and not taken; none where less came than there was.
     read: HashMap<u64, Option<Room>>,
     free: Vec<Room>,
+    /// The next one is being waited for.
+    waiting: bool,
 }
 
 impl Ahead {
@@ -100,6 +102,7 @@ impl Ahead {
                 shared.read_one(state)
             } else {
                 // Another thread is reading it.
+                state.waiting = true;
                 let arrived = shared.arrived.wait(state);
                 arrived.unwrap_or_else(PoisonError::into_inner)
             };
@@ -147,7 +150,9 @@ impl Shared {
         let whole = got.is_ok_and(|got| got == WINDOW);
         let mut state = self.lock();
         state.read.insert(number, whole.then_some(room));
-        self.arrived.notify_all();
+        if std::mem::take(&mut state.waiting) {
+            self.arrived.notify_all();
+        }
         state
     }
 }
