@@ -52,6 +52,10 @@ pub(crate) struct Chunk {
     with_places: bool,
     verify: bool,
     count: usize,
+    /// Connections of the packets so far.
+    recent: Recent,
+    /// Room for a packet that is not a plain one.
+    packet: Packet,
 }
 
 impl Chunk {
@@ -69,6 +73,8 @@ impl Chunk {
             with_places,
             verify,
             count: 0,
+            recent: Recent::new(),
+            packet: Packet::default(),
         }
     }
 
@@ -82,6 +88,7 @@ impl Chunk {
         self.found = 0;
         self.options.clear();
         self.tunnelled.clear();
+        self.recent = Recent::new();
         // It will be full, nearly always: growing step by step would use as much room again.
         if size > SMALLEST_SHARED && self.segments.capacity() < size {
             self.segments = room(LARGEST);
@@ -129,8 +136,7 @@ impl Chunk {
                 };
             }
         }
-        let mut packet = Packet::default();
-        let mut recent = Recent::new();
+        let (recent, packet) = (&mut self.recent, &mut self.packet);
         let mut nobody = CaptureRow::default();
         let mut owners = self.owners[from - self.found..].iter_mut();
         let mut position = from;
@@ -160,7 +166,7 @@ impl Chunk {
                 let slot = (&mut *owner, &mut *segment);
                 if link_type == ETHERNET
                     && !self.verify
-                    && plain(record, bytes, &self.hashing, &mut recent, slot)
+                    && plain(record, bytes, &self.hashing, recent, slot)
                 {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
@@ -170,10 +176,10 @@ impl Chunk {
                     link_type,
                     (bytes, self.verify),
                     &self.hashing,
-                    &mut packet,
+                    packet,
                     (owner, segment),
                 );
-                row.count_decoded(&packet);
+                row.count_decoded(packet);
                 recent.interrupted();
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use crate::chunk::Chunk;
 use crate::error::{Damage, Error, Fault};
 use crate::input::Input;
+use crate::memory::prefetch;
 use crate::records::{HEAD, Reader, Record, Status};
 use crate::source::Source;
 use crate::tables::CaptureRow;
@@ -13,6 +14,8 @@ use crate::threads::several_threads;
 
 /// Records that are looked for together: they stay in the nearest cache.
 const BATCH: usize = 1024;
+/// Bytes to look for a first packet in.
+const FIRST: usize = 16 << 10;
 
 /// An open file.
 pub(crate) struct OpenFile {
@@ -20,7 +23,6 @@ pub(crate) struct OpenFile {
     pub number: usize,
     pub name: String,
     source: Source,
-    pub consumed: Arc<AtomicU64>,
     pub reader: Reader,
     /// Place in the window behind the records found.
     at: usize,
@@ -37,21 +39,25 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    pub(crate) fn new(input: &Input, number: usize) -> Result<Self, Error> {
-        let consumed = Arc::default();
+    /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were.
+    pub(crate) fn new(
+        input: &Input,
+        number: usize,
+        room: usize,
+        read: Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
         let name = input.name().to_owned();
-        let mut source = Source::open(input, Arc::clone(&consumed))?;
+        let mut source = Source::open(input, room, read)?;
         let (reader, at) = detect(&name, &mut source)?;
         Ok(Self {
             number,
             name,
             source,
-            consumed,
             reader,
             at,
             base: at,
             status: Status::Full,
-            records: Vec::with_capacity(BATCH),
+            records: Vec::new(),
             taken: 0,
             rows: Vec::new(),
             kept: 0,
@@ -130,6 +136,14 @@ impl OpenFile {
             self.last_time = last.time;
         }
         self.taken += count;
+        // The next one's turn comes after those of other files.
+        if let Some(next) = self.records.get(self.taken)
+            && let Some(head) = bytes.get(next.data as usize..)
+            && let (Some(first), Some(second)) = (head.first(), head.get(64))
+        {
+            prefetch(first);
+            prefetch(second);
+        }
         self.kept += count as u64;
     }
 
@@ -174,7 +188,7 @@ fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
 
 /// Time of the first packet; none for a capture without one.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
-    let mut source = Source::open(input, Arc::default())?;
+    let mut source = Source::open(input, FIRST, Arc::default())?;
     let (mut reader, mut at) = detect(input.name(), &mut source)?;
     let mut records = Vec::new();
     loop {

@@ -4,7 +4,10 @@
 //! file is opened when the packets of those before it have reached its first one, so that hundreds of rotated
 //! files are read one after the other.
 
-use std::sync::atomic::Ordering;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::chunk::Chunk;
 use crate::error::{Damage, Error};
@@ -13,6 +16,7 @@ use crate::open_file::OpenFile;
 use crate::options::Options;
 use crate::records::Reader;
 use crate::run::{FileSummary, Progress};
+use crate::source::window;
 use crate::tables::CaptureRow;
 
 /// An input that waits for its turn.
@@ -21,6 +25,33 @@ pub(crate) struct Waiting {
     /// Time of its first packet; where it is not known the file is opened at once.
     pub first_time: Option<i64>,
 }
+
+/// A file that is read. The greatest one has the earliest next packet; of equally early ones that of the first input.
+struct Open {
+    time: i64,
+    file: Box<OpenFile>,
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let later = other.time.cmp(&self.time);
+        later.then_with(|| other.file.number.cmp(&self.file.number))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Open {}
 
 /// What is known of a file once it was read.
 struct Finished {
@@ -37,10 +68,8 @@ pub(crate) struct Reading<'a> {
     /// The next input is the last.
     waiting: Vec<Waiting>,
     opened: usize,
-    open: Vec<OpenFile>,
+    open: BinaryHeap<Open>,
     finished: Vec<Finished>,
-    /// Bytes of the inputs that were read whole.
-    read_before: u64,
 }
 
 /// What was read beside the packets, in the order of the inputs.
@@ -59,89 +88,63 @@ impl<'a> Reading<'a> {
         progress: &'a Progress,
     ) -> Self {
         inputs.reverse();
+        progress.read.store(0, Relaxed);
         Self {
             options,
             progress,
             waiting: inputs,
             opened: 0,
-            open: Vec::new(),
+            open: BinaryHeap::new(),
             finished: Vec::new(),
-            read_before: 0,
         }
     }
 
     /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         while chunk.count() < size {
-            if self.progress.stop.load(Ordering::Relaxed) {
+            if self.progress.stop.load(Relaxed) {
                 return Err(Error::Stopped);
             }
-            let Some((index, until)) = self.next_file()? else {
+            self.open_files()?;
+            let Some(Open { mut file, .. }) = self.open.pop() else {
                 return Ok(false);
             };
-            let alone = until == i64::MAX;
-            let file = &mut self.open[index];
-            file.take(chunk, size, until);
-            if !file.refill(alone) {
-                let file = self.open.remove(index);
-                self.close(file);
-            }
-            let open: u64 = self
-                .open
-                .iter()
-                .map(|file| file.consumed.load(Ordering::Relaxed))
-                .sum();
-            self.progress
-                .read
-                .store(self.read_before + open, Ordering::Relaxed);
+            let others = self.open.peek().map(|open| open.time);
+            let waiting = self.waiting.last().and_then(|next| next.first_time);
+            let until = others.into_iter().chain(waiting).min();
+            file.take(chunk, size, until.unwrap_or(i64::MAX));
+            self.go_on(file);
         }
         Ok(true)
     }
 
-    /// The open file with the earliest next packet, and up to which time it is the earliest.
-    fn next_file(&mut self) -> Result<Option<(usize, i64)>, Error> {
-        loop {
-            let heads = self.open.iter().map(OpenFile::next_time).enumerate();
-            let earliest = heads.clone().min_by_key(|&(index, time)| (time, index));
-            // One that begins no later is opened first; the first packet of one given later comes later.
-            if let Some(next) = self.waiting.last()
-                && earliest
-                    .is_none_or(|(_, time)| next.first_time.is_none_or(|first| first <= time))
-            {
-                let input = self.waiting.pop();
-                self.open_file(input)?;
-                continue;
-            }
-            let Some((index, _)) = earliest else {
-                return Ok(None);
-            };
-            let others = heads
-                .filter(|&(other, _)| other != index)
-                .map(|(_, time)| time);
-            let waiting = self.waiting.last().and_then(|next| next.first_time);
-            let until = others.chain(waiting).min().unwrap_or(i64::MAX);
-            return Ok(Some((index, until)));
-        }
-    }
-
-    fn open_file(&mut self, waiting: Option<Waiting>) -> Result<(), Error> {
-        let Some(waiting) = waiting else {
-            return Ok(());
-        };
-        let number = self.opened;
-        self.opened += 1;
-        let mut file = OpenFile::new(&waiting.input, number)?;
-        if file.refill(self.open.is_empty() && self.waiting.is_empty()) {
-            // Files stay in the order of the inputs, which decides between equal times.
-            self.open.push(file);
-        } else {
-            self.close(file);
+    /// Opens what begins no later than the earliest next packet; the first packet of one given later comes later.
+    fn open_files(&mut self) -> Result<(), Error> {
+        while let Some(next) = self.waiting.pop_if(|next| {
+            let earliest = self.open.peek().map(|open| open.time);
+            earliest.is_none_or(|time| next.first_time.is_none_or(|first| first <= time))
+        }) {
+            let room = window(self.open.len());
+            let read = Arc::clone(&self.progress.read);
+            let file = OpenFile::new(&next.input, self.opened, room, read)?;
+            self.opened += 1;
+            self.go_on(Box::new(file));
         }
         Ok(())
     }
 
+    /// Finds out when the next packet of `file` comes.
+    fn go_on(&mut self, mut file: Box<OpenFile>) {
+        let alone = self.open.is_empty();
+        if file.refill(alone) {
+            let time = file.next_time();
+            self.open.push(Open { time, file });
+        } else {
+            self.close(*file);
+        }
+    }
+
     fn close(&mut self, mut file: OpenFile) {
-        self.read_before += file.consumed.load(Ordering::Relaxed);
         let damage = file.damage();
         let mut rows = std::mem::take(&mut file.rows);
         if rows.is_empty() {

@@ -1,4 +1,4 @@
-"""Generated captures for the benchmark: many interleaved TCP connections, and a SYN flood."""
+"""Generated captures for the benchmark: interleaved TCP connections, in many files, a SYN flood."""
 
 from __future__ import annotations
 
@@ -121,14 +121,27 @@ def write_flood(path: Path, packets: int) -> None:
             out.tofile(file)
 
 
+def deal_out(path: Path, files: int, seed: int = 2) -> None:
+    """The packets of `path`, which this module wrote, to <name>-000.pcap and so on, at random."""
+    content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
+    turns = np.random.default_rng(seed).integers(0, files, len(content))
+    for number in range(files):
+        with path.with_name(f"{path.stem}-{number:03}.pcap").open("wb") as file:
+            file.write(FILE_HEADER.tobytes())
+            content[turns == number].tofile(file)
+
+
 if __name__ == "__main__":
     # A program of its own: what numpy needs would count as peak memory of what starts later.
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("packets", type=int)
     parser.add_argument("connections", type=int, help="0: a SYN flood")
+    parser.add_argument("--files", type=int, help="deal the packets out to so many, beside PATH")
     options = parser.parse_args()
     if options.connections:
         write_interleaved(options.path, options.packets, options.connections)
     else:
         write_flood(options.path, options.packets)
+    if options.files:
+        deal_out(options.path, options.files)

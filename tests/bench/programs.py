@@ -38,12 +38,12 @@ class Program:
         return found.group() if found else "unknown"
 
 
-def ours(capture: Path, scratch: Path) -> list[Program]:
+def ours(captures: list[Path], scratch: Path) -> list[Program]:
     """`flowsweep parse`; every table is written as Parquet with zstd to the temporary folder."""
 
     def parse(threads: int, *more: str) -> list[str]:
         options = ["--output", str(scratch / "tables"), "--threads", str(threads), *more]
-        return [str(FLOWSWEEP), "parse", str(capture), *options]
+        return [str(FLOWSWEEP), "parse", *map(str, captures), *options]
 
     tables = "flows with TCP state and RTT, intervals, 10 ms throughput"
     return [
@@ -51,6 +51,12 @@ def ours(capture: Path, scratch: Path) -> list[Program]:
         Program("flowsweep parse, 2 threads", f"{tables}; no packets", parse(2)),
         Program("flowsweep parse --packets, 1 thr.", f"{tables}; packets", parse(1, "--packets")),
     ]
+
+
+def joiners(captures: list[Path]) -> list[Program]:
+    """The program that people make one capture of several with, before they look at it."""
+    command = ["mergecap", "-F", "nsecpcap", "-w", "/dev/null", *map(str, captures)]
+    return [Program("mergecap -w /dev/null", "finds the packets, in their order", command)]
 
 
 def peers(capture: Path, scratch: Path, head: Path) -> list[Program]:

@@ -24,6 +24,12 @@ import table
 from measure import Cost, alternate, median, start
 from programs import Program
 
+#: Of the captures with many.
+CONNECTIONS = 100_000
+#: The captures.
+KEYS = ("few", "many", "turns", "full", "flood")
+#: Files whose packets come by turns.
+FILES = 64
 #: One packet: what a start costs that has nothing to read.
 ONE_PACKET = "flowsweep parse, 1 packet"
 
@@ -50,6 +56,7 @@ def main() -> int:
     plans = [
         Plan("few", "17 connections recorded, snap length 128", options.packets, 150),
         Plan("many", "100 000 connections generated, interleaved", options.packets, 240),
+        Plan("turns", f"such a capture, dealt out to {FILES} files", options.packets, 60),
         Plan("full", "17 connections recorded, whole frames", int(1.5 * million), 90),
         Plan("flood", "SYN flood generated", options.flood, 60, ("cat", "tcpdump"), False),
     ]
@@ -73,10 +80,12 @@ def main() -> int:
                 print(f"\n{plan.title}: left out: {error}")
                 report["captures"].append({"title": plan.title, "left_out": str(error)})
                 continue
-            found = measure(plan, capture, one, scratch, options.rounds) | {"source": source}
+            captures = sorted(scratch.glob(f"{plan.key}-*.pcap")) or [capture]
+            found = measure(plan, captures, one, scratch, options.rounds) | {"source": source}
             report["captures"].append(found)
             table.show(found)
-            capture.unlink()
+            for path in captures:
+                path.unlink()
     Path("results").mkdir(exist_ok=True)
     Path("results/bench.json").write_text(json.dumps(report, indent=2) + "\n")
     table.legend(report["captures"])
@@ -89,81 +98,92 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--packets", type=int, default=4_000_000, help="of the first two captures")
     parser.add_argument("--flood", type=int, default=1_000_000, help="SYNs; 10000000 needs 6 GB")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", choices=("few", "many", "full", "flood"))
+    parser.add_argument("--only", nargs="*", choices=KEYS)
     parser.add_argument("--folder", type=Path, help="where temporary files go")
     return parser.parse_args()
 
 
-def generate(path: Path, packets: int, connections: int) -> None:
+def generate(path: Path, *options: object) -> None:
     script = Path(__file__).with_name("generated.py")
-    subprocess.run([sys.executable, script, path, str(packets), str(connections)], check=True)
+    subprocess.run([sys.executable, script, path, *map(str, options)], check=True)
 
 
 def make(plan: Plan, path: Path) -> str:
     """Records or generates the capture; how."""
+    if plan.key == "turns":
+        generate(path, plan.packets, CONNECTIONS, "--files", FILES)
+        path.unlink()
+        return "generated; which packet is in which file is drawn at random"
     if plan.key in ("many", "flood"):
-        generate(path, plan.packets, 0 if plan.key == "flood" else 100_000)
+        generate(path, plan.packets, 0 if plan.key == "flood" else CONNECTIONS)
         return "generated; all headers, no payload captured"
     if reason := record.missing():
         raise RuntimeError(f"cannot be recorded here: {reason}")
     return record.record(path, plan.packets, 128 if plan.key == "few" else 0)
 
 
-def measure(plan: Plan, capture: Path, one: Path, scratch: Path, rounds: int) -> dict:
-    """Everything about one capture."""
-    head = scratch / "head.pcap"
-    count = str(programs.TSHARK_PACKETS)
-    subprocess.run(
-        ["tcpdump", "-r", capture, "-c", count, "-w", head], check=False, capture_output=True
-    )
-    ours = programs.ours(capture, scratch)
+def measure(plan: Plan, captures: list[Path], one: Path, scratch: Path, rounds: int) -> dict:
+    """Everything about one capture, in one or several files."""
+    ours = programs.ours(captures, scratch)
     if not plan.packet_rows:
         ours = [program for program in ours if "--packets" not in program.name]
-    single = replace(programs.ours(one, scratch)[0], name=ONE_PACKET, packets=1)
-    others = [
-        program
-        for program in programs.peers(capture, scratch, head)
-        if program.name.startswith(plan.peers)
-    ]
+    single = replace(programs.ours([one], scratch)[0], name=ONE_PACKET, packets=1)
+    others = peers(plan, captures, scratch)
     present = [program for program in others if program.installed]
-    subprocess.run(["cat", capture], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["cat", *captures], stdout=subprocess.DEVNULL, check=True)
     everything = [single, *ours, *present]
     costs, failed = alternate(everything, scratch, rounds, plan.seconds)
     for name in costs:
         if name in failed:
             raise RuntimeError(f"{name}: {failed[name]}")
+    size = sum(path.stat().st_size for path in captures)
     rows = [
-        row(program, costs[program.name], plan.packets, capture)
+        row(program, costs[program.name], plan.packets, size)
         for program in everything
         if program.name in costs
     ]
     return {
         "title": plan.title,
         "packets": plan.packets,
-        "bytes": capture.stat().st_size,
+        "bytes": size,
         "rows": rows,
         "not_installed": [program.name for program in others if not program.installed],
         "failed": failed,
-    } | derived(plan, rows, capture, scratch)
+    } | derived(plan, rows, captures, scratch)
 
 
-def row(program: Program, costs: list[Cost], packets: int, capture: Path) -> dict:
+def peers(plan: Plan, captures: list[Path], scratch: Path) -> list[Program]:
+    """The programs to compare with."""
+    if len(captures) > 1:
+        return programs.joiners(captures)
+    head = scratch / "head.pcap"
+    count = str(programs.TSHARK_PACKETS)
+    subprocess.run(
+        ["tcpdump", "-r", captures[0], "-c", count, "-w", head], check=False, capture_output=True
+    )
+    return [
+        program
+        for program in programs.peers(captures[0], scratch, head)
+        if program.name.startswith(plan.peers)
+    ]
+
+
+def row(program: Program, costs: list[Cost], packets: int, size: int) -> dict:
     read = program.packets or packets
     cost = median(costs)
-    size = capture.stat().st_size * (read / packets)
     return {
         "program": program.name,
         "about": program.about,
         "version": program.version(),
         "packets": read,
-        "bytes": round(size),
+        "bytes": round(size * (read / packets)),
         "rounds": len(costs),
         **asdict(cost),
         "all_cpu_s": [one.cpu_s for one in costs],
     }
 
 
-def derived(plan: Plan, rows: list[dict], capture: Path, scratch: Path) -> dict:
+def derived(plan: Plan, rows: list[dict], captures: list[Path], scratch: Path) -> dict:
     """The figures that follow from the rows, and whether the tables are right."""
     by_name = {found["program"]: found for found in rows}
     begin, single, double = (by_name[name] for name in (ONE_PACKET, *OURS))
@@ -179,7 +199,7 @@ def derived(plan: Plan, rows: list[dict], capture: Path, scratch: Path) -> dict:
     if plan.key == "flood":
         extra = (single["peak_mb"] - begin["peak_mb"]) * 2**20
         found["bytes_per_connection"] = extra / plan.packets
-    found["identical_at_threads"] = identical(plan, capture, scratch)
+    found["identical_at_threads"] = identical(plan, captures, scratch)
     found["counts_right"] = counts_right(plan, scratch)
     found["sound"] = found["identical_at_threads"] and found["counts_right"]
     return found
@@ -188,9 +208,9 @@ def derived(plan: Plan, rows: list[dict], capture: Path, scratch: Path) -> dict:
 OURS = ("flowsweep parse, 1 thread", "flowsweep parse, 2 threads")
 
 
-def identical(plan: Plan, capture: Path, scratch: Path) -> bool:
+def identical(plan: Plan, captures: list[Path], scratch: Path) -> bool:
     """Whether 1, 2 and 4 threads write the same bytes; leaves the tables of 4 threads."""
-    command = programs.ours(capture, scratch)[2 if plan.packet_rows else 0].command
+    command = programs.ours(captures, scratch)[2 if plan.packet_rows else 0].command
     threads = command.index("--threads") + 1
     folders = []
     for number in (1, 2, 4):
@@ -216,9 +236,8 @@ def counts_right(plan: Plan, scratch: Path) -> bool:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     packets, connections = map(int, done.stdout.split())
-    wanted = {"flood": plan.packets, "many": min(plan.packets, 100_000), "few": 17, "full": 17}[
-        plan.key
-    ]
+    many = min(plan.packets, CONNECTIONS)
+    wanted = {"flood": plan.packets, "many": many, "turns": many}.get(plan.key, 17)
     return packets == plan.packets and connections == wanted
 
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 import textwrap
 
 WIDTH = 80
+#: Whose speed is compared in a sentence.
+PEERS = (
+    "cat >/dev/null",
+    "softflowd",
+    "softflowd -m 1000000",
+    "tcptrace -l -r -n",
+    "mergecap -w /dev/null",
+)
 HEAD = f"{'':34} {'M pkt/s':>8} {'GB/s':>6} {'CPU s':>7} {'wall s':>7} {'x CPU':>7} {'MB':>5}"
 
 
@@ -60,7 +68,7 @@ def conclusions(found: dict) -> list[str]:
         f" {packets / alone / 1e6:.2f} M packets/s of user and system time,"
         f" {size / alone / 1e9:.2f} GB/s."
     )
-    for name in ("cat >/dev/null", "softflowd", "softflowd -m 1000000", "tcptrace -l -r -n"):
+    for name in PEERS:
         if row := by_name.get(name):
             ratio = row["cpu_s"] / row["packets"] / (alone / packets)
             texts.append(f"The pass alone runs at {ratio:.2f} times the speed of {name}.")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -186,6 +189,25 @@ def test_an_interrupted_command_removes_what_it_wrote(tmp_path: Path) -> None:
         process.wait(timeout=120)
     assert process.returncode != 0
     assert list(out.glob("*")) == []
+
+
+def open_files(soft: int, hard: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_as_many_files_are_open_at_once_as_the_hard_limit_allows(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.pcap" for number in range(200)]
+    for path in paths:
+        path.write_bytes(some_packets(2))
+    command = [sys.executable, "-m", "flowsweep", "parse", *paths, "-o", tmp_path / "out"]
+    begin = partial(subprocess.run, command, capture_output=True, text=True, check=False)
+    done = begin(preexec_fn=open_files(64, 300))
+    assert done.returncode == 0, done.stderr
+    assert "200 files, 400 packets" in done.stderr
+    done = begin(preexec_fn=open_files(64, 64))
+    assert done.returncode == 2
+    assert "Too many open files" in done.stderr
+    assert "ulimit -n" in done.stderr
 
 
 def test_ingest_partitions_by_run_and_host_and_merges_manifests(tmp_path: Path) -> None:

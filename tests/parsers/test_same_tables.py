@@ -10,6 +10,7 @@ import random
 import struct
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -171,26 +172,43 @@ def test_pipe(capture: tuple[Path, Tables], tmp_path: Path) -> None:
 
 def test_several_files(capture: tuple[Path, Tables], tmp_path: Path) -> None:
     path, tables = capture
-    content = path.read_bytes()
-    whole = frames(path.parent / "tables")
-    ends = clean_cuts(whole["packets"])
-    if not ends:
-        pytest.skip("nowhere are all packets before earlier than all behind")
     chance = random.Random(path.stat().st_size)
-    for cut in chance.sample(ends, min(CUTS, len(ends))):
-        paths = [tmp_path / "first", tmp_path / "second"]
-        for part, packets in zip(paths, split(content, cut), strict=True):
-            part.write_bytes(packets)
-        found = parse(tmp_path / "tables", *paths, threads=2)
-        for table in TABLES[1:5]:
-            assert found[table] == tables[table], (cut, table)
-        parts = frames(tmp_path / "tables")
-        assert (
-            parts["packets"]
-            .drop(PLACES, strict=False)
-            .equals(whole["packets"].drop(PLACES, strict=False))
-        ), cut
-        assert totals(parts["captures"]).equals(totals(whole["captures"])), cut
+    cuts = cuts_of(path)
+    for cut in chance.sample(cuts, min(CUTS, len(cuts))):
+        same_from(tmp_path, parts(path.read_bytes(), [cut], [0, 1]), path, tables)
+
+
+@pytest.mark.parametrize("hands", [3, 70])
+def test_files_by_turns(capture: tuple[Path, Tables], tmp_path: Path, hands: int) -> None:
+    path, tables = capture
+    chance = random.Random(path.stat().st_size)
+    cuts = cuts_of(path)
+    turns = [chance.randrange(hands) for _ in range(len(cuts) + 1)]
+    same_from(tmp_path, parts(path.read_bytes(), cuts, turns), path, tables)
+
+
+def cuts_of(path: Path) -> list[int]:
+    cuts = clean_cuts(frames(path.parent / "tables")["packets"])
+    if not cuts:
+        pytest.skip("nowhere are all packets before earlier than all behind")
+    return cuts
+
+
+def same_from(folder: Path, parts: list[bytes], path: Path, tables: Tables) -> None:
+    """The parts give the tables of the capture in `path`, but for the places of packets."""
+    paths = [folder / f"part{number}" for number in range(len(parts))]
+    for part, packets in zip(paths, parts, strict=True):
+        part.write_bytes(packets)
+    found = parse(folder / "tables", *paths, threads=2)
+    for table in TABLES[1:5]:
+        assert found[table] == tables[table], table
+    joined, whole = frames(folder / "tables"), frames(path.parent / "tables")
+    assert (
+        joined["packets"]
+        .drop(PLACES, strict=False)
+        .equals(whole["packets"].drop(PLACES, strict=False))
+    )
+    assert totals(joined["captures"]).equals(totals(whole["captures"]))
 
 
 def frames(folder: Path) -> dict[str, pl.DataFrame]:
@@ -217,11 +235,14 @@ def clean_cuts(packets: pl.DataFrame) -> list[int]:
     return [int(place) for place in clean.arg_true()]
 
 
-def split(content: bytes, cut: int) -> tuple[bytes, bytes]:
-    """Two captures: the packets before number `cut`, from 0, and the others."""
+def parts(content: bytes, cuts: list[int], turns: list[int]) -> list[bytes]:
+    """Captures of the packets between `cuts`, numbers from 0; `turns` says which gets them."""
     ends, head = (pcapng_ends if content.startswith(b"\n\r\r\n") else pcap_ends)(content)
-    place = ends[cut]
-    return content[:place], content[:head] + content[place:]
+    found: dict[int, bytes] = {}
+    places = [head, *(ends[cut] for cut in cuts), len(content)]
+    for turn, (begin, end) in zip(turns, pairwise(places), strict=True):
+        found[turn] = found.get(turn, content[:head]) + content[begin:end]
+    return list(found.values())
 
 
 def pcap_ends(content: bytes) -> tuple[list[int], int]:

@@ -1,7 +1,7 @@
 //! Python bindings of `flowsweep-parsers`; no logic lives here.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -62,7 +62,7 @@ fn failure(error: Error) -> PyErr {
             None,
         ),
         Error::Io { what, source } => {
-            let (expected, remedy) = advice(source.kind());
+            let (expected, remedy) = advice(&source);
             (what, Some(source.to_string()), expected, remedy)
         }
         other => (other.to_string(), None, None, None),
@@ -70,9 +70,12 @@ fn failure(error: Error) -> PyErr {
     ParseError::new_err(args)
 }
 
+/// EMFILE, the same number on every system.
+const TOO_MANY_OPEN: i32 = 24;
+
 /// What the operating system expected where it refused, and what to do.
-fn advice(kind: ErrorKind) -> (Option<String>, Option<String>) {
-    let (expected, remedy) = match kind {
+fn advice(error: &io::Error) -> (Option<String>, Option<String>) {
+    let (expected, remedy) = match error.kind() {
         ErrorKind::NotFound => ("a file that is there", "check the path"),
         ErrorKind::PermissionDenied => (
             "what this user may read or write",
@@ -88,6 +91,10 @@ fn advice(kind: ErrorKind) -> (Option<String>, Option<String>) {
         ErrorKind::FileTooLarge => (
             "room for the tables",
             "ulimit -f unlimited, or name a folder of another file system",
+        ),
+        _ if error.raw_os_error() == Some(TOO_MANY_OPEN) => (
+            "files whose times overlap, of which all are open at once",
+            "as root: ulimit -n 10000; or let mergecap make fewer files of them",
         ),
         _ => return (None, None),
     };

@@ -18,6 +18,15 @@ use crate::input::Input;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
+/// The same at least, where very many files are read by turns: ...
+const SMALLEST_WINDOW: usize = 8 << 10;
+/// ... the cache holds so much, of which each further file takes a smaller part.
+const SHARED: usize = 1 << 20;
+
+/// Bytes to read at a time of a file that is opened beside `open` others.
+pub(crate) fn window(open: usize) -> usize {
+    (SHARED / (open + 1)).clamp(SMALLEST_WINDOW, WINDOW)
+}
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
@@ -36,13 +45,17 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed. `consumed` counts the bytes
-    /// of the input as stored, for progress.
-    pub(crate) fn open(input: &Input, consumed: Arc<AtomicU64>) -> Result<Self, Error> {
+    /// Opens `input` and looks at its first bytes to learn how it is compressed. So many bytes are read at a time as
+    /// `room` says. To `consumed` the bytes of the input as stored are added, for progress.
+    pub(crate) fn open(
+        input: &Input,
+        room: usize,
+        consumed: Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
         let input = Opened::open(input, consumed)?;
         let room = input
             .length
-            .map_or(WINDOW, |length| WINDOW.min(length as usize + 1));
+            .map_or(room, |length| room.min(length as usize + 1));
         Ok(Self {
             input,
             buffer: Room::new(room),
@@ -211,7 +224,7 @@ mod tests {
         ) {
             let path = std::env::temp_dir().join(format!("flowsweep-source-{}", std::process::id()));
             std::fs::write(&path, content(length)).expect("a file");
-            let mut source = Source::open(&Input::from_path(&path), Arc::default()).expect("opened");
+            let mut source = Source::open(&Input::from_path(&path), WINDOW, Arc::default()).expect("opened");
             source.advance(0, 28);
             let held = source.bytes().len() as i64;
             let now = (length + change).max(0);

@@ -45,8 +45,8 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl Opened {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed. `consumed` counts the bytes
-    /// of the input as stored, for progress.
+    /// Opens `input` and looks at its first bytes to learn how it is compressed. To `consumed` the bytes of the
+    /// input as stored are added, for progress.
     pub(crate) fn open(input: &Input, consumed: Arc<AtomicU64>) -> Result<Self, Error> {
         let name = input.name().to_owned();
         let failed = |error| Error::io(format!("cannot read {name}"), error);
@@ -139,7 +139,7 @@ impl Positioned {
     /// Goes on behind `bytes` more.
     pub(super) fn skip(&mut self, bytes: u64) {
         self.at += bytes;
-        self.consumed.store(self.at, Ordering::Relaxed);
+        self.consumed.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ SUFFIXES = tuple(
 PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
 #: Below this no progress is shown.
 QUIET_S = 1.0
+#: As many files may be open anywhere.
+FEW_FILES = 100
 
 
 def _settings(command: Any) -> Any:
@@ -290,6 +293,8 @@ def _parse(
         ("flowsweep.udp_timeout_ns", str(options.udp_timeout_ns)),
         ("flowsweep.verify_checksums", str(options.verify_checksums).lower()),
     ]
+    if len(named) > FEW_FILES:
+        _allow_open_files()
     with readable_errors():
         return _parsers.parse(
             named,
@@ -303,6 +308,15 @@ def _parse(
             verify_checksums=options.verify_checksums,
             process_ends=options.process_ends,
         )
+
+
+def _allow_open_files() -> None:
+    """As many as this user may have: captures whose times overlap are open at once."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # where "unlimited" is more than the system has
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _bytes_of(files: Sequence[Path]) -> int | None:
