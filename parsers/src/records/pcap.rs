@@ -2,14 +2,10 @@
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::{Interface, Order, Record, Status, longest_record, then_the_end};
+use super::{Interface, Order, Record, Status, ask_ahead, longest_record, then_the_end};
 use crate::error::Fault;
-use crate::memory::prefetch;
 
 const FILE_HEADER: usize = 24;
-/// Records between asking for one's memory and reading it. More are in time even where another core's cache has
-/// it, fewer are more often of one length.
-const AHEAD: [usize; 2] = [8, 24];
 
 /// Reader of one classic pcap file.
 pub(crate) struct Pcap {
@@ -148,15 +144,7 @@ impl Pcap {
             if rest.len() < whole {
                 return (at, ended(rest.len(), whole, last, "record"));
             }
-            // Records are often of one length: then the packet some way ahead begins here. A wrong guess
-            // costs nothing, a right one the wait for the packet's first bytes.
-            for records in AHEAD {
-                let ahead = at + records * whole;
-                if let (Some(first), Some(second)) = (bytes.get(ahead), bytes.get(ahead + 64)) {
-                    prefetch(first);
-                    prefetch(second);
-                }
-            }
+            ask_ahead(bytes, at, whole);
             // A sub-second field of a second and more carries over.
             let time = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit;
             out.push(Record {

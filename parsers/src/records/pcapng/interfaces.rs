@@ -1,8 +1,9 @@
 //! What a pcapng file tells of its interfaces: their clocks, their counters, the options of blocks.
 
 use super::Pcapng;
+use super::frequent::Usual;
 use crate::error::Fault;
-use crate::records::{Interface, Order, Status};
+use crate::records::{Interface, Order, Status, longest_record};
 
 /// How an interface's timestamps become nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,6 +34,12 @@ impl Clock {
             .unwrap_or(i128::MAX)
             .saturating_add(self.offset_ns);
         time.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+
+    /// Where the time is so many times as many nanoseconds as ticks.
+    fn unit_ns(self) -> Option<u64> {
+        let exponent = 9_u32.checked_sub(u32::from(self.exponent))?;
+        (!self.binary && self.offset_ns == 0).then(|| 10_u64.pow(exponent))
     }
 
     fn resolution_ns(self) -> i64 {
@@ -102,6 +109,10 @@ impl Pcapng {
             lost: None,
         });
         self.clocks.push(clock);
+        self.usual.push(Usual {
+            longest: longest_record(u32::from(link_type), snaplen),
+            unit_ns: clock.unit_ns(),
+        });
         Ok(())
     }
 

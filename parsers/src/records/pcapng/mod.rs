@@ -2,11 +2,15 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
+mod frequent;
 mod interfaces;
 
+use frequent::Usual;
 use interfaces::{Clock, options};
 
-use super::{Interface, MAX_LARGE_RECORD, Order, Record, Status, longest_record, then_the_end};
+use super::{
+    Interface, MAX_LARGE_RECORD, Order, Record, Status, ask_ahead, longest_record, then_the_end,
+};
 use crate::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
@@ -34,6 +38,7 @@ pub(crate) struct Pcapng {
     in_section: bool,
     interfaces: Vec<Interface>,
     clocks: Vec<Clock>,
+    usual: Vec<Usual>,
     /// Index of the current section's first interface.
     first: usize,
     /// Time of the packet before: what a Simple Packet Block, which has none, is given. Not known before the
@@ -58,6 +63,18 @@ impl Pcapng {
             let rest = &bytes[at..];
             if rest.is_empty() && last {
                 return (at, Status::End);
+            }
+            let frequent = if self.order.big {
+                self.frequent::<true>(rest, at)
+            } else {
+                self.frequent::<false>(rest, at)
+            };
+            if let Some((record, length)) = frequent {
+                ask_ahead(bytes, at, length);
+                self.last_time = Some(record.time);
+                out.push(record);
+                at += length;
+                continue;
             }
             match self.block(rest, at, last, out) {
                 Ok(length) => at += length,
