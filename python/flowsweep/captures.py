@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flowsweep import _parsers
-from flowsweep.errors import FlowsweepError
-from flowsweep.units import counted
-
-if TYPE_CHECKING:
-    from flowsweep._parsers import Damage
+from flowsweep.parsing import (
+    DEFAULT_BIN_NS,
+    DEFAULT_UDP_TIMEOUT_NS,
+    CaptureError,
+    named,
+    readable_errors,
+)
 
 #: A capture, several that are one, or a folder or file of tables.
 Source = str | Path | Sequence[str | Path]
-
-DEFAULT_BIN_NS = 10_000_000
-DEFAULT_UDP_TIMEOUT_NS = 60_000_000_000
-
-
-class CaptureError(FlowsweepError, ValueError):
-    """An input is no capture, or cannot be read."""
-
-
-class DamagedCaptureError(CaptureError):
-    """Reading a capture stopped before its end; what came before was kept."""
-
-    def __init__(self, damage: Damage) -> None:
-        unread = damage["unread"]
-        behind = "" if unread is None else f"; {counted(unread, 'byte')} from there on not read"
-        verb = "was" if damage["kept"] == 1 else "were"
-        kept = f"{counted(damage['kept'], 'packet')} before it {verb} kept{behind}"
-        super().__init__(
-            f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
-            found=damage["found"],
-            expected=damage["expected"],
-            remedy=f"none needed: {kept}" if damage["kept"] else f"copy or record it again; {kept}",
-            exit_code=1,
-        )
-        self.damage = damage
-
-
-@contextmanager
-def readable_errors() -> Iterator[None]:
-    """Turns failures of the native parser into `CaptureError`."""
-    try:
-        yield
-    except _parsers.ParseError as failure:
-        what, found, expected, remedy = failure.args
-        raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 
 
 @dataclass(frozen=True)
@@ -176,11 +141,6 @@ def _read(
     with readable_errors():
         _parsers.check(named(paths))
     return table
-
-
-def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Every path with what tables and messages call it: a name that is no UTF-8 with escapes."""
-    return [(path, str(path).encode(errors="backslashreplace").decode()) for path in paths]
 
 
 def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:

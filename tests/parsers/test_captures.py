@@ -12,7 +12,7 @@ from build import START_NS, arp, pcap, tcp, udp
 
 import flowsweep
 from flowsweep.captures import CaptureError
-from flowsweep.cli.parse import parse_tables
+from flowsweep.parsing import parse_tables
 
 FLOW = ("10.0.0.1", 1000, "10.0.0.2", 80)
 BACK = ("10.0.0.2", 80, "10.0.0.1", 1000)

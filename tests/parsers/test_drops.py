@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from build import udp
 
-from flowsweep.cli.parse import parse_tables
+from flowsweep.parsing import parse_tables
 
 FRAME = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=8)
 

@@ -33,10 +33,12 @@ def test_its_figures_exist(readme, root):
 
 
 def test_its_commands_exist(readme, command):
-    commands = set(re.findall(r"flowsweep (plan|show|parse|run|report|query|testbed)\b", readme))
+    commands = set(
+        re.findall(r"flowsweep (plan|show|parse|run|retry|report|query|testbed)\b", readme)
+    )
     help_text = command("flowsweep", "--help").stdout
     assert commands
-    assert all(re.search(rf"^  {name} ", help_text, re.MULTILINE) for name in commands)
+    assert all(re.search(rf"^ +{name} ", help_text, re.MULTILINE) for name in commands)
 
 
 def test_its_targets_exist(readme, root):

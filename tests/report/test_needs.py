@@ -9,7 +9,7 @@ import pytest
 import tiny
 from grid import PC1, PC3, RANKS, one_run, rows, told, with_transfers
 
-from flowsweep.cli.report import query
+from flowsweep.cli.query import query
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 
@@ -51,14 +51,14 @@ def test_an_empty_answer_has_its_header_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
-    query([name, str(tmp_path), "--format", "csv"], standalone_mode=False)
+    query(name=name, directory=tmp_path, output_format="csv", sql=False)
     said = capsys.readouterr()
     assert said.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
     assert len(said.out.splitlines()) == 1
     assert said.err.startswith(f"note: {name} has no rows: ")
     assert "; needed: " in said.err
     assert why in said.err
-    query([name, str(tmp_path), "--format", "json"], standalone_mode=False)
+    query(name=name, directory=tmp_path, output_format="json", sql=False)
     assert json.loads(capsys.readouterr().out) == []
 
 

@@ -340,9 +340,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(one_app: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_the_command_prints_rows(one_app: Path, form: str) -> None:
-    command = "from flowsweep.cli.report import query; query()"
     done = subprocess.run(
-        [sys.executable, "-c", command, "thresholds", str(one_app), "--format", form],
+        [sys.executable, "-m", "flowsweep", "query", "thresholds", one_app, "--format", form],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stderr == ""

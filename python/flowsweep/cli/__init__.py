@@ -1,7 +1,8 @@
 """The `flowsweep` command: each subcommand is a function in a file of its name.
 
-Results go to stdout, progress and notes to stderr. Exit codes: 0 done; 1 done, but
-the answer is no or data was lost; 2 usage, unreadable input or failure.
+Beside it, `arguments` tells what it takes. Results go to stdout, progress and notes to
+stderr. Exit codes: 0 done; 1 done, but the answer is no or data was lost; 2 usage,
+unreadable input or failure.
 """
 
 from __future__ import annotations
@@ -9,85 +10,38 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from argparse import ArgumentParser
 from importlib import import_module
-from typing import Any, NoReturn, cast
+from types import ModuleType
+from typing import NoReturn
 
-import click
-
+from flowsweep.cli.arguments import HELP, Parser
 from flowsweep.errors import FlowsweepError
 
-# Command to the module that holds it, in the order of the data: run, parse, ask, report.
-COMMANDS = {
-    "plan": "plan",
-    "run": "run",
-    "retry": "retry",
-    "parse": "parse",
-    "ingest": "parse",
-    "runs": "runs",
-    "show": "show",
-    "query": "report",
-    "report": "report",
-    "testbed": "testbed",
-}
-
-
-class _Commands(click.Group):
-    """Imports a command when it is asked for: many a capture is parsed sooner than all could be."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"flowsweep.cli.{COMMANDS[cmd_name]}")
-        return cast("click.Command", getattr(module, cmd_name))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            # The reader went away (`flowsweep query ... | head`): no error, but one to click.
-            ctx.exit(0)
-
-
-def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    del param
-    if wanted:
-        from importlib.metadata import version
-
-        print(f"flowsweep {version('flowsweep')}")
-        ctx.exit()
-
-
-@click.group(
-    cls=_Commands,
-    name="flowsweep",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+#: In the order of the data: run, parse, ask, report.
+COMMANDS = (
+    "plan",
+    "run",
+    "retry",
+    "parse",
+    "ingest",
+    "runs",
+    "show",
+    "query",
+    "report",
+    "testbed",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Print the version.",
-)
-def app() -> None:
-    """What network does my distributed application need? Measured from packet captures."""
+ABOUT = "What network does my distributed application need? Measured from packet captures."
 
 
 def main() -> NoReturn:
     """Runs the command line; turns errors into a message and an exit code."""
     status = 0
     try:
-        status = _status()
+        status = _status(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # As above, where all of it fitted the buffer.
+        # The reader went away (`flowsweep query ... | head`): no error.
         pass
     except OSError as error:
         if error.errno != errno.ENOSPC:
@@ -100,15 +54,58 @@ def main() -> NoReturn:
     os._exit(status)
 
 
-def _status() -> int:
+def _status(words: list[str]) -> int:
     try:
-        return int(app(prog_name="flowsweep", standalone_mode=False) or 0)
+        if words == ["--version"]:
+            from importlib.metadata import version
+
+            print(f"flowsweep {version('flowsweep')}")
+            return 0
+        return _answer(sys.modules[__name__], "flowsweep", ABOUT, words)
     except FlowsweepError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.Abort:
+    except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+
+
+def _answer(group: ModuleType, program: str, about: str | None, words: list[str]) -> int:
+    """Gives `words` to the command of `group` that the first of them names; the exit code.
+
+    Only its module is imported: many a capture is parsed sooner than all could be.
+    """
+    if not words or words[0] in HELP:
+        print(_overview(group, program, about), end="", file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    name, *words = words
+    program = f"{program} {name}"
+    if name not in group.COMMANDS:
+        raise FlowsweepError(
+            f"{program}: no such command",
+            expected=", ".join(group.COMMANDS),
+            remedy=f"{program.removesuffix(name)}--help",
+        )
+    module = import_module(f"{group.__name__}.{name}")
+    if hasattr(module, "COMMANDS"):
+        return _answer(module, program, module.__doc__, words)
+    command = getattr(module, name)
+    parser = Parser(program, command.__doc__)
+    module.arguments(parser)
+    found = parser.parse(words)
+    return 0 if found is None else int(command(**found) or 0)
+
+
+def _overview(group: ModuleType, program: str, about: str | None) -> str:
+    """The help of a group of commands: each with the first paragraph of its own."""
+    parser = Parser(program, about)
+    if program == "flowsweep":
+        parser.add_argument("--version", action="store_true", help="Print the version and exit.")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", parser_class=ArgumentParser
+    )
+    for name in group.COMMANDS:
+        module = import_module(f"{group.__name__}.{name}")
+        about = getattr(module, name, module).__doc__ or ""
+        commands.add_parser(name, help=about.partition("\n\n")[0])
+    return parser.format_help()

@@ -7,25 +7,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from flowsweep.cli.options import EXPERIMENT, PATH
+from flowsweep.cli.arguments import Parser, add_experiment, add_format, add_output
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Experiment
 
 
-@click.command()
-@EXPERIMENT
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "json", "schema"]),
-    default="table",
-    help="schema: the JSON schema of the file.",
-)
-@click.option("--output", "-o", type=PATH, help="Folder of the runs. Default: results/<name>/runs.")
-def plan(experiment: Path, output_format: str, output: Path | None) -> None:
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    add_experiment(parser)
+    add_format(parser, "table", "json", "schema", about="schema: the JSON schema of the file.")
+    add_output(parser, "Folder of the runs. Default: results/<name>/runs.", required=False)
+
+
+def plan(*, experiment: Path, output_format: str, output: Path | None) -> None:
     """List the runs of an experiment in the order in which they would be made, and how long.
 
     Example: flowsweep plan workflows/experiments/demo.yaml

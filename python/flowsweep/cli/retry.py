@@ -6,15 +6,16 @@ import shutil
 import sys
 from pathlib import Path
 
-import click
-
-from flowsweep.cli.options import PATH
+from flowsweep.cli.arguments import Parser, add_results
 
 
-@click.command()
-@click.argument("directory", type=PATH)
-@click.option("--failed", is_flag=True, help="Also those whose program failed.")
-def retry(directory: Path, failed: bool) -> None:
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    add_results(parser)
+    parser.add_argument("--failed", action="store_true", help="Also those whose program failed.")
+
+
+def retry(*, directory: Path, failed: bool) -> None:
     """Remove invalid runs, to be made anew.
 
     DIRECTORY is results/<experiment>; the same snakemake command then makes them. A run is invalid

@@ -8,26 +8,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from flowsweep.cli.options import EXPERIMENT, PATH, SETTINGS
+from flowsweep.cli.arguments import Parser, add_experiment, add_output, add_settings
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
 
 
-@click.command()
-@EXPERIMENT
-@click.option("--output", "-o", type=PATH, help="The run directory to write.")
-@SETTINGS
-@click.option("--run", "run_id", help="A run of the plan (flowsweep plan lists them).")
-@click.option(
-    "--dry-run", is_flag=True, help="Print the plan of the whole experiment; run nothing."
-)
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    add_experiment(parser)
+    add_output(parser, "The run directory to write.", required=False)
+    add_settings(parser)
+    parser.add_argument(
+        "--run",
+        dest="run_id",
+        metavar="RUN",
+        help="A run of the plan (flowsweep plan lists them).",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Print the plan of the whole experiment; run nothing.",
+    )
+
+
 def run(
+    *,
     experiment: Path,
     output: Path | None,
-    settings: tuple[str, ...],
+    settings: list[str],
     run_id: str | None,
     dry_run: bool,
 ) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import click
-
-from flowsweep.cli.options import PATH
+from flowsweep.cli.arguments import Parser, add_output
 
 
-@click.command()
-@click.argument("directory", type=PATH)
-@click.option("--output", "-o", type=PATH, required=True, help="Parquet file to write.")
-@click.option("--experiment", type=PATH, help="Experiment file, for plan and name.")
-def runs(directory: Path, output: Path, experiment: Path | None) -> None:
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    parser.add_argument("directory", metavar="DIRECTORY", type=Path, help="Folder of the runs.")
+    add_output(parser, "Parquet file to write.")
+    parser.add_argument(
+        "--experiment", metavar="PATH", type=Path, help="Experiment file, for plan and name."
+    )
+
+
+def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
     """Collect run.json of every run in DIRECTORY into the table `runs`.
 
     With an experiment file that has a plan, runs that are not in it are marked: the report leaves

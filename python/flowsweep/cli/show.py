@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from flowsweep.cli.options import CHECKSUMS, PATH
+from flowsweep.cli.arguments import Parser, add_checksums, add_files, add_format
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import capture
 from flowsweep.units import counted
@@ -39,14 +37,17 @@ LIMITS = {
 }
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=PATH)
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text")
-@CHECKSUMS
-def show(*, files: tuple[Path, ...], output_format: str, verify_checksums: bool) -> None:
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    add_files(parser)
+    add_format(parser, "text", "json")
+    add_checksums(parser)
+
+
+def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> int:
     """Summarise a capture: quality, throughput, the largest flows.
 
-    Several FILES are shown one by one; what cannot be read is told behind the others.
+    Several FILEs are shown one by one; what cannot be read is told behind the others.
 
     Example: flowsweep show trace.pcap.zst
     """
@@ -64,8 +65,7 @@ def show(*, files: tuple[Path, ...], output_format: str, verify_checksums: bool)
         print(f"error: {other}", file=sys.stderr)
     if failures:
         raise failures[-1]
-    if any(summary.packets == 0 or summary.damaged for summary in summaries):
-        raise click.exceptions.Exit(1)
+    return int(any(summary.packets == 0 or summary.damaged for summary in summaries))
 
 
 @dataclass
@@ -115,8 +115,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
 
     import polars as pl
 
-    from flowsweep.captures import DEFAULT_BIN_NS
-    from flowsweep.cli.parse import TABLES, parse_tables
+    from flowsweep.parsing import DEFAULT_BIN_NS, TABLES, parse_tables
 
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
         parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)

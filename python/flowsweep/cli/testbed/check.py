@@ -1,4 +1,4 @@
-"""The testbed by hand: what this machine can do, and a shell on an emulated network."""
+"""What this machine can do as a testbed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import os
 import shutil
 import sys
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from flowsweep.cli.options import EXPERIMENT, SETTINGS
+from flowsweep.cli.arguments import Parser, add_format
 
 if TYPE_CHECKING:
     from flowsweep.testbed.finding import Finding
@@ -19,56 +16,18 @@ if TYPE_CHECKING:
 LEVEL_WIDTH, NAME_WIDTH = 6, 20
 
 
-@click.group(no_args_is_help=True)
-def testbed() -> None:
-    """Emulated hosts on this machine: check what it can do, or work in one."""
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="Print nothing; the exit code is the answer."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="Only whether hosts can be made; measure nothing."
+    )
+    add_format(parser, "text", "json")
 
 
-@testbed.command("shell")
-@EXPERIMENT
-@click.argument("command", nargs=-1)
-@SETTINGS
-def shell(experiment: Path, command: tuple[str, ...], settings: tuple[str, ...]) -> None:
-    """Bring the hosts up, run a command beside them, take them down.
-
-    COMMAND comes after --; the default is a shell.
-
-    Inside, `on HOST COMMAND...` runs a command on a host; $FLOWSWEEP_HOSTS lists
-    name=address by commas. The exit code is the command's.
-
-    Example: flowsweep testbed shell demo.yaml --set rtt=16ms -- on pc1 ping -c3 10.77.2.1
-    """
-    from dataclasses import replace
-
-    from flowsweep import experiment as experiments
-    from flowsweep.cli.run import parse_settings
-    from flowsweep.errors import FlowsweepError
-    from flowsweep.testbed import describe, enclosure
-
-    planned = experiments.load(experiment).run_at(parse_settings(settings))
-    if planned.experiment.testbed.kind != "namespaces":
-        raise FlowsweepError(
-            f"{experiment}: there is no shell on real machines",
-            found=f"testbed: {{kind: {planned.experiment.testbed.kind}}}",
-            expected="an experiment in namespaces",
-            remedy="ssh leads to each of them",
-        )
-    program = list(command) or [os.environ.get("SHELL", "/bin/sh")]
-    bed = replace(describe.bed_of(planned), program=program)
-    with enclosure.exclusive("a testbed shell", _say) as lock:
-        code, _ = enclosure.run(bed, "shell", lock, _say)
-    raise click.exceptions.Exit(code)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-@testbed.command("check")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing; the exit code is the answer.")
-@click.option("--quick", is_flag=True, help="Only whether hosts can be made; measure nothing.")
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text")
-def check(quiet: bool, quick: bool, output_format: str) -> None:
+def check(*, quiet: bool, quick: bool, output_format: str) -> int:
     """Say what this machine can do, with the remedy for each lack.
 
     Exit code 1 if something is bad: experiments cannot run here, or not validly.
@@ -89,11 +48,15 @@ def check(quiet: bool, quick: bool, output_format: str) -> None:
         for finding in findings:
             print(_shown(finding))
         print(f"\n{_verdict(len(findings), len(bad), quick=quick)}")
-    raise click.exceptions.Exit(1 if bad else 0)
+    return 1 if bad else 0
 
 
 def _nothing(text: str) -> None:
     del text
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _verdict(count: int, bad: int, *, quick: bool) -> str:

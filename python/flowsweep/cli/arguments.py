@@ -1,0 +1,174 @@
+"""The command line of one command: its parser, its help, arguments that several commands have.
+
+`argparse` and not a larger library: a start takes half as long, and many a capture is parsed
+sooner.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.units import parse_time
+
+HELP = ("-h", "--help")
+
+
+class Parser(argparse.ArgumentParser):
+    """Of one command: arguments in any order; what is wrong with them is a `FlowsweepError`.
+
+    Args:
+        program: How the command is called, as `flowsweep parse`.
+        about: What its help says: the docstring of its function.
+    """
+
+    #: Name of the argument that takes all that stands behind `--`, as it is.
+    rest: str | None = None
+
+    def __init__(self, program: str, about: str | None) -> None:
+        super().__init__(
+            prog=program,
+            description=about,
+            formatter_class=_Help,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        # Its place among the options of the help.
+        self.add_argument(*HELP, action="store_true", help="Show this message and exit.")
+
+    def parse(self, words: Sequence[str]) -> dict[str, object] | None:
+        """The value of every argument by name; none where help was asked for and printed.
+
+        Raises:
+            FlowsweepError: An argument is missing, unknown, or has a value that it cannot have.
+        """
+        end = words.index("--") if "--" in words else len(words)
+        if not set(HELP).isdisjoint(words[:end]):
+            self.print_help()
+            return None
+        # Else it would be worked out, for messages that are not printed.
+        self.usage = self.prog
+        if self.rest is not None:
+            found = vars(self.parse_intermixed_args(words[:end]))
+            found[self.rest] += words[end + 1 :]
+        elif end < len(words):
+            # What is intermixed forgets on its second look at the words that there was a `--`.
+            found = vars(self.parse_args(words))
+        else:
+            found = vars(self.parse_intermixed_args(words))
+        del found["help"]
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Raises: it is printed as every other error is."""
+        raise FlowsweepError(f"{self.prog}: {message}", remedy=f"{self.prog} --help")
+
+
+class _Help(argparse.HelpFormatter):
+    """Paragraphs stay apart, and fit the window."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.split("\n\n")
+        fill = super()._fill_text
+        return "\n\n".join(fill(paragraph, width, indent) for paragraph in paragraphs)
+
+
+def add_experiment(parser: Parser) -> None:
+    """The experiment file."""
+    parser.add_argument("experiment", metavar="EXPERIMENT", type=Path, help="Experiment file.")
+
+
+def add_settings(parser: Parser) -> None:
+    """A point of the sweep."""
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="AXIS=VALUE",
+        help="A point other than the baseline.",
+    )
+
+
+def add_results(parser: Parser) -> None:
+    """The folder of an experiment's results."""
+    parser.add_argument(
+        "directory", metavar="DIRECTORY", type=Path, help="Results: results/<experiment>."
+    )
+
+
+def add_files(parser: Parser) -> None:
+    """Captures."""
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="Captures, plain or compressed."
+    )
+
+
+def add_format(parser: Parser, *formats: str, about: str | None = None) -> None:
+    """In which form the answer is printed; the first one unless asked."""
+    parser.add_argument(
+        "--format", dest="output_format", choices=formats, default=formats[0], help=about
+    )
+
+
+def add_output(parser: Parser, about: str, *, required: bool = True) -> None:
+    """Where to write."""
+    parser.add_argument("-o", "--output", metavar="PATH", type=Path, required=required, help=about)
+
+
+def add_checksums(parser: Parser) -> None:
+    """Whether checksums count."""
+    parser.add_argument(
+        "--verify-checksums",
+        action="store_true",
+        help="Leave packets with a wrong checksum out of all flows, and count them.",
+    )
+
+
+def add_reading(parser: Parser) -> None:
+    """How captures are read: what `flowsweep.parsing.Options` holds, by the same names."""
+    parser.add_argument(
+        "--bin",
+        dest="bin_ns",
+        metavar="TIME",
+        type=_time,
+        default="10ms",
+        help="Length of a throughput bin. Default: %(default)s.",
+    )
+    parser.add_argument("--packets", action="store_true", help="Write one row per packet as well.")
+    add_checksums(parser)
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=_count,
+        default=0,
+        help="Threads; 0, the default, for one per core. The tables are the same.",
+    )
+    parser.add_argument(
+        "--udp-timeout",
+        dest="udp_timeout_ns",
+        metavar="TIME",
+        type=_time,
+        default="60s",
+        help="Silence after which a flow that is not TCP ends. Default: %(default)s.",
+    )
+
+
+def _time(text: str) -> int:
+    """Nanoseconds; that the option is named where it has no time is left to `argparse`."""
+    try:
+        return parse_time(text)
+    except FlowsweepError as error:
+        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)

@@ -1,0 +1,50 @@
+"""The rows behind a figure of the report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from flowsweep.cli.arguments import Parser, add_format, add_results
+
+
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    parser.add_argument("name", metavar="NAME", help="A figure or table of the report.")
+    add_results(parser)
+    add_format(parser, "table", "csv", "json")
+    parser.add_argument(
+        "--sql", action="store_true", help="Print the SQL that leads to the rows instead."
+    )
+
+
+def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:
+    """Print the rows behind a figure: NAME is one of the report's, such as thresholds.
+
+    DIRECTORY is results/<experiment>, with tables/ inside.
+
+    Example: flowsweep query thresholds results/demo --format csv
+
+    A query that the experiment cannot answer prints its header alone, and says why on stderr.
+
+    With --sql: the whole way from the Parquet files, for duckdb to run:
+    flowsweep query thresholds results/demo --sql | duckdb
+    """
+    from flowsweep.warehouse import Warehouse
+
+    warehouse = Warehouse(directory)
+    if sql:
+        sys.stdout.write(warehouse.script(name))
+        return
+    rows = warehouse.rows(name)
+    if rows.is_empty():
+        why = warehouse.lack(name) or "nothing in the tables answers it"
+        print(f"note: {name} has no rows: {why}", file=sys.stderr)
+    if output_format == "csv":
+        sys.stdout.write(rows.write_csv())
+    elif output_format == "json":
+        sys.stdout.write(rows.write_json() + "\n")
+    else:
+        from flowsweep.render import terminal
+
+        terminal.print_rows(rows)

@@ -1,0 +1,53 @@
+"""A shell, or a command, on an emulated network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from flowsweep.cli.arguments import Parser, add_experiment, add_settings
+
+
+def arguments(parser: Parser) -> None:
+    """What it takes."""
+    add_experiment(parser)
+    parser.add_argument("command", metavar="COMMAND", nargs="*", help="Words of the command.")
+    parser.rest = "command"
+    add_settings(parser)
+
+
+def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
+    """Bring the hosts up, run a command beside them, take them down.
+
+    COMMAND comes after --; the default is a shell.
+
+    Inside, `on HOST COMMAND...` runs a command on a host; $FLOWSWEEP_HOSTS lists
+    name=address by commas. The exit code is the command's.
+
+    Example: flowsweep testbed shell demo.yaml --set rtt=16ms -- on pc1 ping -c3 10.77.2.1
+    """
+    from dataclasses import replace
+
+    from flowsweep import experiment as experiments
+    from flowsweep.cli.run import parse_settings
+    from flowsweep.errors import FlowsweepError
+    from flowsweep.testbed import describe, enclosure
+
+    planned = experiments.load(experiment).run_at(parse_settings(settings))
+    if planned.experiment.testbed.kind != "namespaces":
+        raise FlowsweepError(
+            f"{experiment}: there is no shell on real machines",
+            found=f"testbed: {{kind: {planned.experiment.testbed.kind}}}",
+            expected="an experiment in namespaces",
+            remedy="ssh leads to each of them",
+        )
+    program = command or [os.environ.get("SHELL", "/bin/sh")]
+    bed = replace(describe.bed_of(planned), program=program)
+    with enclosure.exclusive("a testbed shell", _say) as lock:
+        code, _ = enclosure.run(bed, "shell", lock, _say)
+    return code
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

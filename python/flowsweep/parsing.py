@@ -1,0 +1,178 @@
+"""Captures to Parquet tables, as `flowsweep parse`, `ingest` and `show` write them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from flowsweep import _parsers
+from flowsweep.errors import FlowsweepError
+from flowsweep.units import counted
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import Damage, Summary
+
+DEFAULT_BIN_NS = 10_000_000
+DEFAULT_UDP_TIMEOUT_NS = 60_000_000_000
+TABLES = ("captures", "flows", "intervals", "throughput", "messages")
+#: Longest first, so that `pc1.pcap.zst` is of host pc1.
+SUFFIXES = tuple(
+    f".{container}{compression}"
+    for container in ("pcapng", "pcap", "cap")
+    for compression in (".zst", ".gz", ".lz4", ".bz2", ".xz", "")
+)
+#: The name of a further part of a rotated capture, without its suffixes.
+PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
+#: As many files may be open anywhere.
+FEW_FILES = 100
+
+
+class CaptureError(FlowsweepError, ValueError):
+    """An input is no capture, or cannot be read."""
+
+
+class DamagedCaptureError(CaptureError):
+    """Reading a capture stopped before its end; what came before was kept."""
+
+    def __init__(self, damage: Damage) -> None:
+        unread = damage["unread"]
+        behind = "" if unread is None else f"; {counted(unread, 'byte')} from there on not read"
+        verb = "was" if damage["kept"] == 1 else "were"
+        kept = f"{counted(damage['kept'], 'packet')} before it {verb} kept{behind}"
+        super().__init__(
+            f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
+            found=damage["found"],
+            expected=damage["expected"],
+            remedy=f"none needed: {kept}" if damage["kept"] else f"copy or record it again; {kept}",
+            exit_code=1,
+        )
+        self.damage = damage
+
+
+@contextmanager
+def readable_errors() -> Iterator[None]:
+    """Turns failures of the native parser into `CaptureError`."""
+    try:
+        yield
+    except _parsers.ParseError as failure:
+        what, found, expected, remedy = failure.args
+        raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
+
+
+class Options(NamedTuple):
+    """How captures are read, and which tables are written."""
+
+    bin_ns: int = DEFAULT_BIN_NS
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    packets: bool = False
+    #: 0 for one per core.
+    threads: int = 0
+    verify_checksums: bool = False
+    #: Nothing follows in this process: memory need not be freed piece by piece.
+    process_ends: bool = False
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables."""
+        return (*TABLES, "packets") if self.packets else TABLES
+
+
+def parse_tables(files: Sequence[Path], folder: Path, *, verify_checksums: bool = False) -> Summary:
+    """The tables of one capture, with the usual settings, in `folder`."""
+    options = Options(verify_checksums=verify_checksums)
+    paths = {table: folder / f"{table}.parquet" for table in TABLES}
+    return write_tables(named(files), paths, options)
+
+
+def write_tables(
+    captures: Sequence[tuple[Path, str]],
+    paths: Mapping[str, Path],
+    options: Options,
+    progress: Callable[[int, int], None] | None = None,
+) -> Summary:
+    """Reads `captures` as one into the files of `paths`, which appear whole or not at all.
+
+    Args:
+        captures: Paths, each with what tables and messages call it.
+        paths: Where each table goes, by its name.
+        options: How they are read.
+        progress: Told now and then how many bytes and packets were read.
+
+    Raises:
+        CaptureError: One of them is no capture; a damaged one is told in the summary.
+    """
+    notes = [
+        ("flowsweep.files", json.dumps([name for _, name in captures])),
+        ("flowsweep.bin_ns", str(options.bin_ns)),
+        ("flowsweep.udp_timeout_ns", str(options.udp_timeout_ns)),
+        ("flowsweep.verify_checksums", str(options.verify_checksums).lower()),
+    ]
+    if len(captures) > FEW_FILES:
+        _allow_open_files()
+    with readable_errors():
+        return _parsers.parse(
+            captures,
+            paths,
+            bin_ns=options.bin_ns,
+            udp_timeout_ns=options.udp_timeout_ns,
+            threads=options.threads or len(os.sched_getaffinity(0)),
+            manifests=_drops(captures),
+            notes=notes,
+            progress=progress,
+            verify_checksums=options.verify_checksums,
+            process_ends=options.process_ends,
+        )
+
+
+def _allow_open_files() -> None:
+    """As many as this user may have: captures whose times overlap are open at once."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # where "unlimited" is more than the system has
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int | None]]:
+    """Drop counters of the manifests beside the captures, by displayed name.
+
+    The parts of a rotated capture have one manifest, named after the first part: its
+    counters go to that one.
+    """
+    drops: dict[str, tuple[int | None, int | None]] = {}
+    for path, name in files:
+        if not path.name:
+            continue  # a folder: the parser says so
+        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
+        stem = path.name.removesuffix(suffix)
+        manifest = path.with_name(f"{stem}.capture.json")
+        part = PART.fullmatch(stem)
+        if manifest.is_file():
+            drops[name] = _drops_of(manifest)
+        elif part and path.with_name(f"{part['host']}.capture.json").is_file():
+            drops[name] = (0, 0)
+    return drops
+
+
+def _drops_of(manifest: Path) -> tuple[int | None, int | None]:
+    try:
+        about = json.loads(manifest.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FlowsweepError(f"{manifest}: not JSON", found=str(error)) from None
+    if not isinstance(about, dict):
+        raise FlowsweepError(f"{manifest}: not a manifest", expected="a JSON object")
+    kernel, interface = (
+        count if isinstance(count := about.get(key), int) else None
+        for key in ("dropped_kernel", "dropped_interface")
+    )
+    return kernel, interface
+
+
+def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Every path with what tables and messages call it: a name that is no UTF-8 with escapes."""
+    return [(path, str(path).encode(errors="backslashreplace").decode()) for path in paths]

@@ -1,0 +1,93 @@
+"""The command line: the order of arguments, help, what is wrong with them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from flowsweep.cli import COMMANDS
+from flowsweep.cli.arguments import Parser
+from flowsweep.errors import FlowsweepError
+
+
+def parsed(command: str, *words: str) -> dict[str, object] | None:
+    parser = Parser(command, "What it does.")
+    import_module(f"flowsweep.cli.{command}").arguments(parser)
+    return parser.parse(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a b -o out --bin 1ms",
+        "a -o out b --bin=1ms",
+        "--bin 1ms --output=out a b",
+        "-oout --bin 1ms -- a b",
+    ],
+)
+def test_arguments_stand_in_any_order(words):
+    found = parsed("parse", *words.split())
+    assert found == {
+        "files": [Path("a"), Path("b")],
+        "output": Path("out"),
+        "bin_ns": 1_000_000,
+        "udp_timeout_ns": 60_000_000_000,
+        "packets": False,
+        "threads": 0,
+        "verify_checksums": False,
+    }
+
+
+def test_a_file_may_begin_with_a_dash_behind_two():
+    assert parsed("show", "--", "-a", "--help")["files"] == [Path("-a"), Path("--help")]
+
+
+def test_the_words_of_a_shells_command_stay_as_they_are():
+    words = "a.yaml --set rtt=1ms --set rate=2Mbit/s -- git log --help -- --set x"
+    found = parsed("testbed.shell", *words.split())
+    assert found["command"] == ["git", "log", "--help", "--", "--set", "x"]
+    assert found["settings"] == ["rtt=1ms", "rate=2Mbit/s"]
+    assert parsed("testbed.shell", "a.yaml", "hostname")["command"] == ["hostname"]
+    assert parsed("testbed.shell", "a.yaml")["command"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("a", "-o/--output"),
+        ("-o out", "FILE"),
+        ("a -o out --threads -1", "argument --threads: '-1'"),
+        ("a -o out --bin 3", 'argument --bin: "3" has no unit; expected a time with a unit'),
+        ("a -o out --pack", "--pack"),
+    ],
+)
+def test_what_is_wrong_is_told(words, told):
+    with pytest.raises(FlowsweepError) as caught:
+        parsed("parse", *words.split())
+    assert told in caught.value.what
+    assert caught.value.remedy == "parse --help"
+
+
+def test_every_command_has_a_help_that_fits_the_window(command):
+    programs = [(name,) for name in COMMANDS] + [("testbed", "check"), ("testbed", "shell"), ()]
+    for words in programs:
+        done = command("flowsweep", *words, "--help", env={"COLUMNS": "80"})
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(" ".join(["usage: flowsweep", *words]))
+        assert max(map(len, done.stdout.splitlines())) <= 80, words
+
+
+@pytest.mark.parametrize("words", [(), ("testbed",)])
+def test_no_command_is_an_error_with_the_list(command, words):
+    done = command("flowsweep", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: flowsweep" in done.stderr
+
+
+def test_an_unknown_command_is_told_with_the_known_ones(command):
+    done = command("flowsweep", "prase", "a.pcap")
+    assert done.returncode == 2
+    assert "flowsweep prase: no such command" in done.stderr
+    assert "parse" in done.stderr.splitlines()[1]
