@@ -11,7 +11,7 @@ pub(super) const WINDOW: usize = 256 << 10;
 /// Room in front of a window, for what is left of the one before.
 pub(super) const FRONT: usize = 64 << 10;
 /// Windows that are read, or wait to be taken, at most.
-const WINDOWS: u64 = 4;
+const WINDOWS: usize = 4;
 
 /// Where a window's bytes are read to.
 #[derive(Default)]
@@ -29,6 +29,30 @@ impl Room {
             bytes: vec![0; length],
             reader: rayon::current_thread_index(),
         }
+    }
+}
+
+/// Rooms that nobody uses.
+#[derive(Default)]
+pub(super) struct FreeRooms(Vec<Room>);
+
+impl FreeRooms {
+    pub(super) fn put(&mut self, room: Room) {
+        if room.bytes.len() == FRONT + WINDOW {
+            self.0.push(room);
+        }
+    }
+
+    /// This thread's own, the latest; another's only where many are free.
+    pub(super) fn take(&mut self) -> Option<Room> {
+        let reader = rayon::current_thread_index();
+        let own = self.0.iter().rposition(|room| room.reader == reader);
+        if let Some(own) = own {
+            return Some(self.0.remove(own));
+        }
+        let many = self.0.len() >= WINDOWS;
+        let room = if many { self.0.pop() } else { None };
+        room.map(|room| Room { reader, ..room })
     }
 }
 
@@ -56,7 +80,7 @@ struct State {
     wanted: u64,
     /// Those that are read and not taken; none where less came than there was.
     read: HashMap<u64, Option<Room>>,
-    free: Vec<Room>,
+    free: FreeRooms,
     /// The next one is being waited for.
     waiting: bool,
 }
@@ -65,7 +89,7 @@ impl Ahead {
     /// Of the bytes of `file` from `begin` to `end`; none where they are too few.
     pub(super) fn new(file: &Arc<File>, begin: u64, end: u64) -> Option<Self> {
         let windows = end.saturating_sub(begin) / WINDOW as u64;
-        (windows >= WINDOWS).then(|| Self {
+        (windows >= WINDOWS as u64).then(|| Self {
             shared: Arc::new(Shared {
                 file: Arc::clone(file),
                 begin,
@@ -81,10 +105,8 @@ impl Ahead {
     pub(super) fn take(&mut self, old: Room) -> Option<Room> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        if old.bytes.len() == FRONT + WINDOW {
-            state.free.push(old);
-        }
-        let wanted = (self.next + WINDOWS).min(shared.windows);
+        state.free.put(old);
+        let wanted = (self.next + WINDOWS as u64).min(shared.windows);
         for _ in state.wanted..wanted {
             let shared = Arc::clone(shared);
             rayon::spawn(move || drop(shared.read_one(shared.lock())));
@@ -116,20 +138,6 @@ impl Drop for Ahead {
     }
 }
 
-impl State {
-    /// This thread's own, the latest; another's only where many are free.
-    fn free_room(&mut self) -> Option<Room> {
-        let reader = rayon::current_thread_index();
-        let own = self.free.iter().rposition(|room| room.reader == reader);
-        if let Some(own) = own {
-            return Some(self.free.remove(own));
-        }
-        let many = self.free.len() >= WINDOWS as usize;
-        let room = if many { self.free.pop() } else { None };
-        room.map(|room| Room { reader, ..room })
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -142,7 +150,7 @@ impl Shared {
             return state;
         }
         state.begun += 1;
-        let room = state.free_room();
+        let room = state.free.take();
         drop(state);
         let mut room = room.unwrap_or_else(|| Room::new(FRONT + WINDOW));
         let at = self.begin + number * WINDOW as u64;

@@ -3,15 +3,17 @@
 mod ahead;
 mod compression;
 mod opened;
+mod unpacking;
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use ahead::{Ahead, FRONT, Room};
+use ahead::{FRONT, Room};
 pub use compression::Compression;
 use opened::{Opened, Reader};
+use unpacking::{Unpacking, Window};
 
 use crate::error::{Error, Fault};
 use crate::input::Input;
@@ -34,7 +36,7 @@ pub(crate) struct Source {
     /// Room for the window; it lies in `held`.
     buffer: Room,
     held: Range<usize>,
-    /// Several threads read what follows.
+    /// Other threads read what follows.
     ahead: Option<Ahead>,
     /// Room for one of its windows.
     spare: Room,
@@ -42,6 +44,14 @@ pub(crate) struct Source {
     start: u64,
     ended: bool,
     fault: Option<Fault>,
+}
+
+/// What other threads read ahead.
+enum Ahead {
+    /// Several parts of a plain file.
+    File(ahead::Ahead),
+    /// The next part of a stream.
+    Stream(Unpacking),
 }
 
 impl Source {
@@ -83,27 +93,50 @@ impl Source {
         self.read_on(need);
     }
 
-    /// As [`Self::advance`], but several threads read ahead from now on, where a plain file has enough left.
+    /// As [`Self::advance`], but other threads read ahead from now on, where a plain file has enough left.
     pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
-        if self.ahead.is_none()
-            && let (Reader::File(file), Some(length)) = (&self.input.reader, self.input.length)
-        {
-            self.ahead = Ahead::new(&file.file, file.at, length);
+        if self.ahead.is_none() && !self.ended {
+            self.ahead = match (&mut self.input.reader, self.input.length) {
+                (Reader::File(file), Some(length)) => {
+                    ahead::Ahead::new(&file.file, file.at, length).map(Ahead::File)
+                }
+                (Reader::Stream(stream), _) if self.input.compressed => {
+                    let stream = std::mem::replace(stream, Box::new(io::empty()));
+                    Some(Ahead::Stream(Unpacking::new(stream)))
+                }
+                // A pipe brings what it has as it is asked for: who fills it needs the time.
+                _ => None,
+            };
         }
         self.advance(used, need);
     }
 
-    /// The window behind the one that is held; whether there was one.
+    /// Takes the window behind the one that is held; whether there was one.
     fn take_ahead(&mut self) -> bool {
-        let (Some(ahead), Reader::File(file)) = (&mut self.ahead, &mut self.input.reader) else {
-            return false;
+        let spare = std::mem::take(&mut self.spare);
+        let window = match (&mut self.ahead, &mut self.input.reader) {
+            (Some(Ahead::File(ahead)), Reader::File(file)) => ahead.take(spare).map(|room| {
+                file.skip(ahead::WINDOW as u64);
+                Window { room, end: None }
+            }),
+            (Some(Ahead::Stream(ahead)), _) => Some(ahead.take(spare)),
+            _ => None,
         };
-        let Some(mut window) = ahead.take(std::mem::take(&mut self.spare)) else {
+        let Some(Window { room, end }) = window else {
             // The end is near, or less came than there was: one thread finds out.
             self.ahead = None;
             return false;
         };
-        file.skip(ahead::WINDOW as u64);
+        if let Some(end) = end {
+            self.ahead = None;
+            self.end(end);
+        }
+        self.append(room);
+        true
+    }
+
+    /// Holds what lies in `window` behind what is held.
+    fn append(&mut self, mut window: Room) {
         let left = &self.buffer.bytes[self.held.clone()];
         if let Some(front) = FRONT.checked_sub(left.len()) {
             window.bytes[front..FRONT].copy_from_slice(left);
@@ -117,7 +150,6 @@ impl Source {
             self.held = 0..bytes.len();
             self.spare = window;
         }
-        true
     }
 
     fn move_to_front(&mut self) {
@@ -128,34 +160,36 @@ impl Source {
     }
 
     fn read_on(&mut self, need: usize) {
-        let bytes = &mut self.buffer.bytes;
-        while !self.ended && (self.held.end < need || self.held.end < bytes.len()) {
+        while !self.ended && (self.held.end < need || self.held.end < self.buffer.bytes.len()) {
+            let bytes = &mut self.buffer.bytes;
             if self.held.end == bytes.len() {
                 // Only what really arrives is allocated: a length that a record claims allocates nothing.
                 bytes.resize(bytes.len() * 2, 0);
             }
-            let room = &mut bytes[self.held.end..];
-            match self.input.reader.read(room) {
-                Ok(0) => self.ended = true,
+            match self.input.reader.read(&mut bytes[self.held.end..]) {
+                Ok(0) => self.end(Ok(())),
                 Ok(read) => self.held.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What was read before the damage is kept; the records tell where it ends.
-                Err(error) => {
-                    self.ended = true;
-                    self.fault = Some(if self.input.compressed {
-                        Fault::new(
-                            format!("the input cannot be unpacked further ({error})"),
-                            "a complete compressed stream",
-                        )
-                    } else {
-                        Fault::new(
-                            format!("the input cannot be read further ({error})"),
-                            "a readable file or stream",
-                        )
-                    });
-                }
+                Err(error) => self.end(Err(error)),
             }
         }
+    }
+
+    /// Nothing follows. What was read before damage is kept; the records tell where it ends.
+    fn end(&mut self, how: io::Result<()>) {
+        self.ended = true;
+        let Err(error) = how else { return };
+        self.fault = Some(if self.input.compressed {
+            Fault::new(
+                format!("the input cannot be unpacked further ({error})"),
+                "a complete compressed stream",
+            )
+        } else {
+            Fault::new(
+                format!("the input cannot be read further ({error})"),
+                "a readable file or stream",
+            )
+        });
     }
 
     /// The bytes in the window.
@@ -194,6 +228,9 @@ mod tests {
     fn rest(source: &mut Source, step: usize) -> (Vec<u8>, i64) {
         let (mut found, mut ahead) = (Vec::new(), 0);
         let (mut used, mut need) = (0, 1);
+        if source.is_last() {
+            found.extend(source.bytes());
+        }
         while !source.is_last() {
             source.advance_ahead(used, need);
             let known = source.bytes().len();
@@ -213,8 +250,40 @@ mod tests {
         (0..length).map(|at| (at % 251) as u8).collect()
     }
 
+    /// Whether it was unpacked ahead; all bytes, and why these are not all.
+    fn unpacked(bytes: &Arc<[u8]>, step: usize, threads: usize) -> (bool, Vec<u8>, Option<Fault>) {
+        let input = Input::Bytes {
+            bytes: Arc::clone(bytes),
+            name: String::new(),
+        };
+        let mut source = Source::open(&input, WINDOW, Arc::default()).expect("opened");
+        source.advance(0, 28);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let (found, ahead) = pool.expect("threads").install(|| rest(&mut source, step));
+        (ahead > 0, found, source.fault())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn a_stream_is_unpacked_ahead_to_its_end_or_its_damage(
+            length in 0..(24 * ahead::WINDOW as i64),
+            cut in prop_oneof![Just(1.0), 0.1..1.0_f64],
+            step in prop_oneof![Just(0), 1..100_usize, Just(FRONT), 60_000..3_000_000_usize],
+            threads in 1..4_usize,
+        ) {
+            let plain = content(length);
+            let packed = zstd::encode_all(&plain[..], 1).expect("packed");
+            let kept = (packed.len() as f64 * cut) as usize;
+            let (ahead, found, fault) = unpacked(&Arc::from(&packed[..kept]), step, threads);
+            prop_assert!(plain.starts_with(&found));
+            prop_assert_eq!(fault.is_some(), kept < packed.len());
+            if kept == packed.len() {
+                prop_assert_eq!(found.len(), plain.len());
+                prop_assert_eq!(ahead, plain.len() >= 2 * WINDOW);
+            }
+        }
+
         #[test]
         fn a_file_that_changes_is_read_to_its_new_end(
             length in 300_000..(8 * ahead::WINDOW as i64),

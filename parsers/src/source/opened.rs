@@ -18,8 +18,11 @@ pub(super) struct Opened {
     pub length: Option<u64>,
 }
 
+/// Bytes that come one after the other.
+pub(super) type Stream = Box<dyn Read + Send>;
+
 pub(super) enum Reader {
-    Stream(Box<dyn Read + Send>),
+    Stream(Stream),
     /// A plain file: any part of it can be read.
     File(Positioned),
 }
@@ -91,11 +94,7 @@ impl Opened {
         Ok(Self::new(Reader::File(file), false, Some(length)))
     }
 
-    fn stream(
-        input: Box<dyn Read + Send>,
-        length: Option<u64>,
-        consumed: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
+    fn stream(input: Stream, length: Option<u64>, consumed: Arc<AtomicU64>) -> io::Result<Self> {
         let mut input = Counted {
             inner: input,
             count: consumed,

@@ -1,0 +1,135 @@
+//! A compressed stream to windows: one thread at a time unpacks ahead, another takes them in their order.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::ahead::{FRONT, FreeRooms, Room, WINDOW};
+use super::opened::Stream;
+
+/// Windows that wait to be taken, at most: those of a chunk of packets. With half as many the thread that
+/// unpacks, which is what takes longest, has nothing to do while another one counts.
+const WINDOWS: usize = 8;
+
+/// A part of the stream, behind [`FRONT`] bytes of room.
+pub(super) struct Window {
+    pub room: Room,
+    /// The stream ends behind it, and how.
+    pub end: Option<io::Result<()>>,
+}
+
+/// Reads ahead; only where [`several_threads`](crate::threads::several_threads) work.
+pub(super) struct Unpacking(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+struct State {
+    /// Not here while a thread reads from it, and behind its end.
+    stream: Option<Stream>,
+    read: VecDeque<Window>,
+    /// So many are read before they are taken.
+    wanted: usize,
+    free: FreeRooms,
+    /// A thread was asked to read on, and has not begun.
+    asked: bool,
+    /// The next one is being waited for.
+    waiting: bool,
+}
+
+impl Unpacking {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(State {
+                stream: Some(stream),
+                read: VecDeque::new(),
+                wanted: WINDOWS,
+                free: FreeRooms::default(),
+                asked: false,
+                waiting: false,
+            }),
+            arrived: Condvar::new(),
+        }))
+    }
+
+    /// The next window; `old` is room that is free again. None follows the one that tells the end.
+    pub(super) fn take(&mut self, old: Room) -> Window {
+        let mut state = self.0.lock();
+        state.free.put(old);
+        loop {
+            if state.stream.is_some() && !state.asked {
+                state.asked = true;
+                let shared = Arc::clone(&self.0);
+                rayon::spawn(move || shared.read_on());
+            }
+            if let Some(window) = state.read.pop_front() {
+                return window;
+            }
+            state = if let Some(stream) = state.stream.take() {
+                self.0.read_one(state, stream)
+            } else {
+                // Another thread is reading it.
+                state.waiting = true;
+                let arrived = self.0.arrived.wait(state);
+                arrived.unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+}
+
+impl Drop for Unpacking {
+    fn drop(&mut self) {
+        self.0.lock().wanted = 0;
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads until enough windows wait to be taken.
+    fn read_on(&self) {
+        let mut state = self.lock();
+        state.asked = false;
+        while state.read.len() < state.wanted
+            && let Some(stream) = state.stream.take()
+        {
+            state = self.read_one(state, stream);
+        }
+    }
+
+    fn read_one<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        mut stream: Stream,
+    ) -> MutexGuard<'a, State> {
+        let room = state.free.take();
+        drop(state);
+        let mut room = room.unwrap_or_else(|| Room::new(FRONT + WINDOW));
+        let mut got = FRONT;
+        let end = loop {
+            if got == room.bytes.len() {
+                break None;
+            }
+            match stream.read(&mut room.bytes[got..]) {
+                Ok(0) => break Some(Ok(())),
+                Ok(read) => got += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Some(Err(error)),
+            }
+        };
+        room.bytes.truncate(got);
+        let mut state = self.lock();
+        if end.is_none() {
+            state.stream = Some(stream);
+        }
+        state.read.push_back(Window { room, end });
+        if std::mem::take(&mut state.waiting) {
+            self.arrived.notify_all();
+        }
+        state
+    }
+}
