@@ -159,6 +159,18 @@ def test_no_room_for_a_table_is_told_with_its_name(tmp_path: Path, threads: int)
     assert list(tables.iterdir()) == []
 
 
+@pytest.mark.parametrize("below", ["", "tables"])
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path, below: str) -> None:
+    (tmp_path / "a.pcap").write_bytes(some_packets())
+    (tmp_path / "taken").touch()
+    folder = tmp_path / "taken" / below
+    done = flowsweep("parse", tmp_path / "a.pcap", "--output", folder)
+    assert done.returncode == 2
+    assert f"error: cannot create {folder}\n" in done.stderr
+    assert "expected  a folder, or none yet" in done.stderr
+    assert "remedy    move the file" in done.stderr
+
+
 def test_wrong_options_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(some_packets())

@@ -85,6 +85,10 @@ fn advice(error: &io::Error) -> (Option<String>, Option<String>) {
             "a file",
             "name the captures in it; `flowsweep ingest` takes the folder of a run",
         ),
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => (
+            "a folder, or none yet",
+            "move the file that has its name, or name another folder",
+        ),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             ("room for the tables", "free some, or name another folder")
         }
