@@ -128,6 +128,11 @@ def format_size(size: float) -> str:
     return _format(size, SIZE_UNITS, ("B", "kB", "MB", "GB"))
 
 
+def percent(share: float) -> str:
+    """A share in per cent, never 0 for something that is there."""
+    return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 packet`, `1,200 packets`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

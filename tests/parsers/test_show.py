@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from build import arp, pcap, tcp, udp
 
-from flowsweep.cli import show
+from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
 from flowsweep.render import capture
 
 CLIENT, SERVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
@@ -24,7 +24,7 @@ def test_three_pauses_make_four_messages(
             for number in range(4)
         ])
     )  # fmt: skip
-    summary = show.summarise(path)
+    summary = summarise(path)
     found = summary.messages
     assert (found["count"], found["p50_bytes"], found["max_bytes"]) == (4, 10, 10)
     capture.print_summaries([summary])
@@ -60,8 +60,8 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
 def test_limits_are_told_only_beside_the_sender(
     there: int | None, back: int | None, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    summary = show.Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
-    summary.top = show._top(flows(there, back))
+    summary = Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
+    summary.top = _top(flows(there, back))
     capture.print_summaries([summary])
     assert capsys.readouterr().out.splitlines()[-1] == f"held by   {line}"
 
@@ -69,7 +69,7 @@ def test_limits_are_told_only_beside_the_sender(
 def shown(path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines that are shown of a capture in 80 columns."""
     path.write_bytes(content)
-    capture.print_summaries([show.summarise(path)])
+    capture.print_summaries([summarise(path)])
     return capsys.readouterr().out.splitlines()
 
 
@@ -108,14 +108,14 @@ def test_a_name_longer_than_a_line_loses_its_middle(
 def test_what_held_senders_back_goes_on_in_the_next_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    summary = show.Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
-    shares = dict.fromkeys(show.LIMITS, 250)
-    summary.top = show._top(flows(5_000_000, 9_000).with_columns(**{
+    summary = Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
+    shares = dict.fromkeys(LIMITS, 250)
+    summary.top = _top(flows(5_000_000, 9_000).with_columns(**{
         name: pl.lit(share) for name, share in shares.items()
     }))  # fmt: skip
     capture.print_summaries([summary])
     *_, first, second = capsys.readouterr().out.splitlines()
-    names = ", ".join(f"{name} 25.0 %" for name in show.LIMITS.values())
+    names = ", ".join(f"{name} 25.0 %" for name in LIMITS.values())
     text = f"held by {names} (1 top flow sent from here)"
     assert f"{first} {second}".split() == text.split()
     assert max(len(first), len(second)) <= 80
@@ -162,7 +162,7 @@ def test_packets_that_were_all_captured_twice_are_told_of(
             for copy in range(times)
         ])
     )  # fmt: skip
-    texts = [note.text for note in show.summarise(path).notes if note.level == "bad"]
+    texts = [note.text for note in summarise(path).notes if note.level == "bad"]
     told = (
         "60 packets of TCP repeat others (50.0 % of the octets):"
         " was everything captured more than once, as on a bridge and its port?"

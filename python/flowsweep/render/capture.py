@@ -6,10 +6,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.units import counted
+from flowsweep.units import counted, percent
 
 if TYPE_CHECKING:
-    from flowsweep.cli.show import Note, Summary
+    from flowsweep.analysis.capture_summary import Note, Summary
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"
@@ -19,11 +19,6 @@ MENTIONED = 0.001
 NEXT_LINE = "\n  "
 #: The same behind `messages` and `held by`.
 BEHIND_TITLE = "\n          "
-
-
-def percent(share: float) -> str:
-    """A share in per cent, never 0 for something that is there."""
-    return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"
 
 
 def print_summaries(summaries: list[Summary]) -> None:

@@ -1,0 +1,291 @@
+"""An unknown capture to what there is to say of it: quality, throughput, the largest flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.units import counted, percent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from flowsweep._parsers import Damage
+
+COLUMNS = 60
+TOP_FLOWS = 5
+#: A share of packets above which a note becomes a warning.
+NOTABLE = 0.05
+#: Columns of `captures` that are as they should be up to that share.
+USUAL = ("not_ip_packets", "tunnelled_packets")
+#: So many packets, and such a share of the octets, that repeat others: no network is as bad.
+DOUBLED_PACKETS, DOUBLED = 50, 0.45
+#: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
+BESIDE = 4
+#: Columns of `flows` that share out the time of sending, and what they are called.
+LIMITS = {
+    "app_limited_ns": "application",
+    "sender_limited_ns": "send buffer",
+    "receiver_limited_ns": "window",
+    "network_limited_ns": "network",
+}
+
+
+@dataclass
+class Note:
+    """One line of the quality section."""
+
+    level: str
+    text: str
+
+
+@dataclass
+class Summary:
+    """What is shown of one capture."""
+
+    file: str
+    link_types: list[str]
+    snaplen: int
+    resolution_ns: int
+    duration_s: float
+    packets: int
+    wire_bytes: int
+    connections: int
+    damaged: bool
+    notes: list[Note] = field(default_factory=list)
+    host: str | None = None
+    bin_ms: float = 10.0
+    out_mbit_s: list[float] = field(default_factory=list)
+    in_mbit_s: list[float] = field(default_factory=list)
+    mean_out_mbit_s: float = 0.0
+    mean_in_mbit_s: float = 0.0
+    empty_bins: float = 0.0
+    column_s: float = 0.0
+    flows: int = 0
+    top: list[dict[str, Any]] = field(default_factory=list)
+    messages: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def grade(self) -> str:
+        """A without notes, B with notes, C where something is bad."""
+        levels = {note.level for note in self.notes}
+        return "C" if "bad" in levels else "B" if "note" in levels else "A"
+
+
+def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
+    """Everything that is shown of the capture at `path`."""
+    import tempfile
+
+    import polars as pl
+
+    from flowsweep.parsing import DEFAULT_BIN_NS, TABLES, parse_tables
+
+    with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
+        parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)
+        tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
+    captures, flows = tables["captures"], tables["flows"]
+    summary = Summary(
+        # a name that is no UTF-8 could not be printed
+        file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
+        link_types=sorted(set(captures["link_type"])),
+        snaplen=int(captures["snaplen"].max() or 0),  # type: ignore[arg-type]
+        resolution_ns=int(captures["ts_resolution_ns"].min() or 1),  # type: ignore[arg-type]
+        duration_s=_duration_s(captures, flows),
+        packets=int(captures["packets"].sum()),
+        wire_bytes=int(captures["wire_bytes"].sum()),
+        connections=flows["connection"].n_unique(),
+        damaged=bool(captures["truncated_tail"].any()),
+        notes=_notes(captures, flows, parsed["damage"]),
+        flows=flows.height,
+        top=_top(flows),
+        messages=_messages(tables["messages"]),
+    )
+    _throughput(summary, tables["throughput"], DEFAULT_BIN_NS)
+    return summary
+
+
+def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
+    """From the earliest packet to the latest; `captures` knows the first and last of the file."""
+    import polars as pl
+
+    times = [
+        table[column].dt.epoch("ns")
+        for table in (captures, flows)
+        for column in ("first_time", "last_time")
+    ]
+    known = pl.concat(times).drop_nulls()
+    return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
+
+
+def _drops(captures: pl.DataFrame) -> Note:
+    known = captures["dropped_kernel"].null_count() < captures.height
+    dropped = int(captures["dropped_kernel"].sum()) + int(captures["dropped_interface"].sum())
+    if dropped:
+        share = dropped / max(1, int(captures["packets"].sum()) + dropped)
+        text = f"{counted(dropped, 'packet')} dropped by kernel or interface"
+        return Note("bad" if share > 0.001 else "note", f"{text} ({percent(share)})")
+    if known:
+        return Note("ok", "no drops reported by kernel or interface")
+    return Note("note", "nothing says whether packets were dropped")
+
+
+def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) -> list[Note]:
+    import polars as pl
+
+    packets = int(captures["packets"].sum())
+    notes = []
+
+    def count(column: str) -> int:
+        return int(captures[column].sum() or 0)
+
+    def note(column: str, text: str, noun: str = "packet") -> None:
+        number = count(column)
+        if number:
+            share = number / packets
+            level = "ok" if column in USUAL and share <= NOTABLE else "note"
+            if column.startswith(("unknown", "malformed", "bad", "unread")) and share > NOTABLE:
+                level = "bad"
+            text = f"{counted(number, noun)} {text} ({percent(share)})"
+            notes.append(Note(level, text))
+
+    notes.append(_drops(captures))
+    notes += [
+        Note(
+            "bad",
+            f"cut or damaged at packet {place['packet']:,}, byte {place['offset']:,};"
+            f" what came before was kept"
+            f" (found {place['found']}; expected {place['expected']})",
+        )
+        for place in damage
+    ]
+    if packets and flows.is_empty():
+        notes.append(Note("bad", "no packet belongs to a flow: nothing of them can be measured"))
+    note("super_packets", "longer than a network carries: offload was on, gaps are of those")
+    kinds = ", ".join(flows["tunnel"].drop_nulls().unique().sort())
+    note("tunnelled_packets", f"in tunnels ({kinds}): their flows are those inside")
+    note("not_ip_packets", "of something else than IP, such as ARP: in no flow")
+    note("unknown_link_packets", "of a link type that is not known")
+    note("cut_packets", "cut inside a header")
+    note("malformed_packets", "with a header that contradicts itself, or too many headers")
+    note("bad_checksum_packets", "with a wrong checksum: in no flow")
+    note("unverified_packets", "with a checksum that cannot be verified, such as of cut packets")
+    if captures["bad_checksum_packets"].null_count() == 0 and not count("bad_checksum_packets"):
+        notes.append(Note("ok", "no wrong checksum"))
+    note("unread_tcp_packets", "of TCP cut behind the ports: their payload is not known")
+    note("time_regressions", "earlier than the one before")
+    note("fragments", "of IP; those behind the first have no ports", "fragment")
+    data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
+    again, octets, sent = (
+        int(data[column].sum() or 0)
+        for column in ("retransmitted_packets", "retransmitted_bytes", "payload_bytes")
+    )
+    if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
+        notes.append(
+            Note(
+                "bad",
+                f"{counted(again, 'packet')} of TCP repeat others"
+                f" ({percent(octets / sent)} of the octets):"
+                " was everything captured more than once, as on a bridge and its port?",
+            )
+        )
+    midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
+    if midstream:
+        notes.append(Note("note", f"{counted(midstream, 'connection')} began before the capture"))
+    return notes
+
+
+def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
+    import polars as pl
+
+    if bins.is_empty():
+        return
+    # The host is the address that most bytes go to and come from.
+    ends = pl.concat([bins.select(ip=column, wire="wire_bytes") for column in ("src_ip", "dst_ip")])
+    totals = (
+        ends.group_by("ip").agg(pl.col("wire").sum()).sort("wire", "ip", descending=[True, False])
+    )
+    host = str(totals["ip"][0])
+    start = bins["bin_start"].dt.epoch("ns")
+    low = int(start.min())  # type: ignore[arg-type]
+    count = (int(start.max()) - low) // bin_ns + 1  # type: ignore[arg-type]
+    width = -(-count // COLUMNS)
+    summary.host, summary.column_s = host, width * bin_ns / 1e9
+    numbered = bins.with_columns(number=(start - low) // bin_ns)
+    filled = numbered["number"].n_unique()
+    summary.empty_bins = 1 - filled / count
+    for column, name in (("src_ip", "out"), ("dst_ip", "in")):
+        per_bin = (
+            numbered.filter(pl.col(column) == host)
+            .group_by("number")
+            .agg(pl.col("wire_bytes").sum())
+        )
+        rate = per_bin.with_columns(
+            mbit=pl.col("wire_bytes") * 8e3 / bin_ns, column=pl.col("number") // width
+        )
+        peaks = dict(rate.group_by("column").agg(pl.col("mbit").max()).iter_rows())
+        columns = -(-count // width)
+        setattr(
+            summary, f"{name}_mbit_s", [float(peaks.get(number, 0.0)) for number in range(columns)]
+        )
+        mean = float(per_bin["wire_bytes"].sum()) * 8e3 / (count * bin_ns)
+        setattr(summary, f"mean_{name}_mbit_s", mean)
+
+
+def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
+    import polars as pl
+
+    # RTT to the receiver and back against that to the sender: which end is beside the capture?
+    other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
+    mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
+    largest = mirrored.sort(
+        ["payload_bytes", "connection", "direction"], descending=[True, False, True]
+    )
+    rows = []
+    for row in largest.head(TOP_FLOWS).filter(pl.col("packets") > 0).iter_rows(named=True):
+        seconds = row["duration_ns"] / 1e9
+        rows.append(
+            {
+                "connection": row["connection"],
+                "protocol": row["protocol"],
+                "from": _end(row["src_ip"], row["src_port"]),
+                "to": _end(row["dst_ip"], row["dst_port"]),
+                "payload_bytes": row["payload_bytes"],
+                "duration_s": seconds,
+                "mbit_s": row["payload_bytes"] * 8e-6 / seconds if seconds else None,
+                "retransmitted_packets": row["retransmitted_packets"],
+                "rtt_min_ms": None if row["rtt_min_ns"] is None else row["rtt_min_ns"] / 1e6,
+                "is_at_sender": row["rtt_min_ns"] is not None
+                and row["opposite_ns"] is not None
+                and row["rtt_min_ns"] > BESIDE * row["opposite_ns"],
+                "limited_ns": _limits(row),
+            }
+        )
+    return rows
+
+
+def _limits(row: dict[str, Any]) -> dict[str, int] | None:
+    """Nanoseconds by what limited the sender; None for what is not TCP."""
+    found = {name: row[column] for column, name in LIMITS.items() if row[column] is not None}
+    return found if len(found) == len(LIMITS) else None
+
+
+def _messages(messages: pl.DataFrame) -> dict[str, Any]:
+    """Number and sizes of the messages; empty where there are none."""
+    if messages.is_empty():
+        return {}
+    sizes, why = messages["bytes"], messages["evidence"]
+    return {
+        "count": messages.height,
+        "p50_bytes": int(sizes.quantile(0.5, "lower") or 0),
+        "p90_bytes": int(sizes.quantile(0.9, "lower") or 0),
+        "max_bytes": int(sizes.max() or 0),  # type: ignore[arg-type]
+        # a pause or a PUSH flag may also lie within a message
+        "guessed_share": float((~why.str.contains("turn|short|close")).mean() or 0),  # type: ignore[arg-type]
+    }
+
+
+def _end(address: str, port: int | None) -> str:
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
