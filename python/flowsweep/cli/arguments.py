@@ -32,7 +32,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=program,
             description=about,
-            formatter_class=_Help,
+            # Looks at the window only where help is asked for: a twentieth of a start.
+            formatter_class=lambda prog: _Help(prog, width=80),
             allow_abbrev=False,
             add_help=False,
         )
@@ -62,6 +63,11 @@ class Parser(argparse.ArgumentParser):
         del found["help"]
         return found
 
+    def format_help(self) -> str:
+        """The help, as wide as the window."""
+        self.formatter_class = _Help
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Raises: it is printed as every other error is."""
         raise FlowsweepError(f"{self.prog}: {message}", remedy=f"{self.prog} --help")
@@ -70,8 +76,8 @@ class Parser(argparse.ArgumentParser):
 class _Help(argparse.HelpFormatter):
     """Paragraphs stay apart, and fit the window."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
+    def __init__(self, prog: str, width: int | None = None) -> None:
+        super().__init__(prog, max_help_position=30, width=width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.split("\n\n")
