@@ -59,6 +59,11 @@ def joiners(captures: list[Path]) -> list[Program]:
     return [Program("mergecap -w /dev/null", "finds the packets, in their order", command)]
 
 
+def unpackers(capture: Path) -> list[Program]:
+    """What the same costs without looking into it."""
+    return [Program("zstd -dc >/dev/null", "unpacks the bytes", ["zstd", "-dc", str(capture)])]
+
+
 def peers(capture: Path, scratch: Path, head: Path) -> list[Program]:
     """The programs that people use; `head` holds the first packets of `capture`."""
     file = str(capture)

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from programs import Program
 #: Of the captures with many.
 CONNECTIONS = 100_000
 #: The captures.
-KEYS = ("few", "many", "turns", "full", "flood")
+KEYS = ("few", "packed", "many", "turns", "full", "flood")
 #: Files whose packets come by turns.
 FILES = 64
 #: One packet: what a start costs that has nothing to read.
@@ -55,6 +56,7 @@ def main() -> int:
     million = 10**6
     plans = [
         Plan("few", "17 connections recorded, snap length 128", options.packets, 150),
+        Plan("packed", "17 connections recorded, compressed with zstd", options.packets, 60),
         Plan("many", "100 000 connections generated, interleaved", options.packets, 240),
         Plan("turns", f"such a capture, dealt out to {FILES} files", options.packets, 60),
         Plan("full", "17 connections recorded, whole frames", int(1.5 * million), 90),
@@ -119,7 +121,13 @@ def make(plan: Plan, path: Path) -> str:
         return "generated; all headers, no payload captured"
     if reason := record.missing():
         raise RuntimeError(f"cannot be recorded here: {reason}")
-    return record.record(path, plan.packets, 128 if plan.key == "few" else 0)
+    if plan.key == "packed" and shutil.which("zstd") is None:
+        raise RuntimeError("cannot be compressed here: no zstd")
+    source = record.record(path, plan.packets, 0 if plan.key == "full" else 128)
+    if plan.key == "packed":
+        plain = path.rename(path.with_suffix(".plain"))
+        subprocess.run(["zstd", "-q", "--rm", plain, "-o", path], check=True)
+    return source
 
 
 def measure(plan: Plan, captures: list[Path], one: Path, scratch: Path, rounds: int) -> dict:
@@ -154,6 +162,8 @@ def measure(plan: Plan, captures: list[Path], one: Path, scratch: Path, rounds: 
 
 def peers(plan: Plan, captures: list[Path], scratch: Path) -> list[Program]:
     """The programs to compare with."""
+    if plan.key == "packed":
+        return programs.unpackers(captures[0])
     if len(captures) > 1:
         return programs.joiners(captures)
     head = scratch / "head.pcap"

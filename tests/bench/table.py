@@ -12,6 +12,7 @@ PEERS = (
     "softflowd -m 1000000",
     "tcptrace -l -r -n",
     "mergecap -w /dev/null",
+    "zstd -dc >/dev/null",
 )
 HEAD = f"{'':34} {'M pkt/s':>8} {'GB/s':>6} {'CPU s':>7} {'wall s':>7} {'x CPU':>7} {'MB':>5}"
 
