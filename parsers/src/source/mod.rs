@@ -93,7 +93,8 @@ impl Source {
         self.read_on(need);
     }
 
-    /// As [`Self::advance`], but other threads read ahead from now on, where a plain file has enough left.
+    /// As [`Self::advance`], but other threads read ahead from now on: a plain file that has enough left, or what is
+    /// compressed.
     pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
         if self.ahead.is_none() && !self.ended {
             self.ahead = match (&mut self.input.reader, self.input.length) {
