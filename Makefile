@@ -3,7 +3,7 @@
 BIN := .venv/bin
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 
-.PHONY: help build demo test bench check
+.PHONY: help build demo test bench truth check
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -29,6 +29,11 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/agent.py
 	$(BIN)/python tests/bench/accuracy.py
 	$(BIN)/python tests/bench/short_runs.py
+
+truth: build ## What is inferred, against construction and the kernel
+	$(BIN)/python tests/truth/verdict.py
+	$(BIN)/python tests/truth/limits.py
+	$(BIN)/python tests/truth/messages.py
 
 check: build ## Format, lint, types
 	.config/cargo fmt --all --check
