@@ -1,19 +1,7 @@
 -- One row per application, problem, point, pair of sites and number of lightpaths: for
 -- which share of the time so many are enough. A lightpath carries its rate both ways, so
--- the demand of a step is that of the busier direction.
+-- the demand of a moment is that of the busier direction.
 with
-
-pairs as (
-    select
-        run,
-        step,
-        least(from_site, to_site) as site_a,
-        greatest(from_site, to_site) as site_b,
-        max(mbit_s) as mbit_s,
-    from wan_series
-    where from_site is not null and to_site is not null
-    group by all
-),
 
 -- one link of the baseline; between these two sites, or of the experiment
 scales as (
@@ -32,30 +20,31 @@ scales as (
 demands as (
     select
         points.point,
-        pairs.run,
-        pairs.site_a,
-        pairs.site_b,
-        pairs.mbit_s,
+        demands.run,
+        demands.site_a,
+        demands.site_b,
+        demands.held_ns,
+        demands.mbit_s,
         scales.lightpath_mbit_s is null
         and baselines.rate_asked_mbit_s is null as is_rate_assumed,
         coalesce(scales.lightpath_mbit_s, baselines.rate_asked_mbit_s, 1000)
             as lightpath_mbit_s,
         coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
         * coalesce(links.links, points.links, 1) as capacity_mbit_s,
-    from pairs
+    from wan_demands as demands
     inner join points using (run)
     left join baselines using (app, problem)
     left join wan_links as links
         on
-            pairs.run = links.run
-            and pairs.site_a = links.site_a
-            and pairs.site_b = links.site_b
+            demands.run = links.run
+            and demands.site_a = links.site_a
+            and demands.site_b = links.site_b
     left join scales
         on
             points.app = scales.app
             and points.problem = scales.problem
-            and pairs.site_a = scales.site_a
-            and pairs.site_b = scales.site_b
+            and demands.site_a = scales.site_a
+            and demands.site_b = scales.site_b
 ),
 
 needs as (
@@ -70,7 +59,8 @@ lengths as (
     select
         points.point,
         count(*) as runs,
-        sum(wan_steps.steps)::bigint as steps,
+        sum(wan_steps.bins)::bigint as steps,
+        sum(wan_steps.length_ns)::bigint as length_ns,
         max(wan_steps.step_ns) / 1e6 as step_ms,
         count(*) filter (wan_steps.is_doubtful) as doubtful_runs,
     from points
@@ -78,36 +68,70 @@ lengths as (
     group by points.point
 ),
 
-gathered as (
+ordered as (
     select
-        needs.point,
-        needs.site_a,
-        needs.site_b,
-        any_value(needs.lightpath_mbit_s) as lightpath_mbit_s,
-        bool_or(needs.is_rate_assumed) as is_rate_assumed,
-        max(needs.capacity_mbit_s) as capacity_mbit_s,
-        any_value(lengths.runs) as runs,
-        any_value(lengths.steps) as steps,
-        any_value(lengths.step_ms) as step_ms,
-        any_value(lengths.doubtful_runs) as doubtful_runs,
-        list(needs.mbit_s order by needs.mbit_s desc) as rates,
-        list_sort(list_distinct(list(greatest(needs.needed, 1)) || [1]))
-            as numbers,
-        list(needs.needed) as needed_lightpaths,
+        needs.*,
+        lengths.length_ns,
+        sum(needs.held_ns) over (
+            partition by needs.point, needs.site_a, needs.site_b
+            order by needs.mbit_s desc
+        ) as beyond_ns,
     from needs
     inner join lengths using (point)
-    group by needs.point, needs.site_a, needs.site_b
 ),
 
 measured as (
     select
-        *,
-        rate_at(rates, steps, 0.5) as p50_mbit_s,
-        rate_at(rates, steps, 0.95) as p95_mbit_s,
-        rate_at(rates, steps, 0.99) as p99_mbit_s,
-        rates[1] as peak_mbit_s,
-        unnest(numbers) as lightpaths,
-    from gathered
+        point,
+        site_a,
+        site_b,
+        any_value(lightpath_mbit_s) as lightpath_mbit_s,
+        bool_or(is_rate_assumed) as is_rate_assumed,
+        max(capacity_mbit_s) as capacity_mbit_s,
+        sum(held_ns)::bigint as busy_ns,
+        coalesce(
+            max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.5)), 0
+        ) as p50_mbit_s,
+        coalesce(
+            max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.95)), 0
+        ) as p95_mbit_s,
+        coalesce(
+            max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.99)), 0
+        ) as p99_mbit_s,
+        max(mbit_s) as peak_mbit_s,
+    from ordered
+    group by point, site_a, site_b
+),
+
+-- one is listed always: it may be enough
+numbers as (
+    select
+        point,
+        site_a,
+        site_b,
+        needed as lightpaths,
+    from needs
+    union
+    select
+        point,
+        site_a,
+        site_b,
+        1 as lightpaths,
+    from needs
+),
+
+missed as (
+    select
+        numbers.point,
+        numbers.site_a,
+        numbers.site_b,
+        numbers.lightpaths,
+        coalesce(
+            sum(needs.held_ns) filter (needs.needed > numbers.lightpaths), 0
+        )::bigint as missed_ns,
+    from numbers
+    inner join needs using (point, site_a, site_b)
+    group by all
 ),
 
 final as (
@@ -117,18 +141,10 @@ final as (
         measured.site_b,
         measured.lightpath_mbit_s,
         measured.is_rate_assumed,
-        measured.lightpaths,
-        -- silent steps need none
-        round(
-            1 - len(
-                list_filter(
-                    needed_lightpaths, lambda needed: needed > lightpaths
-                )
-            )
-            / steps,
-            6
-        ) as share_of_time,
-        round(1 - len(rates) / steps, 6) as silent_share,
+        missed.lightpaths,
+        -- silence needs none
+        round(1 - missed_ns / length_ns, 6) as share_of_time,
+        round(1 - busy_ns / length_ns, 6) as silent_share,
         round(p50_mbit_s, 4) as p50_mbit_s,
         round(p95_mbit_s, 4) as p95_mbit_s,
         round(p99_mbit_s, 4) as p99_mbit_s,
@@ -140,13 +156,19 @@ final as (
             as peak_lightpaths,
         round(capacity_mbit_s, 4) as capacity_mbit_s,
         peak_mbit_s > 0.8 * capacity_mbit_s as is_supply_limited,
-        measured.runs,
-        steps,
-        step_ms,
-        measured.doubtful_runs,
+        lengths.runs,
+        lengths.steps,
+        lengths.step_ms,
+        lengths.doubtful_runs,
         points.point,
     from points
     inner join measured on points.point = measured.point
+    inner join missed
+        on
+            measured.point = missed.point
+            and measured.site_a = missed.site_a
+            and measured.site_b = missed.site_b
+    inner join lengths on points.point = lengths.point
 )
 
 select

@@ -1,14 +1,18 @@
--- One row per valid run, direction between two sites and pixel column of the time: what
--- was sent over the wide-area link; with mean, quantiles and peak over the whole run.
+-- One row per valid run, direction between two sites and column of the time: what was sent
+-- over the wide-area link; with mean, quantiles and peak over the whole run. What was sent
+-- before and after the time of the run has a row each, so that the octets of all rows are
+-- those of the captures.
 with
 
 chosen as (
     select
-        summaries.*,
+        summaries.* exclude (wire_bytes, all_bytes),
         steps.start_ns,
         steps.bin_ns,
         steps.first_bin,
+        steps.bins,
         steps.step_bins,
+        steps.steps,
         least(steps.steps, 200) as columns,
     from wan_summaries as summaries
     inner join wan_steps as steps using (run)
@@ -28,65 +32,112 @@ edges as (
         -- the first step of column c is the least s with s * columns // steps = c
         (column_number * steps + columns - 1) // columns as begin_step,
         ((column_number + 1) * steps + columns - 1) // columns as end_step,
+        begin_step * step_bins as begin_bin,
+        least(end_step * step_bins, bins) as end_bin,
     from grid
+),
+
+in_steps as (
+    select
+        traffic.run,
+        traffic.from_site,
+        traffic.to_site,
+        traffic.bin // chosen.step_bins as step,
+        step * chosen.columns // chosen.steps as column_number,
+        -- the last step may be shorter
+        chosen.bin_ns
+        * least(chosen.step_bins, chosen.bins - step * chosen.step_bins)
+            as width_ns,
+        sum(traffic.wire_bytes) as step_bytes,
+    from wan_traffic as traffic
+    inner join chosen using (run, from_site, to_site)
+    where traffic.is_within
+    group by all
 ),
 
 reduced as (
     select
-        series.run,
-        series.from_site,
-        series.to_site,
-        series.step * chosen.columns // chosen.steps as column_number,
-        max(series.mbit_s) as max_mbit_s,
-        sum(series.wire_bytes) as wire_bytes,
-    from wan_series as series
-    inner join chosen using (run, from_site, to_site)
-    group by all
+        run,
+        from_site,
+        to_site,
+        column_number,
+        max(step_bytes * 8e3 / width_ns) as max_mbit_s,
+        sum(step_bytes)::bigint as column_bytes,
+    from in_steps
+    group by run, from_site, to_site, column_number
+),
+
+within as (
+    select
+        edges.*,
+        end_step - begin_step as column_steps,
+        reduced.max_mbit_s,
+        coalesce(reduced.column_bytes, 0) as column_bytes,
+        true as is_within,
+    from edges
+    left join reduced using (run, from_site, to_site, column_number)
+),
+
+-- before: from the first packet; after: to the last one
+outside as (
+    select
+        * exclude (is_before, first_packet, last_packet),
+        if(is_before, first_packet, bins) as begin_bin,
+        if(is_before, 0, last_packet + 1) as end_bin,
+        0 as column_steps,
+        null::double as max_mbit_s,
+        false as is_within,
+    from (
+        select
+            chosen.*,
+            traffic.bin < 0 as is_before,
+            min(traffic.bin) as first_packet,
+            max(traffic.bin) as last_packet,
+            sum(traffic.wire_bytes)::bigint as column_bytes,
+        from wan_traffic as traffic
+        inner join chosen using (run, from_site, to_site)
+        where not traffic.is_within
+        group by all
+    ) as gathered
+),
+
+columns as (
+    select * from within
+    union all by name
+    select * from outside
 ),
 
 final as (
     select
         points.app,
         points.problem,
-        edges.run,
+        columns.run,
         points.is_baseline,
         round(points.rtt_ms, 4) as rtt_ms,
         round(points.rate_mbit_s, 4) as rate_mbit_s,
         points.links,
-        edges.from_site,
-        edges.to_site,
+        columns.from_site,
+        columns.to_site,
         round(
-            (
-                (first_bin + begin_step * step_bins) * edges.bin_ns
-                - edges.start_ns
-            ) / 1e9,
-            6
+            ((first_bin + begin_bin) * bin_ns - start_ns) / 1e9, 6
         ) as start_s,
-        round(
-            (
-                (first_bin + end_step * step_bins) * edges.bin_ns
-                - edges.start_ns
-            ) / 1e9,
-            6
-        ) as end_s,
-        coalesce(round(max_mbit_s, 4), 0) as max_mbit_s,
-        round(
-            coalesce(reduced.wire_bytes, 0) * 8e3
-            / ((end_step - begin_step) * edges.step_ns),
-            4
-        ) as mean_mbit_s,
-        end_step - begin_step as steps,
-        edges.step_ns / 1e6 as step_ms,
-        round(edges.mean_mbit_s, 4) as run_mean_mbit_s,
-        round(edges.p50_mbit_s, 4) as run_p50_mbit_s,
-        round(edges.p95_mbit_s, 4) as run_p95_mbit_s,
-        round(edges.p99_mbit_s, 4) as run_p99_mbit_s,
-        round(edges.peak_mbit_s, 4) as run_peak_mbit_s,
-        edges.is_far_side,
-        edges.is_doubtful,
-    from edges
+        round(((first_bin + end_bin) * bin_ns - start_ns) / 1e9, 6) as end_s,
+        columns.is_within,
+        columns.column_bytes as wire_bytes,
+        if(is_within, coalesce(round(max_mbit_s, 4), 0), null) as max_mbit_s,
+        round(column_bytes * 8e3 / ((end_bin - begin_bin) * bin_ns), 4)
+            as mean_mbit_s,
+        column_steps as steps,
+        step_ns / 1e6 as step_ms,
+        round(columns.mean_mbit_s, 4) as run_mean_mbit_s,
+        round(columns.p50_mbit_s, 4) as run_p50_mbit_s,
+        round(columns.p95_mbit_s, 4) as run_p95_mbit_s,
+        round(columns.p99_mbit_s, 4) as run_p99_mbit_s,
+        round(columns.peak_mbit_s, 4) as run_peak_mbit_s,
+        columns.is_far_side,
+        columns.is_doubtful,
+    from columns
     inner join points using (run)
-    left join reduced using (run, from_site, to_site, column_number)
 )
 
 select * from final

@@ -1,5 +1,6 @@
--- One row per run: the time that a figure over time covers. That of the application's
--- work; where run.json does not tell, of the run; else first to last packet of all hosts.
+-- One row per run: the time that a figure over time covers, from `start_ns` up to but not
+-- including `end_ns`. That of the application's work; where run.json does not tell, of the
+-- run; else first to last packet of all hosts.
 with
 
 spans as (
@@ -17,7 +18,8 @@ limits as (
         runs.completion_s,
         coalesce(runs.work_start_ns, runs.start_ns, spans.first_ns)
             as start_ns,
-        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns) as end_ns,
+        -- the last packet itself belongs to the time
+        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns + 1) as end_ns,
     from runs
     left join spans using (run)
 ),

@@ -1,6 +1,7 @@
--- One row per run: the steps into which its time is cut for wide-area traffic. A step is
--- 100 ms of whole bins, or one bin where bins are wider or the run is shorter. Bins that
--- lie only partly inside, and what is left at the end, are in no step.
+-- One row per run: the bins that its time covers, a bin at either end that lies only partly
+-- inside included, and the steps into which they are cut. A step is 100 ms of whole bins, or
+-- one bin where bins are wider; the last one is as short as what is left. Rates are measured
+-- over a window as wide as a step, wherever it begins: see wan_rates.
 with
 
 -- a capture of grade D is no sure source of traffic
@@ -26,31 +27,28 @@ inside as (
         start_ns,
         bin_ns,
         coalesce(is_doubtful, false) as is_doubtful,
-        (start_ns + bin_ns - 1) // bin_ns as first_bin,
-        end_ns // bin_ns - (start_ns + bin_ns - 1) // bin_ns as bins,
+        start_ns // bin_ns as first_bin,
+        (end_ns + bin_ns - 1) // bin_ns - start_ns // bin_ns as bins,
     from run_windows
     inner join widths using (run)
     left join grades using (run)
+    where end_ns > start_ns
 ),
 
 sized as (
     select
         *,
-        if(
-            bins >= 100_000_000 // bin_ns,
-            greatest(100_000_000 // bin_ns, 1),
-            1
-        ) as step_bins,
+        least(greatest(100_000_000 // bin_ns, 1), bins) as step_bins,
     from inside
 ),
 
 final as (
     select
         *,
-        bins // step_bins as steps,
+        (bins + step_bins - 1) // step_bins as steps,
         step_bins * bin_ns as step_ns,
+        bins * bin_ns as length_ns,
     from sized
-    where bins > 0
 )
 
 select * from final

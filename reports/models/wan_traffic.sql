@@ -1,6 +1,7 @@
--- One row per run, direction between two places and step in which a packet was sent, from
+-- One row per run, direction between two places and bin in which a packet was sent, from
 -- the capture of the host that sent it; where that was not captured, of the receiver.
--- Addresses of no captured host are 'elsewhere', if no sites are known.
+-- Addresses of no captured host are 'elsewhere', if no sites are known. `bin` counts from the
+-- first bin of the run's time; bins before and after that time are here too.
 with
 
 pairs as (
@@ -42,20 +43,15 @@ final as (
         chosen.run,
         chosen.from_site,
         chosen.to_site,
-        (epoch_ns(bins.bin_start) // steps.bin_ns - steps.first_bin)
-        // steps.step_bins as step,
-        any_value(steps.step_ns) as step_ns,
+        epoch_ns(bins.bin_start) // steps.bin_ns - steps.first_bin as bin,
+        bin between 0 and any_value(steps.bins) - 1 as is_within,
         sum(bins.packets)::bigint as packets,
         sum(bins.wire_bytes)::bigint as wire_bytes,
         bool_or(chosen.is_far_side) as is_far_side,
     from stg_throughput as bins
     inner join chosen using (run, host, src_ip, dst_ip)
     inner join wan_steps as steps using (run)
-    where
-        epoch_ns(bins.bin_start) // steps.bin_ns >= steps.first_bin
-        and epoch_ns(bins.bin_start) // steps.bin_ns
-        < steps.first_bin + steps.steps * steps.step_bins
-    group by chosen.run, chosen.from_site, chosen.to_site, step
+    group by chosen.run, chosen.from_site, chosen.to_site, bin
 )
 
 select * from final

@@ -23,6 +23,7 @@ def test_wide_area_throughput_is_taken_where_it_was_sent(tmp_path: Path) -> None
     })  # fmt: skip
     found = rows(tmp_path, "wan_throughput")
     # 10 steps of 100 ms: 25 000 and 50 000 bytes, then silence; nothing within the site
+    assert [row["wire_bytes"] for row in found] == [25_000, 50_000, *[0] * 8]
     assert [row["max_mbit_s"] for row in found] == [2.0, 4.0, *[0.0] * 8]
     assert [row["mean_mbit_s"] for row in found] == [2.0, 4.0, *[0.0] * 8]
     assert [row["start_s"] for row in found] == [number / 10 for number in range(10)]
@@ -30,9 +31,9 @@ def test_wide_area_throughput_is_taken_where_it_was_sent(tmp_path: Path) -> None
         ("west", "east", 100.0)
     }
     assert {row["run_mean_mbit_s"] for row in found} == {0.6}
-    # of 10 steps the 5th, and the 10th for 95 % and 99 %
-    quantiles = {(r["run_p50_mbit_s"], r["run_p95_mbit_s"], r["run_p99_mbit_s"]) for r in found}
-    assert quantiles == {(0.0, 4.0, 4.0)}
+    # the last 100 ms hold, by 10 ms: 1 Mbit/s for 5 bins, 2 for 5, 5 for 5 and 4 for 5, then none
+    names = ("run_p50_mbit_s", "run_p95_mbit_s", "run_p99_mbit_s", "run_peak_mbit_s")
+    assert {tuple(row[name] for name in names) for row in found} == {(0.0, 4.0, 5.0, 5.0)}
     assert not any(row["is_far_side"] for row in found)
 
 
@@ -78,6 +79,41 @@ def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
     assert (row["ranks"], row["is_ranks_guessed"], row["peak_mbit_s"]) == (2.0, True, 30.2)
 
 
+@pytest.mark.parametrize(("start_ms", "end_ms"), [(0, 1000), (3, 957), (95, 999), (0, 60)])
+def test_steps_cover_the_whole_run_and_all_octets(
+    tmp_path: Path, start_ms: int, end_ms: int
+) -> None:
+    """A burst at the very end is in a step of its own width; what lies outside has a row."""
+    sizes = {number: 1000 + number for number in range(0, 100, 3)} | {5: 200_000, 99: 70_000}
+    one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, sizes)},
+            start=tiny.T0 + start_ms * tiny.MS, end=tiny.T0 + end_ms * tiny.MS)  # fmt: skip
+    found = rows(tmp_path, "wan_throughput")
+    assert sum(row["wire_bytes"] for row in found) == sum(sizes.values())
+    within = [row for row in found if row["is_within"]]
+    first, last = start_ms // 10, -(-end_ms // 10)
+    assert within[0]["start_s"] == pytest.approx((first * 10 - start_ms) / 1e3)
+    assert within[-1]["end_s"] == pytest.approx((last * 10 - start_ms) / 1e3)
+    assert all(a["end_s"] == b["start_s"] for a, b in zip(within, within[1:], strict=False))
+    for row in found:
+        width = row["end_s"] - row["start_s"]
+        assert row["mean_mbit_s"] == pytest.approx(row["wire_bytes"] * 8e-6 / width, abs=1e-4)
+    inside = [sizes.get(number, 0) for number in range(first, last)]
+    assert sum(row["wire_bytes"] for row in within) == sum(inside)
+    width = min(10, len(inside))
+    sums = [sum(inside[max(at - width + 1, 0) : at + 1]) for at in range(len(inside))]
+    assert found[0]["run_peak_mbit_s"] == pytest.approx(max(sums) * 8e-4 / width, abs=1e-4)
+
+
+@pytest.mark.parametrize("shift_ms", range(0, 100, 10))
+def test_peaks_do_not_depend_on_where_the_run_begins(tmp_path: Path, shift_ms: int) -> None:
+    """The same burst of 100 ms, wherever it lies against the start of the run."""
+    sizes = {40 + number: 10_000 for number in range(10)}
+    one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, sizes)}, start=tiny.T0 + shift_ms * tiny.MS)
+    assert {row["run_peak_mbit_s"] for row in rows(tmp_path, "wan_throughput")} == {8.0}
+    assert {row["peak_mbit_s"] for row in rows(tmp_path, "lightpaths")} == {8.0}
+    assert {row["peak_mbit_s"] for row in rows(tmp_path, "peak_by_ranks")} == {8.0}
+
+
 @pytest.mark.parametrize(("bin_ms", "step_ms"), [(10, 100), (30, 90), (100, 100), (250, 250)])
 def test_a_step_is_whole_bins(tmp_path: Path, bin_ms: int, step_ms: int) -> None:
     bin_ns = bin_ms * tiny.MS
@@ -106,7 +142,7 @@ class Traffic:
 
     def __init__(self, directory: Path) -> None:
         chance = random.Random(7)
-        self.steps: dict[str, dict[tuple[str, str], list[int]]] = {}
+        self.bins: dict[str, dict[tuple[str, str], list[int]]] = {}
         names = list(ADDRESS)
         for run in ("a", "b"):
             sums: dict[tuple[str, str], list[int]] = {}
@@ -121,12 +157,12 @@ class Traffic:
                     series += tiny.bins(ADDRESS[sender], ADDRESS[receiver], sizes)
                     pair = (SITE[sender], SITE[receiver])
                     if pair[0] != pair[1]:
-                        mine = sums.setdefault(pair, [0] * self.STEPS)
+                        mine = sums.setdefault(pair, [0] * self.STEPS * 10)
                         for number, size in sizes.items():
-                            mine[number // 10] += size
+                            mine[number] += size
                 tiny.table(directory, "captures", run, sender, [tiny.capture()])
                 tiny.table(directory, "throughput", run, sender, series)
-            self.steps[run] = sums
+            self.bins[run] = sums
         links = {"between": ["west", "east"], "rate_bit_s": 1e6, "links": 2}
         record = json.loads(told(ranks=RANKS)) | {"links": [links]}
         end = tiny.T0 + self.STEPS * 100 * tiny.MS
@@ -137,10 +173,21 @@ class Traffic:
             for run in ("a", "b")
         ])  # fmt: skip
 
+    def steps(self, run: str, pair: tuple[str, str]) -> list[float]:
+        """Mbit/s of each step of one direction."""
+        sizes = self.bins[run][pair]
+        return [sum(sizes[at : at + 10]) * 8e-5 for at in range(0, len(sizes), 10)]
+
     def rates(self, run: str, keep: Any) -> list[float]:
-        """Mbit/s of each step, over the directions that are kept."""
-        kept = [sizes for pair, sizes in self.steps[run].items() if keep(*pair)]
-        return [sum(sizes) * 8 / 0.1 / 1e6 for sizes in zip(*kept, strict=True)]
+        """Mbit/s in the 100 ms up to each bin, over the directions that are kept."""
+        kept = [sizes for pair, sizes in self.bins[run].items() if keep(*pair)]
+        sums = [sum(sizes) for sizes in zip(*kept, strict=True)]
+        return [sum(sums[max(at - 9, 0) : at + 1]) * 8e-5 for at in range(len(sums))]
+
+    def mean(self, run: str, keep: Any) -> float:
+        """Mbit/s over the run."""
+        kept = [sum(sizes) for pair, sizes in self.bins[run].items() if keep(*pair)]
+        return sum(kept) * 8 / (self.STEPS * 0.1) / 1e6
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +205,15 @@ def test_every_direction_agrees_with_plain_loops(traffic: tuple[Path, Traffic]) 
     found = rows(directory, "wan_throughput")
     assert len(found) == 2 * 6 * truth.STEPS
     for run in ("a", "b"):
-        for pair in truth.steps[run]:
+        for pair, sizes in truth.bins[run].items():
             series = truth.rates(run, lambda *other, pair=pair: other == pair)
+            mean = truth.mean(run, lambda *other, pair=pair: other == pair)
             mine = [r for r in found if (r["run"], r["from_site"], r["to_site"]) == (run, *pair)]
-            assert [row["max_mbit_s"] for row in mine] == pytest.approx(series, abs=1e-4)
+            steps = truth.steps(run, pair)
+            assert [row["max_mbit_s"] for row in mine] == pytest.approx(steps, abs=1e-4)
+            assert sum(row["wire_bytes"] for row in mine) == sum(sizes)
             for row in mine:
-                assert row["run_mean_mbit_s"] == pytest.approx(sum(series) / 20, abs=1e-4)
+                assert row["run_mean_mbit_s"] == pytest.approx(mean, abs=1e-4)
                 assert row["run_p50_mbit_s"] == pytest.approx(quantile(series, 0.5), abs=1e-4)
                 assert row["run_p95_mbit_s"] == pytest.approx(quantile(series, 0.95), abs=1e-4)
                 assert row["run_peak_mbit_s"] == pytest.approx(max(series), abs=1e-4)
@@ -178,17 +228,18 @@ def test_the_peak_of_all_links_is_of_the_sum_and_not_the_sum_of_peaks(
     peaks = sorted(map(max, sums))
     assert row["peak_mbit_s"] == pytest.approx(sum(peaks) / 2, abs=1e-4)
     assert [row["peak_mbit_s_min"], row["peak_mbit_s_max"]] == pytest.approx(peaks, abs=1e-4)
-    assert row["mean_mbit_s"] == pytest.approx(sum(map(sum, sums)) / 40, abs=1e-4)
+    means = [truth.mean(run, lambda *_: True) for run in ("a", "b")]
+    assert row["mean_mbit_s"] == pytest.approx(sum(means) / 2, abs=1e-4)
     assert (row["ranks"], row["hosts"], row["is_ranks_guessed"]) == (4.0, 4, False)
     assert row["peak_mbit_s_per_rank"] == pytest.approx(sum(peaks) / 8, abs=1e-4)
     busiest = [
-        max(max(truth.rates(run, lambda *o, p=pair: o == p)) for pair in truth.steps[run])
+        max(max(truth.rates(run, lambda *o, p=pair: o == p)) for pair in truth.bins[run])
         for run in ("a", "b")
     ]
     assert row["direction_peak_mbit_s"] == pytest.approx(sum(busiest) / 2, abs=1e-4)
 
 
-def test_lightpaths_are_counted_step_by_step(traffic: tuple[Path, Traffic]) -> None:
+def test_lightpaths_are_counted_moment_by_moment(traffic: tuple[Path, Traffic]) -> None:
     directory, truth = traffic
     for a, b, scale, capacity in (("east", "west", 1.0, 2.0), ("east", "north", 2.0, 2.0)):
         demand = []
@@ -222,8 +273,10 @@ def test_throughput_per_core_divides_by_the_ranks_of_the_site(
         into = [truth.rates(run, lambda _, b, s=site: s in (None, b)) for run in ("a", "b")]
         row = found[site]
         assert (row["ranks"], row["runs"]) == (ranks, 2)
-        assert row["sent_mbit_s"] == pytest.approx(sum(map(sum, out)) / 40 / ranks, abs=1e-4)
-        assert row["received_mbit_s"] == pytest.approx(sum(map(sum, into)) / 40 / ranks, abs=1e-4)
+        sent = [truth.mean(run, lambda a, _, s=site: s in (None, a)) for run in ("a", "b")]
+        received = [truth.mean(run, lambda _, b, s=site: s in (None, b)) for run in ("a", "b")]
+        assert row["sent_mbit_s"] == pytest.approx(sum(sent) / 2 / ranks, abs=1e-4)
+        assert row["received_mbit_s"] == pytest.approx(sum(received) / 2 / ranks, abs=1e-4)
         assert row["sent_peak_mbit_s"] == pytest.approx(sum(map(max, out)) / 2 / ranks, abs=1e-4)
 
 

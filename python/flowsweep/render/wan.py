@@ -34,6 +34,8 @@ def throughput(context: Context) -> Figure | None:
     shown = context.series_in(rows)
     runs = shown_runs(context, rows)
     rows = rows.filter(pl.col("run").is_in(list(runs.values())))
+    outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
+    rows = rows.filter("is_within")
     # the busiest pair of each application first, then the second of each
     ranked = sorted(
         (
@@ -65,7 +67,11 @@ def throughput(context: Context) -> Figure | None:
             "One run each, the baseline run of median completion time:",
             f"{', '.join(sorted(set(runs.values())))}.",
             "Above the line what the first site sends, below it what comes back; line: mean of a "
-            "column, silent steps included; pale: its busiest step.",
+            "column, silence included; pale: its busiest step; the last step is as short as what is "
+            f"left. In the titles: the most in any {step_ms} ms, wherever they begin.",
+            f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
+            if outside
+            else None,
             "Wire bytes, where they were sent, so before the link: a burst may exceed its rate "
             "(dotted).",
             "Some senders were not captured; there it is what arrived." if far else None,
@@ -121,8 +127,10 @@ def _panel(
         for a, b in (pair, pair[::-1])
     )
     peaks = [float(side["run_peak_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
-    up = max(peaks[0], peaks[1] * LEAST_SIDE, 1e-3)
-    down = max(peaks[1], peaks[0] * LEAST_SIDE, 1e-3)
+    # the last step is shorter, and may be higher than the peak
+    tops = [float(side["max_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
+    up = max(peaks[0], tops[0], peaks[1] * LEAST_SIDE, 1e-3)
+    down = max(peaks[1], tops[1], peaks[0] * LEAST_SIDE, 1e-3)
     rate = there["rate_mbit_s"][0]
     capacity = rate * (there["links"][0] or 1) if rate else None
     rules = []

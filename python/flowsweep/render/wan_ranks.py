@@ -47,7 +47,7 @@ def peaks(context: Context) -> Figure | None:
         heading="How the traffic between the sites grows with the ranks",
         finding=f"At the peak {'; '.join(shares)}.",
         caption=sentence(
-            f"Points: busiest step of {steps} ms of all links and directions together, median over "
+            f"Points: the most in any {steps} ms of all links and directions together, median over "
             "the runs; line: from the run with the least to the one with the most; open: mean over "
             "the run.",
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
@@ -132,6 +132,7 @@ def per_core(context: Context) -> Figure | None:
     ]
     ranks = sorted({int(row) for row in whole["ranks"]})
     count = f"{ranks[0]} ranks" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]} ranks"
+    steps = numbers.plain(context.model("wan_steps")["step_ns"].max() / 1e6)  # type: ignore[operator]
     most = float(whole["sent_peak_mbit_s"].max())  # type: ignore[arg-type]
     chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
     return Figure(
@@ -139,7 +140,8 @@ def per_core(context: Context) -> Figure | None:
         heading="What a rank sends between the sites, per point of the sweep",
         caption=sentence(
             "Point: mean over the run, all sites together; bar: from the site whose ranks send or "
-            "receive least to the one with most; tick: the busiest step of all.",
+            f"receive least to the one with most; tick: the most in any {steps} ms, all sites "
+            "together.",
             f"Divided by all {count}, idle ones included; medians over the runs.",
             f"The largest peak is {numbers.estimate(most)} Mbit/s, "
             f"{numbers.estimate(most / 8)} MB/s per rank.",
