@@ -97,12 +97,16 @@ class Warehouse:
         What it reads is made first, as tables and once: a figure's query names the
         same model several times, and many figures share one.
         """
+        self._prepare(sql)
+        return self._frame(sql)
+
+    def _prepare(self, sql: str) -> None:
+        """Makes all that a query reads."""
         wanted = self._closure(sql)
         for name in self._order:
             if name in wanted - self._made:
                 self._made.add(name)
                 self._make(name)
-        return self._frame(sql)
 
     def sql(self, name: str) -> str:
         """The text of figures/<name>.sql."""
@@ -122,12 +126,33 @@ class Warehouse:
 
         The first of its `needs` that the experiment does not meet, in the words of needs.yaml.
         """
-        described = self._described(f"figures/{name}.yaml").get("needs", ())
+        need = self._unmet(name)
+        return f"{need['lacks']}; needed: {need['wants']}" if need else None
+
+    def lacks(self, name: str) -> str | None:
+        """The first half of `lack`: what is not there."""
+        need = self._unmet(name)
+        return need["lacks"] if need else None
+
+    def _unmet(self, name: str) -> dict[str, str] | None:
+        """The first of a query's needs that the experiment does not meet."""
         known = self._described("needs.yaml")
-        for need in (known[key] for key in described):
+        for key in self._described(f"figures/{name}.yaml").get("needs", ()):
+            need: dict[str, str] = known[key]
             if not self.select(need["ask"]).item():
-                return f"{need['lacks']}; needed: {need['wants']}"
+                return need
         return None
+
+    def claims(self, name: str) -> list[tuple[str, str]]:
+        """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
+        described = self._described(f"figures/{name}.yaml").get("adds_up", ())
+        return [(one["claim"], one["sql"]) for one in described]
+
+    def keep_rows(self, name: str) -> None:
+        """Makes the rows of a query the table `figure_rows`, which its claims read."""
+        query = self.sql(name)
+        self._prepare(query)
+        self._execute(f"create or replace temp table figure_rows as {query}")
 
     def _described(self, file: str) -> dict[str, Any]:
         path = self.folder / file

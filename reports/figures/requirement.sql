@@ -38,7 +38,7 @@ limits as (
     group by app, problem
 ),
 
--- the busier direction of the shown host, in the shown run
+-- the busier direction of the host that is shown of the shown run
 traffic as (
     select
         shown_runs.app,
@@ -58,7 +58,7 @@ traffic as (
         any_value(windows.bin_ns) / 1e6 as bin_ms,
     from host_traffic as traffic
     inner join shown_runs using (run)
-    inner join shown_host using (host)
+    inner join shown_hosts using (run, host)
     inner join windows using (run, host)
     where
         windows.bins > 0

@@ -15,7 +15,7 @@ chosen as (
         directions.direction,
     from shown_runs
     inner join windows using (run)
-    inner join shown_host using (host)
+    inner join shown_hosts using (run, host)
     cross join (select unnest(['in', 'out']) as direction) as directions
     where windows.bins > 0
 ),

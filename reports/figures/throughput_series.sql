@@ -1,5 +1,6 @@
 -- One row per application, problem, direction and pixel column of the shown host's
--- throughput: the maximum of the column's bins, and their mean with empty ones.
+-- throughput: the maximum of the column's bins, and their mean with empty ones. What it sent
+-- and received before and after the time of the run has a row each.
 with
 
 -- 400 columns: a figure of half width has as many pixels
@@ -16,7 +17,7 @@ chosen as (
         least(windows.bins, 400) as columns,
     from shown_runs
     inner join windows using (run)
-    inner join shown_host using (host)
+    inner join shown_hosts using (run, host)
     where windows.bins > 0
 ),
 
@@ -46,17 +47,18 @@ placed as (
     select
         chosen.run,
         traffic.direction,
-        (traffic.bin_start_ns // chosen.bin_ns - chosen.first_bin)
-        * chosen.columns // chosen.bins as column_number,
+        traffic.bin_start_ns // chosen.bin_ns - chosen.first_bin as bin,
+        bin between 0 and chosen.bins - 1 as is_within,
+        case
+            when bin < 0 then -1
+            when is_within then bin * chosen.columns // chosen.bins
+            else chosen.columns
+        end as column_number,
         traffic.mbit_s,
         traffic.wire_bytes,
         traffic.bin_start_ns,
     from host_traffic as traffic
     inner join chosen using (run, host)
-    where
-        traffic.bin_start_ns // chosen.bin_ns >= chosen.first_bin
-        and traffic.bin_start_ns // chosen.bin_ns
-        < chosen.first_bin + chosen.bins
 ),
 
 reduced as (
@@ -64,13 +66,35 @@ reduced as (
         run,
         direction,
         column_number,
+        is_within,
+        min(bin) as first_busy_bin,
+        max(bin) as last_busy_bin,
         max(mbit_s) as max_mbit_s,
-        sum(wire_bytes) as wire_bytes,
+        sum(wire_bytes)::bigint as wire_bytes,
         -- of equal bins the first
         arg_max(bin_start_ns, (mbit_s, -bin_start_ns)) as max_at_ns,
         count(*) as busy_bins,
     from placed
-    group by run, direction, column_number
+    group by run, direction, column_number, is_within
+),
+
+-- before: from the first packet; after: to the last one
+outside as (
+    select
+        chosen.*,
+        reduced.direction,
+        if(column_number < 0, first_busy_bin, chosen.bins) as begin_bin,
+        if(column_number < 0, 0, last_busy_bin + 1) as end_bin,
+        reduced.column_number,
+    from reduced
+    inner join chosen using (run)
+    where not reduced.is_within
+),
+
+all_columns as (
+    select * from edges
+    union all by name
+    select * from outside
 ),
 
 final as (
@@ -84,15 +108,17 @@ final as (
             ((first_bin + begin_bin) * bin_ns - start_ns) / 1e9, 6
         ) as start_s,
         round(((first_bin + end_bin) * bin_ns - start_ns) / 1e9, 6) as end_s,
+        column_number between 0 and columns - 1 as is_within,
         end_bin - begin_bin as bins,
         coalesce(busy_bins, 0) as busy_bins,
+        coalesce(wire_bytes, 0) as wire_bytes,
         coalesce(round(max_mbit_s, 4), 0) as max_mbit_s,
         round(
             coalesce(wire_bytes, 0) * 8e3 / ((end_bin - begin_bin) * bin_ns), 4
         ) as mean_mbit_s,
         round((max_at_ns - start_ns) / 1e9, 6) as max_at_s,
         bin_ns / 1e6 as bin_ms,
-    from edges
+    from all_columns
     left join reduced using (run, direction, column_number)
 )
 

@@ -1,95 +1,83 @@
--- One row per application, problem and point: what the shown host received and sent,
--- and what all hosts sent; medians over the valid runs of the point.
+-- One row per application, problem and point: what the host that is shown of each run
+-- received and sent, and what all hosts sent; medians over the valid runs of the point.
 with
 
-shown as (
+own as (
     select
         flows.run,
-        sum(wire_bytes) filter (receiver = shown_host.host) as in_bytes,
-        sum(wire_bytes) filter (sender = shown_host.host) as out_bytes,
+        sum(wire_bytes) filter (receiver = shown_hosts.host) as in_bytes,
+        sum(wire_bytes) filter (sender = shown_hosts.host) as out_bytes,
         sum(wire_bytes) as all_bytes,
         sum(packets) as all_packets,
+        any_value(shown_hosts.host) as host,
     from flows
-    cross join shown_host
+    left join shown_hosts using (run)
     where is_counted
     group by flows.run
 ),
 
-points as (
+by_point as (
     select
-        runs.app,
-        runs.problem,
-        runs.rtt_asked_ms,
-        runs.rate_asked_mbit_s,
-        runs.buffer_bytes,
-        bool_or(runs.is_baseline) as is_baseline,
-        median(runs.rtt_ms) as rtt_ms,
-        -- as measured, if it was in every run
-        coalesce(
-            case
-                when bool_and(runs.is_rate_measured)
-                    then median(runs.rate_mbit_s)
-            end,
-            runs.rate_asked_mbit_s,
-            median(runs.rate_mbit_s)
-        ) as rate_mbit_s,
+        points.point,
         count(*) as runs_used,
+        string_agg(distinct own.host, ', ' order by own.host) as host,
         median(runs.completion_s) as completion_s,
-        median(in_bytes) as in_bytes,
-        median(in_bytes / runs.completion_s) as in_bytes_s,
-        median(out_bytes) as out_bytes,
-        median(out_bytes / runs.completion_s) as out_bytes_s,
-        median(all_bytes) as all_bytes,
-        median(all_packets) as all_packets,
-    from runs
-    left join shown using (run)
-    where runs.is_used
-    group by
-        runs.app,
-        runs.problem,
-        runs.rtt_asked_ms,
-        runs.rate_asked_mbit_s,
-        runs.buffer_bytes
+        median(own.in_bytes) as in_bytes,
+        median(
+            own.in_bytes / coalesce(runs.completion_s, windows.length_s)
+        ) as in_bytes_s,
+        median(own.out_bytes) as out_bytes,
+        median(
+            own.out_bytes / coalesce(runs.completion_s, windows.length_s)
+        ) as out_bytes_s,
+        median(own.all_bytes) as all_bytes,
+        median(own.all_packets) as all_packets,
+    from points
+    inner join runs using (run)
+    left join run_windows as windows using (run)
+    left join own using (run)
+    group by points.point
 ),
 
-compared as (
+-- one for each application and problem
+bases as (
     select
-        points.*,
-        points.all_bytes / baselines.all_bytes - 1 as bytes_change,
-        points.all_packets / baselines.all_packets - 1 as packets_change,
+        points.app,
+        points.problem,
+        arg_min(by_point.all_bytes, by_point.point) as all_bytes,
+        arg_min(by_point.all_packets, by_point.point) as all_packets,
     from points
-    left join points as baselines
-        on
-            points.app = baselines.app
-            and points.problem = baselines.problem
-            and baselines.is_baseline
+    inner join by_point using (point)
+    where points.is_baseline
+    group by points.app, points.problem
 ),
 
 final as (
-    select
-        app,
-        problem,
-        is_baseline,
-        rtt_asked_ms,
-        round(rtt_ms, 4) as rtt_ms,
-        rate_asked_mbit_s,
-        round(rate_mbit_s, 4) as rate_mbit_s,
-        buffer_bytes,
-        runs_used,
-        (select host from shown_host) as host,
-        round(in_bytes / 1e6, 4) as in_mb,
-        round(in_bytes_s * 8e-6, 4) as in_mbit_s,
-        round(out_bytes / 1e6, 4) as out_mb,
-        round(out_bytes_s * 8e-6, 4) as out_mbit_s,
-        round(all_bytes / 1e6, 4) as all_mb,
-        all_packets::bigint as all_packets,
-        round(completion_s, 4) as completion_s,
-        round(bytes_change, 4) as bytes_change,
-        round(packets_change, 4) as packets_change,
-    from compared
+    select distinct
+        points.* exclude (run, point),
+        by_point.runs_used,
+        by_point.host,
+        round(by_point.in_bytes / 1e6, 4) as in_mb,
+        round(by_point.in_bytes_s * 8e-6, 4) as in_mbit_s,
+        round(by_point.out_bytes / 1e6, 4) as out_mb,
+        round(by_point.out_bytes_s * 8e-6, 4) as out_mbit_s,
+        round(by_point.all_bytes / 1e6, 4) as all_mb,
+        by_point.all_packets::bigint as all_packets,
+        round(by_point.completion_s, 4) as completion_s,
+        round(by_point.all_bytes / bases.all_bytes - 1, 4) as bytes_change,
+        round(by_point.all_packets / bases.all_packets - 1, 4)
+            as packets_change,
+        points.point,
+    from points
+    inner join by_point on points.point = by_point.point
+    left join bases
+        on points.app = bases.app and points.problem = bases.problem
 )
 
-select * from final
-order by
-    app, problem, is_baseline desc, rate_asked_mbit_s desc nulls first,
-    rtt_asked_ms, buffer_bytes nulls last
+select
+    * exclude (point) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+from final
+order by app, problem, is_baseline desc, point

@@ -58,7 +58,9 @@ renamed as (
         ---------- booleans
         coalesce(baseline, false) as is_flagged,
         coalesce(warmup, false) as is_warmup,
-        coalesce(status, 'valid') = 'valid' as is_valid,
+        -- a person's own captures need no run.json; a run of a plan does
+        coalesce(status, 'valid') = 'valid'
+        or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
         rtt_measured_ns is not null as is_rtt_measured,
         rate_measured_bit_s is not null as is_rate_measured,
@@ -78,34 +80,53 @@ named as (
     from renamed
 ),
 
--- Without a flag the baseline is the mildest point: least RTT, highest rate.
+-- Without a flag the baseline is the mildest point: least RTT, highest rate, largest
+-- buffer and queue, least loss and jitter; of several such the one with most runs.
 -- Null stands for "no limit" and is the mildest of all.
+placed as (
+    select
+        *,
+        (
+            rtt_asked_ms,
+            rate_asked_mbit_s,
+            buffer_bytes,
+            queue_bytes,
+            other_axes
+        ) as place,
+        count(*) over (partition by app, problem, place) as runs_there,
+    from named
+),
+
 mildest as (
     select
         app,
         problem,
         bool_or(is_flagged) as has_flag,
         first(
-            (rtt_asked_ms, rate_asked_mbit_s, buffer_bytes)
+            place
             order by
                 rtt_asked_ms asc nulls first,
                 rate_asked_mbit_s desc nulls first,
-                buffer_bytes desc nulls first
-        ) as point,
-    from named
+                buffer_bytes desc nulls first,
+                queue_bytes desc nulls first,
+                coalesce(loss, 0) asc,
+                coalesce(jitter_ms, 0) asc,
+                runs_there desc,
+                other_axes asc
+        ) as mildest_place,
+    from placed
     group by app, problem
 ),
 
 final as (
     select
-        named.*,
+        placed.* exclude (place, runs_there),
         case
             when has_flag then is_flagged
-            else (rtt_asked_ms, rate_asked_mbit_s, buffer_bytes)
-                is not distinct from point
+            else place is not distinct from mildest_place
         end as is_baseline,
         is_valid and is_timed and not is_warmup as is_used,
-    from named
+    from placed
     inner join mildest using (app, problem)
 )
 

@@ -1,5 +1,5 @@
--- One row per application and problem: the run that is drawn. The one at the baseline
--- whose completion time is nearest to the median; without times, the first.
+-- One row per application and problem: the run that is drawn, and why that one. The one at
+-- the baseline whose completion time is nearest to the median; without times, the first.
 with
 
 with_traffic as (
@@ -22,6 +22,20 @@ candidates as (
         runs.run,
         runs.completion_s,
         runs.start_ns,
+        case
+            when not runs.is_valid then 'no run counts: one that was captured'
+            when not runs.is_baseline
+                then 'none at the baseline has traffic and a time: another run'
+            when not runs.is_timed
+                then 'the first by name, no completion time is known'
+            when coalesce(grades.worst_rank, 1) < 4 and bool_or(
+                runs.is_used and runs.is_baseline and grades.worst_rank = 4
+            ) over (partition by runs.app, runs.problem)
+                then
+                    'the baseline run nearest to the median completion time, '
+                    || 'those with a capture of grade D left out'
+            else 'the baseline run nearest to the median completion time'
+        end as because,
         row_number() over (
             partition by runs.app, runs.problem
             order by

@@ -1,7 +1,7 @@
 -- One row per run and host: the time that its bins cover, empty ones included.
 -- From start to end of the application's work; where run.json does not tell, of the
--- run; else from first to last packet of the capture. Bins that lie only partly inside
--- are left out.
+-- run; else from first to last packet of the capture. A bin at either end that lies only
+-- partly inside belongs to it.
 with
 
 spans as (
@@ -29,7 +29,8 @@ limits as (
         bins.bin_ns,
         coalesce(runs.work_start_ns, runs.start_ns, spans.first_ns)
             as start_ns,
-        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns) as end_ns,
+        -- the last packet itself belongs to the time
+        coalesce(runs.work_end_ns, runs.end_ns, spans.last_ns + 1) as end_ns,
         case
             when runs.work_start_ns is not null then 'the application''s work'
             when runs.start_ns is not null then 'the whole run'
@@ -43,10 +44,9 @@ limits as (
 final as (
     select
         *,
-        (start_ns + bin_ns - 1) // bin_ns as first_bin,
-        greatest(
-            end_ns // bin_ns - (start_ns + bin_ns - 1) // bin_ns, 0
-        ) as bins,
+        start_ns // bin_ns as first_bin,
+        greatest((end_ns + bin_ns - 1) // bin_ns - start_ns // bin_ns, 0)
+            as bins,
     from limits
 )
 

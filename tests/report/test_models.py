@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import tiny
 
+from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import numbers
-from flowsweep.warehouse import Warehouse
+from flowsweep.render import numbers, page
+from flowsweep.warehouse import Warehouse, figure_names
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 
@@ -170,9 +171,71 @@ def test_the_shown_host_is_the_first_of_the_second_site(tmp_path: Path) -> None:
             [("pc1", "west"), ("pc2", "west"), ("pc3", "east"), ("pc4", "east")]
         )
     ]
-    tiny.runs(tmp_path, [tiny.run("r", hosts=hosts)])
-    (shown,) = rows(tmp_path, "shown_host")
-    assert shown["host"] == "pc3"
+    tiny.runs(tmp_path, [tiny.run("r", hosts=hosts), tiny.run("s", hosts=hosts[:2])])
+    for run, host in (("r", 0), ("r", 2), ("r", 3), ("s", 0), ("s", 1)):
+        flow = tiny.flow(f"10.0.0.{host}", "192.0.2.1", wire_bytes=1000 + host)
+        tiny.table(tmp_path, "flows", run, f"pc{host + 1}", [flow])
+    # where it was not captured: the host with most traffic over all runs
+    shown = {str(row["run"]): row["host"] for row in rows(tmp_path, "shown_hosts")}
+    assert shown == {"r": "pc3", "s": "pc1"}
+
+
+def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run(run, hosts=None, baseline=run == "a", rtt_asked_ns=(1 + (run == "b")) * tiny.MS)
+        for run in "ab"
+    ])  # fmt: skip
+    for run, host in (("a", "alpha"), ("b", "beta")):
+        tiny.table(tmp_path, "captures", run, host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", run, host, [tiny.flow(WEST, EAST, packets=20)])
+        tiny.table(tmp_path, "throughput", run, host, tiny.bins(WEST, EAST, {1: 500, 7: 500}))
+    warehouse = Warehouse(tmp_path)
+    assert warehouse.rows("throughput_series")["host"].unique().to_list() == ["alpha"]
+    totals = warehouse.rows("totals").rows(named=True)
+    assert [(row["host"], row["out_mb"]) for row in totals] == [("alpha", 0.01), ("beta", 0.01)]
+    html, first = page.build(tmp_path)
+    assert "hold no packet" not in html + first
+    assert "into the host shown" in html
+
+
+def test_runs_at_other_points_are_never_one_row(tmp_path: Path) -> None:
+    """Ranks, loss and the like are axes as RTT and rate are, with a flag or without."""
+    changes = ({}, {"ranks": 12}, {"ranks": 3}, {"loss": 0.01}, {"jitter_ns": tiny.MS},
+               {"congestion": "bbr"}, {"links": 2}, {"hosts_per_site": 2})  # fmt: skip
+    tiny.runs(tmp_path, [
+        tiny.run(f"r{n}", **({"baseline": None} | change)) for n, change in enumerate(changes)
+    ])  # fmt: skip
+    for number in range(len(changes)):
+        tiny.table(tmp_path, "flows", f"r{number}", "pc1", [tiny.flow(WEST, EAST)])
+    warehouse = Warehouse(tmp_path)
+    totals = warehouse.rows("totals").rows(named=True)
+    assert len(totals) == len(changes)
+    assert sum(row["is_baseline"] for row in totals) == 1
+    assert {row["runs_used"] for row in totals} == {1}
+    (baseline,) = rows(tmp_path, "baselines")
+    assert baseline["runs_used"] == 1
+
+
+def test_captures_without_run_json_are_traffic_that_counts(tmp_path: Path) -> None:
+    """Their figures of traffic have rows; those of completion times say why not."""
+    tiny.runs(tmp_path, [
+        {"run": run, "status": "no record", "reason": "no run.json", "completion_s": None}
+        for run in "ab"
+    ])  # fmt: skip
+    for run, host in (("a", "alpha"), ("b", "beta")):
+        tiny.table(tmp_path, "captures", run, host, [tiny.capture()])
+        flow = tiny.flow(WEST, EAST, app_limited_ns=5, sender_limited_ns=0,
+                         receiver_limited_ns=0, network_limited_ns=5)  # fmt: skip
+        tiny.table(tmp_path, "flows", run, host, [flow])
+        tiny.table(tmp_path, "messages", run, host, [tiny.message(100)])
+        tiny.table(tmp_path, "throughput", run, host, tiny.bins(WEST, EAST, {1: 500, 7: 500}))
+    warehouse = Warehouse(tmp_path)
+    for name in ("totals", "limits", "message_rate", "throughput_series", "wan_throughput"):
+        assert warehouse.rows(name).height > 0, name
+    html, _ = page.build(tmp_path)
+    assert "No messages" not in html
+    assert "No time that held a sender back" not in html
+    assert not adds_up.contradictions(warehouse, figure_names())
 
 
 @pytest.mark.parametrize(

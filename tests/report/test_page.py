@@ -176,7 +176,8 @@ def test_no_mark_falls_off_a_log_axis(two: Context) -> None:
         figure = make(two)
         for data in walk(figure.chart.to_dict(validate=False)):
             for row in data:
-                assert row.get("x", 1) > 0, figure.name
+                # time is linear, and the first bin may begin before the run
+                assert row.get("x", 1) > 0 or figure.name == "wan_throughput", figure.name
                 if figure.name.startswith(("completion", "flow")):
                     assert row.get("y", 1) > 0
                     assert row.get("slowdown", 1) > 0
@@ -239,7 +240,7 @@ def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path)
     html, _ = page.build(tmp_path)
     assert "the data cannot answer (limits not in the tables)" in html
     assert "cannot tell 100 %" in html
-    assert "No messages: there are no message tables." in html
+    assert "No messages: no message tables hold a row." in html
 
 
 @pytest.mark.parametrize(("evidence", "filled"), [("turn+short", True), ("pause", False)])

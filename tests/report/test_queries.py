@@ -94,8 +94,13 @@ def test_the_series_leaves_out_the_start_up_of_the_ranks(tmp_path: Path) -> None
     work = '{"start": "2026-01-01T00:00:00.400000000Z", "end": "2026-01-01T00:00:00.900000000Z"}'
     tiny.runs(directory, [tiny.run("r", baseline=True, json=f'{{"application": {work}}}')])
     out = Warehouse(directory).rows("throughput_series").filter(pl.col("direction") == "out")
-    assert (out["start_s"][0], out["end_s"][-1]) == (0.0, 0.5)
-    assert out.filter(pl.col("max_mbit_s") > 0)["start_s"].to_list() == [0.1]
+    work_time = out.filter("is_within")
+    assert (work_time["start_s"][0], work_time["end_s"][-1]) == (0.0, 0.5)
+    assert work_time.filter(pl.col("max_mbit_s") > 0)["start_s"].to_list() == [0.1]
+    # what passed before has a row of its own
+    assert out.filter(~pl.col("is_within")).select("start_s", "end_s", "wire_bytes").rows() == [
+        (-0.3, 0.0, 500)
+    ]
 
 
 def test_the_distribution_counts_empty_bins_and_ends_at_one(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,16 @@ class Context:
         if key not in self.cache:
             self.cache[key] = self.warehouse.select(f"select * from {name} order by all")  # noqa: S608
         return self.cache[key]
+
+    def drawn_runs(self, runs: Iterable[str]) -> str:
+        """Says which runs are drawn and why: one of each application."""
+        known = dict(self.model("shown_runs").select("run", "because").iter_rows())
+        why: dict[str, list[str]] = {}
+        for run in sorted(set(runs)):
+            reason = known.get(run, "another one has no such traffic: the first that has")
+            why.setdefault(reason, []).append(run)
+        told = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in why.items())
+        return f"One run each, {told}."
 
     def series_in(self, frame: pl.DataFrame) -> list[Series]:
         """The applications that a frame has rows of, in report order."""

@@ -74,7 +74,7 @@ def build(directory: Path) -> tuple[str, str]:
         if parts:
             sections.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
         else:
-            absent.append(section.absent)
+            absent.append(section.absent(warehouse))
     folder = warehouse.folder
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -179,8 +179,7 @@ def _hint(context: Context, name: str) -> dict[str, str]:
 
 
 def _filled(caption: str, context: Context) -> str:
-    host = context.model("shown_host")["host"]
-    return caption.replace("{host}", str(host[0]) if len(host) else "one host").strip()
+    return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
 def _csv(rows: pl.DataFrame) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flowsweep.render import (
     completion,
@@ -25,6 +26,9 @@ from flowsweep.render import (
 )
 from flowsweep.render.figure import Context, Figure
 
+if TYPE_CHECKING:
+    from flowsweep.warehouse import Warehouse
+
 #: Sections whose tables stand below the figures.
 FIGURES_FIRST = ("sensitivity", "wan", "transfers", "application")
 
@@ -36,24 +40,31 @@ class Section:
     """A part of the page: anchor, heading, and what makes its content.
 
     Attributes:
-        absent: What is said at the end of the page when it has no data.
+        subject: What the section is about, for the end of the page where it has no data.
+        query: The query whose needs tell why it has none.
     """
 
     anchor: str
     heading: str
-    absent: str
+    subject: str
+    query: str
     figures: tuple[Callable[[Context], Figure | None], ...] = ()
     tables: tuple[tuple[str, Heading, Callable[[Context], str | None]], ...] = ()
+
+    def absent(self, warehouse: Warehouse) -> str:
+        """Why the page lacks this section, in words that are true of the tables."""
+        lacks = warehouse.lacks(self.query)
+        return f"No {self.subject}: {lacks or f'the query {self.query} has no rows to draw'}."
 
 
 SECTIONS = (
     Section(
-        "requirement", "Requirement", "No requirement: neither RTT nor rate was varied.",
+        "requirement", "Requirement", "requirement", "thresholds",
         figures=(requirement.strip,),
         tables=(("requirement", "", sweep_tables.requirement),),
     ),
     Section(
-        "sensitivity", "Sensitivity", "No sensitivity: neither RTT nor rate was varied.",
+        "sensitivity", "Sensitivity", "sensitivity", "thresholds",
         figures=(completion.by_rtt, completion.by_rate),
         tables=(
             ("completion_by_problem", "Time and traffic by problem", sweep_tables.problems),
@@ -62,45 +73,41 @@ SECTIONS = (
         ),
     ),
     Section(
-        "traffic", "Traffic", "No traffic: there are no throughput tables.",
+        "traffic", "Traffic", "traffic", "throughput_series",
         figures=(throughput.series, throughput.cdf),
         tables=(("totals", "How much is sent, per point of the sweep", sweep_tables.totals),),
     ),
     Section(
-        "wan", "Between the sites", "Nothing between the sites: no traffic of two was captured.",
+        "wan", "Between the sites", "traffic between sites", "wan_throughput",
         figures=(wan.throughput, wan_ranks.peaks, wan_ranks.per_core),
         tables=(("lightpaths", demand_tables.lightpaths_heading, demand_tables.lightpaths),),
     ),
-    Section("flows", "Flows", "No flows: there are no flow tables.", figures=(flows.sizes,)),
+    Section("flows", "Flows", "flows", "flow_sizes", figures=(flows.sizes,)),
     Section(
-        "limits", "What holds it back", "Nothing on what holds it back: no TCP flow has payload.",
+        "limits", "What holds it back", "time that held a sender back", "limits",
         figures=(limits.shares,),
     ),
+    Section("messages", "Messages", "messages", "message_rate", figures=(messages.rate,)),
     Section(
-        "messages", "Messages", "No messages: there are no message tables.",
-        figures=(messages.rate,),
-    ),
-    Section(
-        "transfers", "Transfers", "No transfers: the application told none, connections were few.",
+        "transfers", "Transfers", "transfers", "transfer_activity",
         figures=(transfers.activity, transfer_times.times),
         tables=(("fairness", demand_tables.fairness_heading, demand_tables.fairness),),
     ),
     Section(
-        "application", "Inside the application",
-        "Nothing from inside the application: it told neither phases nor its time in MPI.",
+        "application", "Inside the application", "phases of the application", "phase_times",
         figures=(phases.times,),
         tables=(("mpi_costs", "What calls of MPI cost", demand_tables.mpi),),
     ),
     Section(
-        "intervals", "Intervals", "No packet intervals: there are no interval tables.",
+        "intervals", "Intervals", "packet intervals", "packet_intervals",
         figures=(intervals.gaps,),
     ),
     Section(
-        "runs", "Runs", "No runs: the run table is empty.",
+        "runs", "Runs", "runs", "run_table",
         tables=(("run_table", run_tables.runs_heading, run_tables.runs),),
     ),
     Section(
-        "quality", "Quality", "No captures: nothing can be said about their quality.",
+        "quality", "Quality", "captures", "run_quality",
         tables=(("run_quality", run_tables.quality_heading, run_tables.quality),),
     ),
 )  # fmt: skip

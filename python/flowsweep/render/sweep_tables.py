@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import numbers
+from flowsweep.render import numbers, points
 from flowsweep.render.tables import (
     Column,
     application,
@@ -20,6 +20,8 @@ from flowsweep.render.tables import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
@@ -96,8 +98,8 @@ def totals(context: Context) -> str | None:
     rows = ordered(context, context.rows("totals"))
     if not rows or all(row["all_mb"] is None for row in rows):
         return None
-    has_buffers = len({row["buffer_bytes"] for row in rows}) > 1
     several = len(context.series) > 1
+    hosts = {row["host"] for row in rows}
     columns = [application(context, rows, once=True, brief=True)] if several else []
     columns += [
         Column(
@@ -108,8 +110,15 @@ def totals(context: Context) -> str | None:
         figures("RTT (ms)", [row["rtt_ms"] for row in rows]),
         figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
     ]
-    if has_buffers:
-        columns.append(Column("buffer", [numbers.size(row["buffer_bytes"]) for row in rows]))
+    columns += [_axis(name, say, rows) for _, name, say in points.AXES[2:] if _varies(name, rows)]
+    # the queue follows from RTT and rate, unless nothing else tells two points apart
+    told = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
+    if len(told) < len(
+        {(*(row[name] for _, name, _ in points.AXES), row["queue_bytes"]) for row in rows}
+    ):
+        columns.append(Column("queue", [numbers.size(row["queue_bytes"]) for row in rows]))
+    if len(hosts) > 1:
+        columns.append(words("host shown", rows, lambda row: row["host"] or numbers.NONE))
     host = shown_host(context)
     for direction, key in ((f"into {host}", "in"), (f"out of {host}", "out")):
         columns += [
@@ -125,6 +134,16 @@ def totals(context: Context) -> str | None:
         Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
     ]
     return table("totals", columns)
+
+
+def _varies(name: str, rows: list[Row]) -> bool:
+    return len({row[name] for row in rows}) > 1
+
+
+def _axis(name: str, say: Callable[[Any], str], rows: list[Row]) -> Column:
+    """One axis of the sweep beside RTT and rate."""
+    cells = [numbers.NONE if row[name] is None else say(row[name]) for row in rows]
+    return Column(name.removesuffix("_bytes").removesuffix("_ms").replace("_", " "), cells)
 
 
 def problems(context: Context) -> str | None:

@@ -163,9 +163,9 @@ def ordered(context: Context, frame: pl.DataFrame) -> list[Row]:
 
 
 def shown_host(context: Context) -> str:
-    """The host whose traffic is shown."""
-    host = context.model("shown_host")["host"]
-    return str(host[0]) if len(host) else "one host"
+    """The host whose traffic is shown; in words where runs have other hosts."""
+    hosts = context.model("shown_hosts")["host"].unique()
+    return str(hosts[0]) if len(hosts) == 1 else "the host shown"
 
 
 def grade(given: str | None) -> str:

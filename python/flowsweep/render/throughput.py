@@ -31,10 +31,12 @@ def series(context: Context) -> Figure | None:
     rows = context.rows("throughput_series")
     if rows.is_empty():
         return None
+    outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
+    passed = rows
+    rows = rows.filter("is_within")
     shown = context.series_in(rows)
     alone = len(shown) == 1
     width, height = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
-    host = rows["host"][0]
     panels = []
     for first in range(0, len(shown), 2):
         for direction in DIRECTIONS:
@@ -43,32 +45,58 @@ def series(context: Context) -> Figure | None:
                 for one in shown[first : first + 2]
             ]
     chart: Any = alt.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
-    bin_ms = numbers.plain(rows["bin_ms"][0])
+    bin_ms = _bins(rows)
     bins = rows["bins"].max()
     drawn = (
         "Pale: the busiest bin of a column; line: mean of all its bins, empty ones included "
         f"(R1: columns of up to {numbers.plural(bins, 'bin')})."
         if isinstance(bins, int) and bins > 1
-        else f"Every bin of {bin_ms} ms is drawn."
+        else f"Every bin of {bin_ms} is drawn."
     )
     runs = sorted(set(rows["run"]))
     windows = context.model("windows").filter(pl.col("run").is_in(runs))
     window = ", ".join(sorted(set(windows["covers"])))
     return Figure(
         name="throughput_series",
-        heading=f"When it sends: throughput of {host}, {bin_ms} ms bins",
+        heading=f"When it sends: throughput of {_hosts(rows)}, {bin_ms} bins",
         caption=sentence(
-            f"One run each, the baseline run of median completion time: {', '.join(runs)}.",
-            f"Captured at {host} ({context.model('shown_host')['because'][0]});",
-            f"time shown: {window}.",
+            context.drawn_runs(runs),
+            _captured_at(context, rows),
+            f"Time shown: {window}.",
             drawn,
+            f"{numbers.size(outside)} that passed before or after it are not drawn."
+            if outside
+            else None,
             "Wire bytes with Ethernet header.",
             "Scales differ between applications, and between directions where one is 10 times "
             "the other.",
         ),
         chart=chart,
-        rows=rows,
+        rows=passed,
     )  # fmt: skip
+
+
+def _hosts(rows: pl.DataFrame) -> str:
+    """The host of all rows, by its name if it is one."""
+    hosts = sorted(set(rows["host"]))
+    return str(hosts[0]) if len(hosts) == 1 else "one host each"
+
+
+def _bins(rows: pl.DataFrame) -> str:
+    """Width of the bins, `10 ms`; of several the least and the greatest."""
+    widths = sorted(set(rows["bin_ms"]))
+    return f"{' to '.join(numbers.plain(width) for width in dict.fromkeys((widths[0], widths[-1])))} ms"
+
+
+def _captured_at(context: Context, rows: pl.DataFrame) -> str:
+    """Where each run was captured, and why there."""
+    drawn = rows.select("run", "host").unique().sort("run")
+    told = drawn.join(context.model("shown_hosts"), on=["run", "host"], how="left")
+    why = ", ".join(sorted(set(told["because"].drop_nulls())))
+    if told["host"].n_unique() == 1:
+        return f"Captured at {told['host'][0]} ({why})."
+    places = "; ".join(f"{run} at {host}" for run, host in drawn.iter_rows())
+    return f"Captured at one host of each run ({why}): {places}."
 
 
 def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[int, int]) -> Any:
@@ -132,7 +160,7 @@ def cdf(context: Context) -> Figure | None:
     largest = float(rows["mbit_s"].max() or 0) * 1e6  # type: ignore[arg-type]
     high = 10.0 ** _decade_above(max(largest, 1e6))
     panels = [_cdf_panel(context, rows, shown, direction, high) for direction in DIRECTIONS]
-    host, bin_ms = rows["host"][0], numbers.plain(rows["bin_ms"][0])
+    bin_ms = _bins(rows)
     chart: Any = alt.concat(*panels, columns=1 if len(shown) > FEW else 2, align="all")
     if largest <= 0:
         chart = empty("no packet in these runs", theme.FULL_WIDTH, 120)
@@ -141,9 +169,9 @@ def cdf(context: Context) -> Figure | None:
     )
     return Figure(
         name="throughput_cdf",
-        heading=f"How often it sends how much: distribution of {bin_ms} ms bins of {host}",
+        heading=f"How often it sends how much: distribution of {bin_ms} bins of {_hosts(rows)}",
         caption=sentence(
-            f"Share of {bin_ms} ms bins at or below a rate; runs, time and capture point as in the "
+            f"Share of {bin_ms} bins at or below a rate; runs, time and capture point as in the "
             f"figure before ({counts}).",
             "Empty bins count: their share is where the line begins.",
             "R2: 120 quantiles of the busy bins and the tail, drawn as steps.",

@@ -56,12 +56,17 @@ def activity(context: Context) -> Figure | None:
             panels.append(_blank())
     columns = 2 if len(panels) > 1 else 1
     sources = set(rows.filter(pl.col("run").is_in(names))["source"])
+    drawn = set(context.model("shown_runs")["run"])
+    main = [run for run in dict.fromkeys(names) if run in drawn]
+    hardest = [run for run in dict.fromkeys(names) if run not in drawn]
     return Figure(
         name="transfer_activity",
         heading="When it transfers: transfers under way to each site",
         caption=sentence(
-            f"{', '.join(dict.fromkeys(names))}: the baseline run of median completion time, and "
-            "where rate or RTT were varied the run with the lowest rate, or the longest RTT.",
+            context.drawn_runs(main),
+            f"Beside it the run at the lowest rate, of these with the longest RTT: {', '.join(hardest)}."
+            if hardest
+            else None,
             "Line: mean of a hundredth of the run; pale: most at once.",
             "Spans from the application's record."
             if sources == {"application"}

@@ -64,8 +64,7 @@ def throughput(context: Context) -> Figure | None:
         name="wan_throughput",
         heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
         caption=sentence(
-            "One run each, the baseline run of median completion time:",
-            f"{', '.join(sorted(set(runs.values())))}.",
+            context.drawn_runs(runs.values()),
             "Above the line what the first site sends, below it what comes back; line: mean of a "
             "column, silence included; pale: its busiest step; the last step is as short as what is "
             f"left. In the titles: the most in any {step_ms} ms, wherever they begin.",

@@ -1,0 +1,75 @@
+"""Rows of a query to what does not add up in them.
+
+`adds_up` in reports/figures/<name>.yaml declares what must hold of the rows whatever the
+data: a sum equals a sum over tables, points are those of the sweep, shares are 1. A claim is a
+sentence and a query that reads `figure_rows`, the rows of the figure, and any model; it gives
+`subject, found, expected` and perhaps `within`, the difference that rounding explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flowsweep.warehouse import Warehouse
+
+#: Found and expected may differ by this share: sums of doubles, rounded to 6 digits and more.
+RELATIVE = 1e-6
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A claim that does not hold of the rows of a query.
+
+    Attributes:
+        subject: The run, point or flow of which it does not hold; the first of `subjects`.
+        found: The number in the rows.
+        expected: The number that the tables give.
+    """
+
+    query: str
+    claim: str
+    subject: str
+    found: float | None
+    expected: float | None
+    subjects: int
+
+    def __str__(self) -> str:
+        more = f" (and {self.subjects - 1:,} more)" if self.subjects > 1 else ""
+        return (
+            f"{self.query}: it should hold that {self.claim}; {self.subject}{more}: "
+            f"found {_number(self.found)}, expected {_number(self.expected)}"
+        )
+
+
+def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradiction]:
+    """What does not add up in the rows of these queries."""
+    return [found for name in names for found in _of_query(warehouse, name)]
+
+
+def _of_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
+    claims = warehouse.claims(name)
+    if not claims:
+        return
+    warehouse.keep_rows(name)
+    for claim, sql in claims:
+        wrong = [row for row in warehouse.select(sql).iter_rows(named=True) if not _holds(row)]
+        if wrong:
+            first = wrong[0]
+            yield Contradiction(
+                name, claim, str(first["subject"]), first["found"], first["expected"], len(wrong)
+            )
+
+
+def _holds(row: dict[str, Any]) -> bool:
+    found, expected = row["found"], row["expected"]
+    if found is None or expected is None:
+        return found is None and expected is None
+    slack = max(abs(expected) * RELATIVE, row.get("within") or 0.0)
+    return bool(abs(found - expected) <= slack)
+
+
+def _number(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:,.10g}"
