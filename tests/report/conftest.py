@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import synthetic
+import told
 
 from flowsweep.warehouse import Warehouse
 
@@ -42,3 +43,9 @@ def two_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
         repetitions=6,
     )
     return synthetic.make(tmp_path_factory.mktemp("two"), plan)
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs whose applications tell all that they can."""
+    return told.make(tmp_path_factory.mktemp("full"))

@@ -117,7 +117,7 @@ def test_nothing_is_shown_without_data(tmp_path: Path, make: Any) -> None:
 
 
 def test_the_page_has_them_all(experiment: Path) -> None:
-    html, _ = page.build(experiment)
+    html = page.build(experiment).html
     for name in ("wan_throughput", "peak_by_ranks", "throughput_per_core", "transfer_activity",
                  "transfer_times", "phase_times"):  # fmt: skip
         assert f'<figure id="figure-{name}">' in html

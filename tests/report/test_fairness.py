@@ -67,6 +67,6 @@ def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
     assert heading == (
         "Is it fair? A TCP flow gets, of what both get, beside lambda 10 % to 44 %; beside tcp 75 %"
     )
-    html, _ = page.build(directory)
+    html = page.build(directory).html
     assert heading in html
     assert '<div class="part" id="part-fairness">' in html

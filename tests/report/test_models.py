@@ -193,7 +193,8 @@ def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
     assert warehouse.rows("throughput_series")["host"].unique().to_list() == ["alpha"]
     totals = warehouse.rows("totals").rows(named=True)
     assert [(row["host"], row["out_mb"]) for row in totals] == [("alpha", 0.01), ("beta", 0.01)]
-    html, first = page.build(tmp_path)
+    made = page.build(tmp_path)
+    html, first = made.html, made.first
     assert "hold no packet" not in html + first
     assert "into the host shown" in html
 
@@ -232,7 +233,7 @@ def test_captures_without_run_json_are_traffic_that_counts(tmp_path: Path) -> No
     warehouse = Warehouse(tmp_path)
     for name in ("totals", "limits", "message_rate", "throughput_series", "wan_throughput"):
         assert warehouse.rows(name).height > 0, name
-    html, _ = page.build(tmp_path)
+    html = page.build(tmp_path).html
     assert "No messages" not in html
     assert "No time that held a sender back" not in html
     assert not adds_up.contradictions(warehouse, figure_names())

@@ -124,7 +124,7 @@ def test_each_cell_of_the_paper_has_its_error(paper: Path) -> None:
     ]  # fmt: skip
     # half way to the cell without loss: 1.1 * (4.956 + 1.789) / 2 in place of 4.956
     assert row["one_way_error"] == pytest.approx(1.1 * (4.956 + 1.789) / 2 / 4.956 - 1, abs=1e-4)
-    html, _ = page.build(paper)
+    html = page.build(paper).html
     assert (
         "Beside the published times: of 59 cells that nothing was chosen on, the median error is "
         "10 %, the largest 10 %"

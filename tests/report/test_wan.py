@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -93,7 +94,7 @@ def test_steps_cover_the_whole_run_and_all_octets(
     first, last = start_ms // 10, -(-end_ms // 10)
     assert within[0]["start_s"] == pytest.approx((first * 10 - start_ms) / 1e3)
     assert within[-1]["end_s"] == pytest.approx((last * 10 - start_ms) / 1e3)
-    assert all(a["end_s"] == b["start_s"] for a, b in zip(within, within[1:], strict=False))
+    assert all(a["end_s"] == b["start_s"] for a, b in itertools.pairwise(within))
     for row in found:
         width = row["end_s"] - row["start_s"]
         assert row["mean_mbit_s"] == pytest.approx(row["wire_bytes"] * 8e-6 / width, abs=1e-4)
@@ -270,7 +271,6 @@ def test_throughput_per_core_divides_by_the_ranks_of_the_site(
     assert set(found) == {None, "west", "east", "north"}
     for site, ranks in (("west", 2), ("east", 1), ("north", 1), (None, 4)):
         out = [truth.rates(run, lambda a, _, s=site: s in (None, a)) for run in ("a", "b")]
-        into = [truth.rates(run, lambda _, b, s=site: s in (None, b)) for run in ("a", "b")]
         row = found[site]
         assert (row["ranks"], row["runs"]) == (ranks, 2)
         sent = [truth.mean(run, lambda a, _, s=site: s in (None, a)) for run in ("a", "b")]

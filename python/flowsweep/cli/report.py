@@ -23,9 +23,11 @@ def report(*, directory: Path) -> None:
     """
     from flowsweep.render import page
 
-    path, first = page.write(directory)
-    if first:
-        print(first, file=sys.stderr)
+    path, made = page.write(directory)
+    if made.first:
+        print(made.first, file=sys.stderr)
+    for contradiction in made.contradictions:
+        print(f"warning: the report contradicts its tables: {contradiction}", file=sys.stderr)
     _tell_invalid(directory)
     print(path)
 

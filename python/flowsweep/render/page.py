@@ -9,14 +9,17 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 import polars as pl
 import yaml
 
+from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import numbers, run_tables, svg, tables, theme
@@ -24,7 +27,10 @@ from flowsweep.render.figure import Context, Figure
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
 from flowsweep.render.theme import Series
-from flowsweep.warehouse import Warehouse
+from flowsweep.warehouse import Warehouse, figure_names
+
+if TYPE_CHECKING:
+    from flowsweep.analysis.adds_up import Contradiction
 
 MAX_DATA_ROWS = 5_000
 MAX_TABLE_ROWS = 50
@@ -33,29 +39,40 @@ BUDGET_BYTES = 8_000_000
 NBSP = "\u00a0"
 
 
-def write(directory: Path) -> tuple[Path, str]:
-    """Writes DIR/report.html, whole or not at all.
+@dataclass(frozen=True)
+class Page:
+    """A report.
 
-    Returns:
-        The path, and the verdict's first sentence.
+    Attributes:
+        html: The whole page.
+        first: The verdict's first sentence, without markup.
+        contradictions: What does not add up in it; the page begins with these.
     """
-    html, first = build(directory)
+
+    html: str
+    first: str
+    contradictions: Sequence[Contradiction]
+
+
+def write(directory: Path) -> tuple[Path, Page]:
+    """Writes DIR/report.html, whole or not at all, and returns its path and the page."""
+    made = build(directory)
     path = directory / "report.html"
     # A temporary file of another name beside it: `rename` is atomic only within a disk.
     handle, name = tempfile.mkstemp(dir=directory, prefix=".report.", suffix=".part")
     partial = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(html)
+            stream.write(made.html)
         partial.chmod(0o644)
         partial.rename(path)
     finally:
         partial.unlink(missing_ok=True)
-    return path, first
+    return path, made
 
 
-def build(directory: Path) -> tuple[str, str]:
-    """The page as text, and the verdict's first sentence."""
+def build(directory: Path) -> Page:
+    """The page of results/<experiment>."""
     warehouse = Warehouse(directory)
     experiment = directory / "experiment.yaml"
     source = experiment.read_text(encoding="utf-8") if experiment.is_file() else ""
@@ -75,6 +92,7 @@ def build(directory: Path) -> tuple[str, str]:
             sections.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
         else:
             absent.append(section.absent(warehouse))
+    contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
     folder = warehouse.folder
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -87,6 +105,7 @@ def build(directory: Path) -> tuple[str, str]:
         head=_head(context, directory, source),
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,
+        contradictions=[str(one) for one in contradictions],
         sections=sections,
         absent=absent,
         provenance=provenance(context, directory, source),
@@ -106,7 +125,7 @@ def build(directory: Path) -> tuple[str, str]:
             found=f"{size:,} bytes; the largest part is {largest['name']}",
             expected=f"at most {BUDGET_BYTES:,} bytes",
         )
-    return html, verdict.first
+    return Page(html, verdict.first, contradictions)
 
 
 def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, Any]]:

@@ -85,7 +85,8 @@ def _hosts(rows: pl.DataFrame) -> str:
 def _bins(rows: pl.DataFrame) -> str:
     """Width of the bins, `10 ms`; of several the least and the greatest."""
     widths = sorted(set(rows["bin_ms"]))
-    return f"{' to '.join(numbers.plain(width) for width in dict.fromkeys((widths[0], widths[-1])))} ms"
+    ends = dict.fromkeys((widths[0], widths[-1]))
+    return f"{' to '.join(map(numbers.plain, ends))} ms"
 
 
 def _captured_at(context: Context, rows: pl.DataFrame) -> str:

@@ -64,7 +64,8 @@ def activity(context: Context) -> Figure | None:
         heading="When it transfers: transfers under way to each site",
         caption=sentence(
             context.drawn_runs(main),
-            f"Beside it the run at the lowest rate, of these with the longest RTT: {', '.join(hardest)}."
+            f"Beside it the run at the lowest rate, of these with the longest RTT: "
+            f"{', '.join(hardest)}."
             if hardest
             else None,
             "Line: mean of a hundredth of the run; pale: most at once.",

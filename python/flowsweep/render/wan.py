@@ -66,8 +66,8 @@ def throughput(context: Context) -> Figure | None:
         caption=sentence(
             context.drawn_runs(runs.values()),
             "Above the line what the first site sends, below it what comes back; line: mean of a "
-            "column, silence included; pale: its busiest step; the last step is as short as what is "
-            f"left. In the titles: the most in any {step_ms} ms, wherever they begin.",
+            "column, silence included; pale: its busiest step; the last step is as short as what "
+            f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
             f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
             if outside
             else None,

@@ -132,7 +132,8 @@ def per_core(context: Context) -> Figure | None:
     ]
     ranks = sorted({int(row) for row in whole["ranks"]})
     count = f"{ranks[0]} ranks" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]} ranks"
-    steps = numbers.plain(context.model("wan_steps")["step_ns"].max() / 1e6)  # type: ignore[operator]
+    widest = int(context.model("wan_steps")["step_ns"].max())  # type: ignore[arg-type]
+    steps = numbers.plain(widest / 1e6)
     most = float(whole["sent_peak_mbit_s"].max())  # type: ignore[arg-type]
     chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
     return Figure(

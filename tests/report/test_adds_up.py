@@ -1,0 +1,92 @@
+"""What every query declares of its rows holds of any experiment, and is seen where it does not."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import made
+import pytest
+import tiny
+import yaml
+from hypothesis import HealthCheck, given, settings
+
+from flowsweep.analysis.adds_up import contradictions
+from flowsweep.render import page
+from flowsweep.warehouse import Warehouse, figure_names, reports_folder
+
+
+@settings(max_examples=25, deadline=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(made.experiments())
+def test_random_experiments_add_up(experiment: list[made.Run]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Warehouse(made.write(Path(folder), experiment))
+        assert [str(one) for one in contradictions(warehouse, figure_names())] == []
+
+
+def test_every_query_declares_what_must_hold() -> None:
+    for name in figure_names():
+        path = reports_folder() / "figures" / f"{name}.yaml"
+        claims = yaml.safe_load(path.read_text(encoding="utf-8"))["adds_up"]
+        assert claims, name
+        for claim in claims:
+            assert set(claim) == {"claim", "sql"}
+            assert "figure_rows" in claim["sql"], name
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_a_row_that_is_lost_is_seen(two_apps: Path, full: Path, name: str) -> None:
+    """Without each of its rows in turn, or without all, some claim of a query fails."""
+    for directory in (full, two_apps):
+        warehouse = Warehouse(directory)
+        rows = warehouse.rows(name).height
+        if rows:
+            break
+    assert rows, f"no experiment here has rows of {name}"
+    assert contradictions(warehouse, [name]) == []
+    seen = 0
+    chosen = sorted({0, rows // 2, rows - 1})
+    for lost in chosen:
+        warehouse.keep_rows(name)
+        warehouse.connection.execute(f"delete from figure_rows where rowid = {lost}")
+        seen += any(not _holds(warehouse, sql) for _, sql in warehouse.claims(name))
+    assert seen, f"{name}: {rows} rows, none of {chosen} is missed"
+
+
+def test_a_report_that_contradicts_itself_says_so_at_the_top(
+    one_app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    import shutil
+
+    from flowsweep.cli.report import report
+
+    reports = tmp_path / "reports"
+    shutil.copytree(reports_folder(), reports)
+    totals = reports / "figures" / "totals.sql"
+    text = totals.read_text(encoding="utf-8")
+    totals.write_text(
+        text.replace("from final\norder", "from final\nwhere is_baseline\norder"), encoding="utf-8"
+    )
+    directory = tmp_path / "made"
+    shutil.copytree(one_app, directory)
+    assert "contradicts" not in page.build(directory).html
+    monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
+    html = page.build(directory).html
+    at = html.index("This report contradicts the tables that it was made from.")
+    assert at < html.index('id="verdict"')
+    assert "totals: it should hold that the runs of all points are the runs that count" in html
+    report(directory=directory)
+    assert "warning: the report contradicts its tables: totals" in capsys.readouterr().err
+
+
+def _holds(warehouse: Warehouse, sql: str) -> bool:
+    from flowsweep.analysis import adds_up
+
+    return all(adds_up._holds(row) for row in warehouse.select(sql).iter_rows(named=True))
+
+
+def test_a_folder_without_a_packet_adds_up(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True), tiny.run("s", status="failed")])
+    assert contradictions(Warehouse(tmp_path), figure_names()) == []

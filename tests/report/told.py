@@ -1,0 +1,77 @@
+"""An experiment whose applications tell all that run.json may hold: messages, streams, phases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tiny
+
+MB = 1 << 20
+WEST, EAST = (host["address"] for host in tiny.HOSTS)
+
+
+def make(directory: Path) -> Path:
+    """Writes the tables and returns the folder."""
+    rows = [
+        *_pingpong(),
+        _bulk("udp", "udp", beside=20.0),
+        _bulk("tcp", "tcp", beside=50.0),
+        _bulk("alone", "tcp", beside=None),
+        *_farm(),
+    ]
+    tiny.runs(directory, rows)
+    for row in rows:
+        for host in ("pc1", "pc3"):
+            tiny.table(directory, "captures", row["run"], host, [tiny.capture()])
+    return directory
+
+
+def _run(name: str, app: str, application: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    record = json.dumps({"application": application})
+    return tiny.run(name, **{"app": app, "json": record} | changes)
+
+
+def _pingpong() -> list[dict[str, Any]]:
+    found = []
+    for latency, seconds in ((0, 0.7), (2, 0.9), (4, 1.0)):
+        sizes = [{"message_bytes": size * MB, "mean_s": size / 4 * seconds} for size in (4, 16)]
+        found.append(
+            _run(f"ping-{latency}", "pingpong", {"answer": {"sizes": sizes}}, baseline=latency == 0,
+                 rtt_asked_ns=(5 + latency) * tiny.MS, rate_asked_bit_s=3e8, loss=0.0)
+        )  # fmt: skip
+    return found
+
+
+def _bulk(name: str, transport: str, *, beside: float | None) -> dict[str, Any]:
+    stream = {"mbit_s": 40.0, "beside_mbit_s": beside}
+    told = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
+    return _run(f"bulk-{name}", "bulk", told, baseline=True)
+
+
+def _farm() -> list[dict[str, Any]]:
+    found = []
+    for problem in (1, 2):
+        ranks = [
+            {"rank": n, "host": host["name"],
+             "mpi": {name: {"calls": 3 + n, "seconds": 0.1} for name in ("send", "receive")}}
+            for n, host in enumerate(tiny.HOSTS)
+        ]  # fmt: skip
+        told = {
+            "ranks": ranks,
+            "phases": [
+                {"name": name, "rank": rank, "start_s": start, "end_s": start + 0.25}
+                for rank in (0, 1)
+                for name, start in (("send", 0.0), ("work", 0.25))
+            ],
+            "transfers": [
+                {"from": 0, "to": 1, "bytes": size, "start_s": 0.1 * n, "end_s": 0.1 * n + 0.2}
+                for n, size in enumerate((1000, 20_000, 3_000_000))
+            ],
+        }
+        found.append(
+            _run(f"farm-{problem}", "farm", told, baseline=True, problem=f'{{"n": {problem}}}',
+                 completion_s=float(problem))
+        )  # fmt: skip
+    return found
