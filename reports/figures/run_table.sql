@@ -12,6 +12,7 @@ final as (
         runs.is_warmup,
         runs.is_baseline,
         runs.is_used,
+        runs.is_valid and not runs.is_warmup as is_traffic_used,
         runs.status,
         runs.reason,
         runs.rtt_asked_ms,

@@ -3,4 +3,5 @@
 select * from message_times
 order by
     message_mb, rate_asked_mbit_s desc, buffer_bytes, links, congestion,
-    jitter_fraction nulls last, jitter_ms, loss_percent, latency_ms
+    jitter_fraction nulls last, jitter_ms, loss_percent, latency_ms, app,
+    problem, queue_bytes, hosts_per_site, ranks, ranks_per_host

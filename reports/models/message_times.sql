@@ -1,5 +1,5 @@
--- One row per size of a message, loss, jitter and latency: seconds for one message, one
--- way, as the application (pingpong) measured it; the median over the repetitions.
+-- One row per size of a message and point: seconds for one message, one way, as the
+-- application (pingpong) measured it; the median over the repetitions.
 with
 
 -- added latency is the round-trip time beyond the shortest one that was asked for
@@ -11,7 +11,7 @@ bases as (
 
 measured as (
     select
-        points.* exclude (run, app, problem, point),
+        points.* exclude (run, point),
         -- a megabyte of the paper has 2^20 bytes
         round(app_sizes.message_bytes / 1048576, 6) as message_mb,
         round(coalesce(points.loss, 0) * 100, 6) as loss_percent,
@@ -38,24 +38,20 @@ final as (
         round(max(transfer_s), 6) as transfer_s_max,
         count(*) as runs,
         ---------- the point
+        app,
+        problem,
         rtt_asked_ms,
         jitter_ms,
         rate_asked_mbit_s,
         buffer_bytes,
+        queue_bytes,
         links,
         congestion,
+        hosts_per_site,
+        ranks,
+        ranks_per_host,
     from measured
-    group by
-        message_mb,
-        loss_percent,
-        jitter_fraction,
-        latency_ms,
-        rtt_asked_ms,
-        jitter_ms,
-        rate_asked_mbit_s,
-        buffer_bytes,
-        links,
-        congestion
+    group by all
 )
 
 select * from final

@@ -3,12 +3,25 @@
 -- run; else first to last packet of all hosts.
 with
 
+-- the first packet of a file need not be the earliest
+packets as (
+    select
+        run,
+        unnest([first_ns, last_ns]) as time_ns,
+    from captures
+    union all
+    select
+        run,
+        unnest([first_ns, last_ns]) as time_ns,
+    from stg_flows
+),
+
 spans as (
     select
         run,
-        min(first_ns) as first_ns,
-        max(last_ns) as last_ns,
-    from captures
+        min(time_ns) as first_ns,
+        max(time_ns) as last_ns,
+    from packets
     group by run
 ),
 

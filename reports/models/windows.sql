@@ -4,13 +4,28 @@
 -- partly inside belongs to it.
 with
 
+-- the first packet of a file need not be the earliest
+packets as (
+    select
+        run,
+        host,
+        unnest([first_ns, last_ns]) as time_ns,
+    from captures
+    union all
+    select
+        run,
+        host,
+        unnest([first_ns, last_ns]) as time_ns,
+    from stg_flows
+),
+
 spans as (
     select
         run,
         host,
-        min(first_ns) as first_ns,
-        max(last_ns) as last_ns,
-    from captures
+        min(time_ns) as first_ns,
+        max(time_ns) as last_ns,
+    from packets
     group by run, host
 ),
 

@@ -37,6 +37,7 @@ class Run:
     Attributes:
         captured: Which hosts have a capture.
         bin_ms: Width of the bins.
+        stepped: Whether the clock stepped back: the first packet of a file is the latest.
         record: What run.json says beside the axes; None where there is none.
     """
 
@@ -47,6 +48,7 @@ class Run:
     bin_ms: int
     length_ms: int
     start_ms: int
+    stepped: bool
     record: Row | None
     app: str
 
@@ -85,6 +87,7 @@ def runs(draw: st.DrawFn) -> Run:
         bin_ms=draw(st.sampled_from([1, 7, 10, 30, 100, 250])),
         length_ms=length_ms,
         start_ms=draw(st.integers(0, 120)),
+        stepped=draw(st.booleans()),
         record=draw(
             st.sampled_from([None, {"status": "valid"}, {"status": "valid", "completion_s": 1.5},
                              {"status": "invalid", "reason": "late", "completion_s": 9.0}])
@@ -159,8 +162,8 @@ def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None
         return
     times = [_start(run) + one.time for one in mine]
     capture = tiny.capture(
-        packets=len(mine), wire_bytes=sum(map(_wire, mine)), first_time=times[0],
-        last_time=times[-1],
+        packets=len(mine), wire_bytes=sum(map(_wire, mine)),
+        first_time=times[-1 if run.stepped else 0], last_time=times[0 if run.stepped else -1],
     )  # fmt: skip
     tiny.table(directory, "captures", name, host, [capture])
     connections: dict[frozenset[tuple[int, int]], int] = {}

@@ -112,7 +112,8 @@ def test_no_valid_baseline_is_said() -> None:
 def test_why_no_baseline_is_valid_is_said() -> None:
     run = {
         "app": "lu", "problem": "", "run": "b-r1", "is_baseline": True, "is_warmup": False,
-        "reason": "other programs used 70 % of the cores",
+        "reason": "other programs used 70 % of the cores", "is_traffic_used": False,
+        "rtt_asked_ms": 1.0, "rate_asked_mbit_s": None,
     }  # fmt: skip
     runs = [run | {"app": "other"}, run | {"is_baseline": False}, run | {"is_warmup": True}, run]
     runs = [one | {"run": f"b-r{index}"} for index, one in enumerate(runs)]
@@ -121,6 +122,28 @@ def test_why_no_baseline_is_valid_is_said() -> None:
         "Nothing can be said about lu: no run is valid at the baseline "
         "(b-r3: other programs used 70 % of the cores)."
     )
+
+
+@pytest.mark.parametrize(
+    ("rtts", "said"),
+    [
+        ((1.0, 1.0), "These captures show what lu sent, not what it needs: neither RTT nor rate"),
+        ((1.0, 9.0), "What lu needs cannot be told: no run at the baseline has a completion time."),
+    ],
+)
+def test_captures_without_a_completion_time_show_what_was_sent(
+    rtts: tuple[float, float], said: str
+) -> None:
+    runs = [
+        {
+            "app": "lu", "problem": "", "run": f"r{rtt}", "is_baseline": rtt == 1.0,
+            "is_warmup": False, "reason": "no run.json", "is_traffic_used": True,
+            "rtt_asked_ms": rtt, "rate_asked_mbit_s": None,
+        }
+        for rtt in rtts
+    ]  # fmt: skip
+    found = verdict([], [REQUIREMENT | {"baseline_s": None}], {("lu", ""): "lu"}, runs)
+    assert found.first.startswith(said)
 
 
 def test_captures_without_a_packet_are_no_evidence() -> None:

@@ -63,7 +63,10 @@ def verdict(
     for row in rows:
         mine = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
         label = labels[row["app"], row["problem"]]
-        if mine or row["baseline_s"] is None:
+        own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
+        if not mine and any(run["is_traffic_used"] for run in own) and not _is_varied(own):
+            fixed.append(label)
+        elif mine or row["baseline_s"] is None:
             varied.append((label, row, mine))
         elif label not in fixed:
             fixed.append(label)
@@ -81,6 +84,12 @@ def verdict(
     return Verdict(sentences, _unknown(thresholds, rows, few))
 
 
+def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:
+    """Whether these rows of `run_table` lie at several round-trip times or rates."""
+    points = {(run["rtt_asked_ms"], run["rate_asked_mbit_s"]) for run in runs}
+    return len(points) > 1
+
+
 def _not_varied(labels: list[str]) -> str:
     named = [f"**{label}**" for label in labels[:MAX_APPS]]
     if len(labels) > MAX_APPS:
@@ -93,6 +102,15 @@ def _not_varied(labels: list[str]) -> str:
 
 def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
     """Why there is nothing to compare with, by the example of the first run at the baseline."""
+    if any(
+        run["is_traffic_used"]
+        for run in runs
+        if run["is_baseline"] and (run["app"], run["problem"]) == (row["app"], row["problem"])
+    ):
+        return (
+            f"What **{label}** needs cannot be told: no run at the baseline has a completion time. "
+            "These captures show what it sent."
+        )
     reasons = [
         f" ({run['run']}: {run['reason']})"
         for run in runs

@@ -242,18 +242,20 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
 def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
     runs = context.rows("run_table")
     counted = runs.filter(~pl.col("is_warmup"))
-    valid = counted.filter("is_used").height
+    valid = counted.filter(pl.col("status") == "valid").height
+    unknown = counted.filter(pl.col("status") == "no record").height
     quality = context.model("captures")
-    grades = quality.filter(pl.col("run").is_in(counted.filter("is_used")["run"].to_list())).sort(
-        "grade_rank", descending=True
-    )
+    grades = quality.filter(
+        pl.col("run").is_in(counted.filter("is_traffic_used")["run"].to_list())
+    ).sort("grade_rank", descending=True)
     starts = runs["start_ns"].drop_nulls()
     title = re.search(r"^title:\s*(.+?)\s*$", source, flags=re.MULTILINE)
     many = len({one.app for one in context.series}) > 1
     hosts = context.model("hosts").select("host", "site").unique().sort("site", "host")
     sites = hosts["site"].drop_nulls().n_unique()
     parts = [
-        f"{numbers.count(counted.height)} runs, {numbers.count(valid)} valid",
+        f"{numbers.plural(counted.height, 'run')}, {numbers.count(valid)} valid"
+        + (f", {numbers.count(unknown)} without run.json" if unknown else ""),
         numbers.plural(hosts["host"].n_unique(), "host")
         + (f" in {numbers.plural(sites, 'site')}" if sites else ""),
     ]

@@ -59,11 +59,19 @@ def runs_heading(context: Context) -> str:
     """How many runs count, and what became of the others."""
     rows = context.rows("run_table").filter(~pl.col("is_warmup"))
     used = rows.filter("is_used").height
+    traffic = rows.filter(pl.col("is_traffic_used") & ~pl.col("is_used")).height
+    if not rows.height:
+        return "No run but warm-ups"
     if used == rows.height:
-        return f"All {numbers.count(used)} runs count"
-    status = rows.filter(~pl.col("is_used")).group_by("status").len().sort("status")
-    others = ", ".join(f"{numbers.count(number)} {name}" for name, number in status.iter_rows())
-    return f"{numbers.count(used)} of {numbers.count(rows.height)} runs count: {others}"
+        return "The only run counts" if used == 1 else f"All {numbers.count(used)} runs count"
+    rest = rows.filter(~pl.col("is_traffic_used"))
+    status = rest.group_by("status").len().sort("status")
+    parts = [f"{numbers.count(number)} {name}" for name, number in status.iter_rows()]
+    if traffic:
+        parts.insert(0, f"{numbers.count(traffic)} for traffic alone, without a completion time")
+    return (
+        f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')} count: {', '.join(parts)}"
+    )
 
 
 def quality(context: Context) -> str | None:

@@ -56,9 +56,8 @@ def activity(context: Context) -> Figure | None:
             panels.append(_blank())
     columns = 2 if len(panels) > 1 else 1
     sources = set(rows.filter(pl.col("run").is_in(names))["source"])
-    drawn = set(context.model("shown_runs")["run"])
-    main = [run for run in dict.fromkeys(names) if run in drawn]
-    hardest = [run for run in dict.fromkeys(names) if run not in drawn]
+    main = [run for run in dict.fromkeys(names) if run in first.values()]
+    hardest = [run for run in dict.fromkeys(names) if run not in first.values()]
     return Figure(
         name="transfer_activity",
         heading="When it transfers: transfers under way to each site",
