@@ -106,6 +106,16 @@ def test_nanoseconds_survive(folder: Path, table: str) -> None:
     assert min(arrow.cast("int64").to_pylist()) == first
 
 
+@pytest.mark.parametrize("table", TIMES)
+def test_duckdb_gives_times_to_python(folder: Path, table: str) -> None:
+    """In the environment of the lock: DuckDB does it only where pytz is installed."""
+    path = table_of(folder, table)
+    column, _ = TIMES[table]
+    times = [value for (value,) in duckdb.sql(f"select {column} from '{path}'").fetchall()]
+    assert times
+    assert times == pl.read_parquet(path)[column].dt.cast_time_unit("us").to_list()
+
+
 def test_a_gap_of_one_odd_nanosecond_is_seen_by_duckdb_alone_from_the_times(folder: Path) -> None:
     path = table_of(folder, "packets")
     times = duckdb.sql(f"select epoch_ns(time) from '{path}' order by packet").fetchall()
