@@ -16,6 +16,7 @@ include: "workflows/rules/report.smk"
 
 onstart:
     if RUN_PLAN:
+        results.mark_runs(EXPERIMENT, Path(RESULTS))
         logger.info(
             f"{EXPERIMENT.name}: {estimate(list(RUN_PLAN.values()), Path(RUNS_FOLDER))}"
         )

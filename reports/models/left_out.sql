@@ -1,5 +1,6 @@
--- One row per run that is in the folder of the runs but not in the plan of the experiment
--- file, or not as it was made: an edited file leaves such runs behind. No figure uses them.
+-- One row per run that is there and in no figure: not in the plan of the experiment file, or not
+-- as it was made, since an edited file leaves such runs behind; or only its tables are still there,
+-- as when its captures were taken out of the experiment.
 with
 
 contract as (
@@ -9,11 +10,24 @@ contract as (
     where false
 ),
 
-filled as (
+recorded as (
     select * from contract
     union all by name
     select * from file_runs
+),
+
+final as (
+    select
+        run,
+        true as is_recorded,
+    from recorded
+    where planned = false
+    union all by name
+    select distinct
+        run,
+        false as is_recorded,
+    from file_captures
+    where run not in (select run from recorded)
 )
 
-select run from filled
-where planned = false
+select * from final

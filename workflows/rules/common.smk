@@ -9,6 +9,7 @@ from snakemake.logging import logger
 
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import results
 from flowsweep.experiment.estimate import estimate
 from flowsweep.testbed import congestion
 from flowsweep.run_records import capture_files
@@ -37,10 +38,15 @@ EXPERIMENT_FILE = str(
 )
 try:
     EXPERIMENT = experiments.load(EXPERIMENT_FILE)
+    RESULTS = f"results/{EXPERIMENT.name}"
+    OF_ANOTHER = results.check(EXPERIMENT, Path(RESULTS))
 except FlowsweepError as error:
     raise WorkflowError(str(error))
-
-RESULTS = f"results/{EXPERIMENT.name}"
+if OF_ANOTHER:
+    logger.warning(OF_ANOTHER)
+SOURCE = results.source(EXPERIMENT, Path(RESULTS))
+# All tables are younger than it: those of another experiment are made anew.
+MADE_FROM = f"{RESULTS}/{results.TABLES_MARK}/{results.digest(SOURCE)}"
 TABLES = ["captures", "flows", "intervals", "throughput", "messages"]
 
 if EXPERIMENT.captured is None:
@@ -73,6 +79,12 @@ else:
             f"  found     {len(CAPTURES)} folders without <host>.pcap\n"
             f"  expected  {RUNS_FOLDER}/<run>/<host>.pcap, .pcapng, .pcap.zst, .pcap.gz"
         )
+
+
+# Which runs there are, and how they are planned: where that changes, their table is made anew.
+LISTED = results.digest(
+    repr({run_id: RUN_PLAN[run_id].spec_hash() for run_id in RUN_PLAN} or [*CAPTURES])
+)
 
 
 def run_records(wildcards):

@@ -1,9 +1,21 @@
 # A captured run to its tables: flows, intervals, throughput, messages, captures of every host.
 
 
+rule made_from:
+    output:
+        MADE_FROM,
+    params:
+        source=SOURCE,
+    message:
+        "Making {RESULTS} from {params.source}"
+    shell:
+        "find $(dirname {output:q}) -type f -delete && echo {params.source:q} > {output:q}"
+
+
 rule parse_run:
     input:
         captures=lambda wildcards: list(CAPTURES[wildcards.run_id].values()),
+        made_from=MADE_FROM,
     output:
         marker=touch(f"{RESULTS}/tables/.parsed/{{run_id}}"),
     resources:
@@ -11,6 +23,8 @@ rule parse_run:
     params:
         bin=EXPERIMENT.bin_ns,
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
+        # A capture that is gone takes its tables with it.
+        hosts=lambda wildcards: sorted(CAPTURES[wildcards.run_id]),
         tables=f"{RESULTS}/tables",
     message:
         "Parsing {wildcards.run_id}"

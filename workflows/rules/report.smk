@@ -4,6 +4,7 @@
 rule runs:
     input:
         records=run_records,
+        made_from=MADE_FROM,
     output:
         table=f"{RESULTS}/tables/runs.parquet",
     resources:
@@ -11,6 +12,7 @@ rule runs:
     params:
         runs_folder=RUNS_FOLDER,
         experiment=EXPERIMENT_FILE,
+        listed=LISTED,
     message:
         "Collecting the records of {RUNS_FOLDER}"
     shell:
@@ -23,12 +25,13 @@ if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve()
     rule experiment_file:
         input:
             EXPERIMENT_FILE,
+            made_from=MADE_FROM,
         output:
             f"{RESULTS}/experiment.yaml",
         message:
-            "Keeping a copy of {input}"
+            "Keeping a copy of {input[0]}"
         shell:
-            "cp {input:q} {output:q}"
+            "cp {input[0]:q} {output:q}"
 
 
 rule report:

@@ -269,7 +269,7 @@ def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
         "name": directory.absolute().name,
         "title": title[1].strip("\"'") if title else "",
         "facts": parts,
-        "left_out": context.model("left_out").height,
+        "left_out": int(context.model("left_out")["is_recorded"].sum()),
         "grade": grades["grade"][0] if grades.height else None,
         "grade_class": tables.GRADE_CLASS.get(grades["grade"][0]) if grades.height else "",
         "hash": hashlib.sha256(source.encode()).hexdigest()[:12] if source else "",

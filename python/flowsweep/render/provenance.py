@@ -36,7 +36,8 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         },
         "seeds": sorted({str(record["seed"]) for record in records if "seed" in record}),
         "compute": modes,
-        "left_out": _left_out(context),
+        "left_out": _left_out(context, is_recorded=True),
+        "only_tables": _left_out(context, is_recorded=False),
         "folder": f"{_shown_path(directory)}/runs",
         "experiment": source,
         "tables": _tables(context, directory / "tables"),
@@ -46,9 +47,10 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
     }
 
 
-def _left_out(context: Context) -> list[str]:
-    """Runs that the experiment file does not have: their files are there, no figure uses them."""
-    return [str(run) for run in context.model("left_out")["run"]]
+def _left_out(context: Context, *, is_recorded: bool) -> list[str]:
+    """Runs that no figure uses: not in the experiment file, or without a record and captures."""
+    rows = context.model("left_out").iter_rows(named=True)
+    return sorted(str(row["run"]) for row in rows if row["is_recorded"] == is_recorded)
 
 
 def _shown_path(directory: Path) -> str:
@@ -77,7 +79,7 @@ def _version(name: str) -> str:
 def _tables(context: Context, folder: Path) -> list[dict[str, Any]]:
     """Files, rows and a hash over the files of each table, without the runs left out."""
     found = []
-    left_out = {f"run={run}" for run in _left_out(context)}
+    left_out = {f"run={run}" for run in context.model("left_out")["run"]}
     for table in ("runs", *TABLES):
         paths = (
             [folder / "runs.parquet"]

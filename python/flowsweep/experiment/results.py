@@ -1,0 +1,98 @@
+"""Whose results a folder holds: two experiment files of one name lead to one results/<name>.
+
+Runs are measured and cannot be had back, so another experiment may not write among them. Tables
+and report are made anew from whatever runs they are asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.model import Experiment
+
+#: In the folder of the runs: a line with what they are runs of.
+RUNS_MARK = ".experiment"
+#: In the results: a folder with one such file, named by `digest`; all tables are younger than it.
+TABLES_MARK = ".made-from"
+
+
+def source(experiment: Experiment, results: Path) -> str:
+    """What the results are made from: the experiment file, or the folder of runs recorded earlier.
+
+    The path is relative to where the workflow is started, so that all may be moved together.
+    """
+    if experiment.captured is None:
+        return _relative(experiment.path)
+    runs = experiment.captured / "runs"
+    if runs.resolve() == (results / "runs").resolve():
+        # The copy of the file that lies among the results stands for the file itself.
+        return _read(runs / RUNS_MARK) or _relative(runs)
+    return _relative(runs)
+
+
+def digest(text: str) -> str:
+    """A name for a mark that says `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check(experiment: Experiment, results: Path) -> str | None:
+    """What is to be said of results that are there of another experiment; None if there are none.
+
+    Raises:
+        FlowsweepError: Runs would be made among those of another experiment.
+    """
+    mine = source(experiment, results)
+    theirs = _read(results / "runs" / RUNS_MARK)
+    if (
+        experiment.captured is None
+        and theirs not in (None, mine)
+        and not _moved(experiment, results)
+    ):
+        raise FlowsweepError(
+            f"{results}: the runs here are those of another experiment of the same name",
+            found=f"runs of {theirs}",
+            expected=f"runs of {mine}",
+            remedy=f"rename one of the two files, or: mv {results} {results}-old"
+            f" (the same file, moved? rm {results / 'runs' / RUNS_MARK})",
+        )
+    marks = sorted((results / TABLES_MARK).glob("*"))
+    others = [_read(path) for path in marks if path.name != digest(mine)]
+    if not others:
+        return None
+    kept = "" if theirs in (None, mine) else f"\n  Its runs are kept in {results / 'runs'}."
+    return (
+        f"note: {results} held tables and report of {others[0]}; they are made anew from {mine}."
+        f"{kept}\n  remedy    to keep both, rename one of the two files or folders"
+    )
+
+
+def mark_runs(experiment: Experiment, results: Path) -> None:
+    """Notes whose runs are about to be made in `results`."""
+    runs = results / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    (runs / RUNS_MARK).write_text(f"{source(experiment, results)}\n", encoding="utf-8")
+
+
+def _relative(path: Path) -> str:
+    return os.path.relpath(path.resolve())
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _moved(experiment: Experiment, results: Path) -> bool:
+    """Whether the file is, letter by letter, the one of which a copy lies in the results."""
+    try:
+        return (results / "experiment.yaml").read_bytes() == experiment.path.read_bytes()
+    except OSError:
+        return False

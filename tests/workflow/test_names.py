@@ -1,0 +1,138 @@
+"""Two experiments of one name, and runs that an experiment no longer has: counted nowhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from flowsweep import experiment as experiments
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import results as results_folder
+
+from .conftest import TINY
+
+ASKED = ("totals", "run_table", "run_quality", "flow_sizes", "message_rate", "requirement")
+
+
+@pytest.fixture
+def runs(root) -> Path:
+    return root / "workflows/experiments/captured/demo/runs"
+
+
+@pytest.fixture
+def recorded(runs, tmp_path):
+    """Makes FOLDER/mine of runs of the demo, under names of its own: {"try0": "nqueens-..."}."""
+
+    def make(folder: str, named: dict[str, str]) -> Path:
+        mine = tmp_path / folder / "mine"
+        for run, original in named.items():
+            (mine / "runs" / run).mkdir(parents=True)
+            for host in ("pc1", "pc3"):
+                # With the times of the originals: older than whatever was made of them.
+                shutil.copy2(runs / original / f"{host}.pcap.zst", mine / "runs" / run)
+            told = {"axes": {"rtt": "1ms"}, "completion_s": 10.0}
+            (mine / "runs" / run / "run.json").write_text(json.dumps(told))
+        (mine / "experiment.yaml").write_text("title: by hand\n")
+        return mine / "experiment.yaml"
+
+    return make
+
+
+@pytest.fixture
+def answers(command, snakemake, tmp_path):
+    """Makes the tables in a folder: what queries say of results/mine, and what was printed."""
+
+    def run(folder: str, experiment: Path) -> tuple[dict[str, str], str]:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        made = snakemake(tmp_path / folder, experiment, "--until", "runs", "parse_run")
+        said = made.stdout + made.stderr
+        assert made.returncode == 0, said
+        results = tmp_path / folder / "results/mine"
+        asked = {
+            name: command("flowsweep", "query", name, results, "--format", "csv").stdout
+            for name in ASKED
+        }
+        return asked, said
+
+    return run
+
+
+def test_results_are_of_the_runs_alone_that_the_experiment_has(recorded, answers, tmp_path):
+    first = recorded("a", {"try0": "nqueens-baseline-r1", "try1": "nqueens-rtt_64ms-r1"})
+    second = recorded("b", {"try0": "nqueens-rtt_16ms-r1"})
+    answers("here", first)
+    # Another experiment of the same name.
+    found, said = answers("here", second)
+    assert "results/mine held tables and report of ../a/mine/runs" in said
+    assert "made anew from ../b/mine/runs" in said
+    assert found == answers("alone", second)[0]
+    # The first one again: a run is gone, and of the other one a capture.
+    shutil.rmtree(first.parent / "runs/try1")
+    (first.parent / "runs/try0/pc3.pcap.zst").unlink()
+    found, said = answers("here", first)
+    assert found == answers("other", first)[0]
+    assert "held tables and report of ../b/mine/runs" in said
+    # Once more: there is nothing to speak of, and nothing to do.
+    tables = tmp_path / "here/results/mine/tables"
+    before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
+    _, said = answers("here", first)
+    assert "held tables" not in said
+    assert {path: path.stat().st_mtime_ns for path in tables.rglob("*")} == before
+
+
+def test_a_run_or_capture_that_is_taken_out_is_counted_nowhere(
+    recorded, answers, command, tmp_path
+):
+    runs = {"try0": "nqueens-baseline-r1", "try1": "nqueens-rtt_64ms-r1"}
+    experiment = recorded("a", runs)
+    answers("here", experiment)
+    shutil.rmtree(experiment.parent / "runs/try1")
+    (experiment.parent / "runs/try0/pc3.pcap.zst").unlink()
+    assert answers("here", experiment)[0] == answers("alone", experiment)[0]
+    results = tmp_path / "here/results/mine"
+    assert command("flowsweep", "report", results).returncode == 0
+    html = (results / "report.html").read_text()
+    assert "1 more of which only tables are left" in html
+    assert re.findall(r"[^\n]*try1[^\n]*", html) == ["    <p><code>try1</code></p>"]
+
+
+def planned(folder: Path, text: str = TINY) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tiny.yaml").write_text(text)
+    return folder / "tiny.yaml"
+
+
+def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path):
+    first = planned(tmp_path / "a")
+    results = tmp_path / "results/tiny"
+    results_folder.mark_runs(experiments.load(first), results)
+    mark = results / "runs" / results_folder.RUNS_MARK
+    mark.write_text("a/tiny.yaml\n")  # as seen from tmp_path, where the workflow is started
+    second = planned(tmp_path / "b", TINY.replace("board: 8", "board: 9"))
+    made = snakemake(tmp_path, second)
+    assert made.returncode != 0
+    said = made.stdout + made.stderr
+    assert "the runs here are those of another experiment of the same name" in said
+    assert "runs of a/tiny.yaml" in said
+    assert "mv results/tiny results/tiny-old" in said
+    assert sorted(results.rglob("*")) == [results / "runs", mark]
+    # Its own file goes on there, edited as it may be.
+    planned(tmp_path / "a", TINY.replace("repetitions: 1", "repetitions: 2"))
+    assert snakemake(tmp_path, first, "--dry-run").returncode == 0
+
+
+def test_a_file_that_was_moved_is_the_same_experiment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = Path("results/tiny")
+    first = planned(Path("a"))
+    results_folder.mark_runs(experiments.load(first), results)
+    shutil.copy(first, results / "experiment.yaml")
+    moved = experiments.load(planned(Path("b")))
+    assert results_folder.check(moved, results) is None
+    edited = experiments.load(planned(Path("b"), TINY.replace("seed: 3", "seed: 4")))
+    with pytest.raises(FlowsweepError, match="another experiment"):
+        results_folder.check(edited, results)
