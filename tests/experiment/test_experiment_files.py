@@ -9,6 +9,7 @@ import pytest
 
 from flowsweep import experiment
 from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import describe, workloads
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "workflows/experiments/demo.yaml"
@@ -49,6 +50,32 @@ def line_of(path: Path, text: str) -> int:
         ("seed: 2006", "seed: 1\nseed: 2", "seed: 2", ['"seed" stands twice']),
         ("repetitions: 3", "repetitions: 0", "repetitions: 0", ["greater than or equal to 1"]),
         ("[pc1, pc2]", "[pc1, wan]", "wan]", ['"wan" cannot be the name']),
+        (
+            "  expect: 3s",
+            "  where: frist",
+            "frist",
+            ["workload.where", '"frist"', "hosts, first, hub, or a list of hosts"],
+        ),
+        ("  expect: 3s", "  where: [pc1, pc9]", "pc9", ['no host is called "pc9"', "pc1, pc2"]),
+        (
+            "  expect: 3s",
+            "  serve: {command: x, hosts: [pc9]}",
+            "pc9",
+            ['no host is called "pc9"'],
+        ),
+        ("  expect: 3s", "  serve: {command: x, hosts: []}", "hosts: []", ["workload.serve.hosts"]),
+        (
+            "  expect: 3s",
+            "  serve: {command: x, hosts: [pc1], prot: 80}",
+            "prot",
+            ["unknown key", 'write "port"'],
+        ),
+        (
+            "  expect: 3s",
+            "  serve: {command: x, hosts: [pc4]}\n  axes: {hosts: [1]}",
+            "pc4]}",
+            ['host "pc4" takes no part in every run', "pc1, pc3, which do"],
+        ),
     ],
 )
 def test_a_fault_is_named_with_its_line_and_the_remedy(changed, old, new, marker, parts):
@@ -88,6 +115,23 @@ def test_the_schema_for_editors_is_the_one_of_the_models():
     assert kept == experiment.Experiment.model_json_schema(by_alias=True), (
         "run: flowsweep plan x --format schema > workflows/experiment.schema.json"
     )
+
+
+def test_a_host_that_a_setting_leaves_out_serves_nothing(changed):
+    path = changed("  expect: 3s", "  serve: {command: x, hosts: [pc4], port: 80}")
+    run = experiment.load(path).run_at({"hosts": "1"})
+    with pytest.raises(FlowsweepError, match="host pc4 takes no part in nqueens-hosts_1-r1"):
+        workloads.find(run.workload).on(describe.bed_of(run), run, Path("app.json"))
+
+
+def test_servers_decide_the_outcome_and_runs_without_stay_what_they_were(changed):
+    plain = experiment.load(DEMO).run_at({})
+    assert "serve" not in plain.spec()
+    one = changed("  expect: 3s", "  serve: {command: x, hosts: [pc4], port: 80}")
+    other = one.with_name("other.yaml")
+    other.write_text(one.read_text().replace("80}", "81}"))
+    hashes = {experiment.load(path).run_at({}).spec_hash() for path in (DEMO, one, other)}
+    assert len(hashes) == 3
 
 
 def test_a_block_holds_every_point_once_between_two_baselines():

@@ -83,3 +83,10 @@ def test_one_that_fails_ends_the_others_and_is_told(make):
 def test_one_that_does_not_end_is_ended(make):
     record, _ = make("sleep 99 & sleep 99", **{"200s": "1s"})
     assert record["reason"].startswith("not finished after 1 s")
+    assert "serve" not in record["reason"]
+
+
+def test_a_server_that_is_no_server_to_us_is_told_where_it_belongs(make):
+    record, _ = make("test $FLOWSWEEP_HOST != pc3 || exec sleep 99", **{"200s": "1s"})
+    expected = "not finished after 1 s on pc3, where others were; a server belongs under `serve`"
+    assert record["reason"] == expected

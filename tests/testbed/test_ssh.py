@@ -20,7 +20,7 @@ workload: {command: 'true'}
 EXPERIMENT = """\
 sites: {west: [pc1, pc2], east: [pc3]}
 tcp: {congestion_control: reno, buffer: 64KiB}
-workload: {command: COMMAND}
+workload: {command: COMMANDMORE}
 testbed:
   kind: ssh
   options: [-F, FOLDER/config]
@@ -97,8 +97,9 @@ def machines(tmp_path, namespaces):
             known.write(f"[10.99.0.{number}]:2222 {key}\n")
     (tmp_path / "outer.yaml").write_text(OUTER)
 
-    def run(command: str, script: str) -> tuple[str, Path]:
-        text = EXPERIMENT.replace("COMMAND", json.dumps(command)).replace("FOLDER", folder)
+    def run(command: str, script: str, more: str = "") -> tuple[str, Path]:
+        text = EXPERIMENT.replace("COMMAND", json.dumps(command)).replace("MORE", more)
+        text = text.replace("FOLDER", folder)
         (tmp_path / "ssh.yaml").write_text(text)
         flowsweep = " ".join(f"'{word}'" for word in FLOWSWEEP)
         whole = filled(UP) + f'flowsweep() {{ {flowsweep} "$@"; }}\n' + script
@@ -174,6 +175,24 @@ flowsweep run ssh.yaml -o one || exit 4
     assert json.loads((folder / "one" / "pc1.capture.json").read_text())["status"] == "complete"
 
 
+def test_a_server_is_up_before_the_program_and_ended_after_it(machines):
+    server = "echo up on $FLOWSWEEP_HOST; exec python3 -um http.server 7000"
+    serve = json.dumps({"command": server, "hosts": ["pc3"], "port": 7000})
+    client = "exec python3 -c 'import urllib.request as r; r.urlopen(\"http://10.77.2.1:7000/\")'"
+    script = """
+flowsweep run ssh.yaml -o one || exit 4
+pgrep -r S,R,D -f -x 'python3 -um http.server 7000' && exit 8
+ls there/pc3
+"""
+    said, folder = machines(client, script, f", where: first, serve: {serve}")
+    record = json.loads((folder / "one" / "run.json").read_text())
+    assert record["status"] == "valid", record["reason"]
+    log = (folder / "one" / "serve-pc3.log").read_text()
+    assert log.startswith("up on pc3\n")
+    assert '"GET / HTTP/1.1" 200' in log
+    assert "serve" not in said
+
+
 @pytest.mark.parametrize("victim", ["flowsweep", "keeper"])
 def test_after_a_kill_the_machines_are_put_back(machines, victim):
     kills = {
@@ -208,7 +227,7 @@ def test_a_machine_that_is_not_there_is_named(tmp_path, flowsweep):
     if shutil.which("ssh") is None:
         pytest.skip("no ssh")
     (tmp_path / "config").write_text("Host *\n  HostName 127.0.0.1\n  Port 1\n")
-    text = EXPERIMENT.replace("COMMAND", "'true'").replace("FOLDER", str(tmp_path))
+    text = EXPERIMENT.replace("COMMANDMORE", "'true'").replace("FOLDER", str(tmp_path))
     (tmp_path / "ssh.yaml").write_text(text)
     done = flowsweep("run", tmp_path / "ssh.yaml", "-o", tmp_path / "one")
     assert done.returncode == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,8 @@ from flowsweep.cli.arguments import Parser, add_experiment, add_format, add_outp
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Experiment
+
+WIDTH = 80
 
 
 def arguments(parser: Parser) -> None:
@@ -37,6 +41,15 @@ def plan(*, experiment: Path, output_format: str, output: Path | None) -> None:
     show(loaded, output)
 
 
+def _servers(loaded: Experiment) -> Iterator[str]:
+    """What serves the workloads, a line each as wide as a terminal is at least."""
+    for workload in loaded.workloads:
+        for server in workload.serve:
+            port = f", port {server.port}" if server.port is not None else ""
+            where = f"{workload.name} is served on {', '.join(server.hosts)}{port}: "
+            yield textwrap.shorten(where + server.command, WIDTH, placeholder=" ...")
+
+
 def show(loaded: Experiment, folder: Path | None = None) -> None:
     """The plan as text: what, in which order, what is there already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
@@ -47,6 +60,8 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
     width = max((len(run.id) for run in runs), default=3)
     sites = "  ".join(f"{name}: {', '.join(site.hosts)}" for name, site in loaded.sites.items())
     print(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}\n{sites}")
+    for line in _servers(loaded):
+        print(line)
     print(f"  {'run':<{width}}  block  point")
     for run in runs:
         there = "x" if is_there(run, folder) else " "

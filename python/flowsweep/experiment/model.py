@@ -235,6 +235,24 @@ class Experiment(Model):
         return self
 
     @model_validator(mode="after")
+    def _named_hosts_take_part(self) -> Experiment:
+        for workload in self.workloads if self.captured is None else []:
+            fewest = min(self.axes_of(workload).get("hosts", [len(self.hosts)]))
+            there = [host.name for host in self.hosts_at(fewest)]
+            for name in workload.named_hosts:
+                if name not in [host.name for host in self.hosts]:
+                    raise refused(
+                        f'no host is called "{name}"', f'"{name}"', f"some of {', '.join(there)}"
+                    )
+                if name not in there:
+                    raise refused(
+                        f'host "{name}" takes no part in every run',
+                        f"an axis `hosts` with {fewest}",
+                        f"some of {', '.join(there)}, which do",
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _machines_are_there(self) -> Experiment:
         if self.testbed.kind == "namespaces":
             return self

@@ -130,6 +130,7 @@ class Run:
             ],
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,
+            **self._served(),
             "baseline": self.baseline,
             "warmup": self.warmup,
             "repetition": self.repetition,
@@ -143,6 +144,11 @@ class Run:
             },
             "timeout_s": experiment.timeout_s,
         }
+
+    def _served(self) -> dict[str, Any]:
+        """Nothing for a workload without servers: its runs stay those that they were."""
+        servers = self.workload.serve
+        return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
 
     def _link_specs(self) -> list[dict[str, Any]]:
         back = {ends: link.model_dump(mode="json") for ends, link in self.ways_back.items()}

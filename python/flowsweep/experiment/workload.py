@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from flowsweep.experiment.quantities import (
     Duration,
@@ -17,6 +18,8 @@ from flowsweep.experiment.quantities import (
     refused,
 )
 
+#: Where a command is started, besides a list of hosts.
+PLACES = ("hosts", "first", "hub")
 AXIS_NAMES = (
     "rtt",
     "rate",
@@ -82,6 +85,57 @@ class Axes(Model):
         return {name: getattr(self, name) for name in AXIS_NAMES if getattr(self, name)}
 
 
+class Server(Model):
+    """A program that serves the workload: started before it, and ended when it has ended."""
+
+    command: str = Field(
+        description="Any program, as typed into a shell. It stays in the foreground. Its "
+        "environment is that of a workload's command, without a rank and an output.",
+        min_length=1,
+    )
+    hosts: list[str] = Field(description="The hosts on which it is started.", min_length=1)
+    port: int | None = Field(
+        None,
+        ge=1,
+        le=65_535,
+        description="A TCP or UDP port: what follows is started once each of the hosts has it "
+        "open, or fails at the time limit of the run.",
+    )
+    wait_ns: Time | None = Field(
+        None,
+        alias="wait",
+        description="How long is waited besides. Default: 0.5s without a port, 0s with one.",
+    )
+
+    @property
+    def waits_ns(self) -> int:
+        """How long is waited before what follows is started, port apart."""
+        default = 500_000_000 if self.port is None else 0
+        return default if self.wait_ns is None else self.wait_ns
+
+
+def _where(value: object) -> object:
+    named = isinstance(value, list) and value and all(isinstance(host, str) for host in value)
+    if value not in PLACES and not named:
+        found = json.dumps(value, default=str)
+        raise refused("where: no such place", found, f"{', '.join(PLACES)}, or a list of hosts")
+    return value
+
+
+Where = Annotated[
+    str | list[str],
+    BeforeValidator(_where),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "enum": list(PLACES)},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ]
+        }
+    ),
+]
+
+
 class Workload(Model):
     """One program with one problem size: an app of capture/workloads, or any command."""
 
@@ -96,10 +150,15 @@ class Workload(Model):
         "completion_s into the JSON file $FLOWSWEEP_OUTPUT, else the time that it runs.",
         min_length=1,
     )
-    where: Literal["hosts", "first", "hub"] = Field(
+    where: Where = Field(
         "hosts",
-        description="Where a command is started: on every host at once, on the first, or in the "
-        "hub beside them, where `on HOST COMMAND` and mpirun reach the hosts.",
+        description="Where a command is started: on every host at once, once for each of its "
+        "ranks; on the first; in the hub beside them, where `on HOST COMMAND` and mpirun reach "
+        "the hosts; or on the hosts of a list.",
+    )
+    serve: list[Server] = Field(
+        default_factory=list,
+        description="Servers that the workload needs, one or a list, started in this order.",
     )
     name: str = Field(
         "",
@@ -132,6 +191,11 @@ class Workload(Model):
         description="Values for this workload, in place of the experiment's for the same axis.",
     )
 
+    @field_validator("serve", mode="before", json_schema_input_type=Server | list[Server])
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, dict) else value
+
     @model_validator(mode="before")
     @classmethod
     def _name_defaults_to_app(cls, data: Any) -> Any:
@@ -145,6 +209,12 @@ class Workload(Model):
             found = "neither" if self.app is None else "both"
             raise refused("a workload is an app or a command", found, "one of `app` and `command`")
         return self
+
+    @property
+    def named_hosts(self) -> list[str]:
+        """The hosts that it needs by name: of its servers, and those that `where` lists."""
+        serving = [host for server in self.serve for host in server.hosts]
+        return [*serving, *(self.where if isinstance(self.where, list) else [])]
 
     @property
     def program(self) -> str:

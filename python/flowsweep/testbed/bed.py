@@ -106,6 +106,16 @@ class BedMachine:
 
 
 @dataclass(frozen=True)
+class BedServer:
+    """A command that serves on these hosts: see `experiment.workload.Server`."""
+
+    command: str
+    hosts: list[str]
+    port: int | None
+    wait_ns: int
+
+
+@dataclass(frozen=True)
 class BedLimits:
     """What a run may suffer and still count: see `experiment.model.Limits`.
 
@@ -149,6 +159,7 @@ class Bed:
     start: str = "mpirun"
     ranks: list[str] = field(default_factory=list)  # the host of each rank
     program: list[str] = field(default_factory=list)  # the program that ranks run, or the shell's
+    servers: list[BedServer] = field(default_factory=list)  # what is up while the program runs
     # Real machines instead of namespaces.
     machines: list[BedMachine] = field(default_factory=list)
     ssh_options: list[str] = field(default_factory=list)
@@ -217,6 +228,7 @@ class Bed:
             for change in data.pop("schedule")
         ]
         data["machines"] = [BedMachine(**machine) for machine in data["machines"]]
+        data["servers"] = [BedServer(**server) for server in data["servers"]]
         return cls(
             hosts=hosts, links=links, limits=limits, uplinks=uplinks, schedule=schedule, **data
         )

@@ -25,6 +25,7 @@ from flowsweep.testbed import (
     netem,
     probe,
     program,
+    servers,
     topology,
     transient,
     validity,
@@ -80,6 +81,11 @@ def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         capture.wait_ready()
     frames_before, links_before = counters.read(bed), links.stats()
     ready = time.monotonic()
+    started()
+    failure, spoiled = lacking, None
+    serving = servers.in_namespaces(bed, environment, priority)
+    if failure is None:
+        failure = serving.start()
     watcher = watch.Watch(bed)
     start = time.time_ns()
     if bed.schedule:
@@ -90,13 +96,14 @@ def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         for capture in captures:
             capture.check_alive()
         watcher.look()
+        serving.check()
 
-    started()
-    failure, spoiled = lacking, None
-    if lacking is None:
+    if failure is None:
         failure, spoiled = program.run(bed, environment, look, priority)
     end = time.time_ns()
+    failure = serving.failure() or failure
     got = watcher.record()
+    serving.end()
     done = time.monotonic()
     steering = Steering.of(bed)
     quiet = backend.wait_quiet(links, 1.5e-9 * bed.longest_rtt_ns + 0.02, _quiet_limit_s(bed))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep.testbed import bed as beds
 from flowsweep.testbed import launch
+from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.tools import MEMORY, ended
 
 if TYPE_CHECKING:
@@ -50,13 +51,15 @@ Command = tuple[list[str], dict[str, str]]  # words, and what the environment ha
 class Ended:
     """How a program ended. No code: it was ended at the limit.
 
-    `said`: on standard error; `printed`: the beginning of what it wrote on standard output.
+    `said`: on standard error; `printed`: the beginning of what it wrote on standard output; `left`:
+    the hosts on which it still ran while on others it had ended.
     """
 
     code: int | None
     said: str
     printed: str
     limit_s: float
+    left: tuple[str, ...] = ()
 
     @property
     def failure(self) -> str | None:
@@ -64,10 +67,13 @@ class Ended:
         if self.code == 0:
             return None
         told = _mpi_error(self.said) or _reason(self.said)
-        what = (
-            ended(self.code) if self.code is not None else f"not finished after {self.limit_s:g} s"
-        )
+        what = ended(self.code) if self.code is not None else self._unfinished()
         return f"{what}: {told}" if told else what
+
+    def _unfinished(self) -> str:
+        where = f" on {', '.join(self.left)}, where others were" if self.left else ""
+        serve = "; a server belongs under `serve`" if self.left else ""
+        return f"not finished after {self.limit_s:g} s{where}{serve}"
 
     @property
     def spoiled(self) -> str | None:
@@ -98,9 +104,12 @@ def run(
     if bed.start != "mpirun" and bed.folder:
         out = Path(bed.folder) / LOG
     commands = _commands(bed, priority)
-    done = run_commands(
-        commands, environment, beds.STATE / "t", out, limit_s=bed.timeout_s, look=look
-    )
+    try:
+        done = run_commands(
+            commands, environment, beds.STATE / "t", out, limit_s=bed.timeout_s, look=look
+        )
+    except ServerError as error:
+        return str(error), None
     return done.failure, done.spoiled if bed.start == "mpirun" else None
 
 
@@ -132,13 +141,14 @@ def run_commands(
         ]
         try:
             code = _wait(processes, limit_s, look)
+            left = _left(processes, commands)
         finally:
             _end(processes)
         stderr.seek(0)
         said = stderr.read().decode(errors="replace")
         stdout.seek(0)
         printed = stdout.read(BEGINNING_BYTES).decode(errors="replace")
-        return Ended(code, said, printed, limit_s)
+        return Ended(code, said, printed, limit_s, left)
 
 
 def _commands(bed: Bed, priority: Sequence[str]) -> list[Command]:
@@ -188,6 +198,15 @@ def _wait(
     finally:
         for descriptor in pending:
             os.close(descriptor)
+
+
+def _left(processes: list[subprocess.Popen[bytes]], commands: list[Command]) -> tuple[str, ...]:
+    """The hosts of those that still run, where others have ended; () where no host is named."""
+    running = [process.poll() is None for process in processes]
+    if all(running):
+        return ()
+    hosts = [more.get("FLOWSWEEP_HOST") for _, more in commands]
+    return tuple(host for host, runs in zip(hosts, running, strict=True) if runs and host)
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:

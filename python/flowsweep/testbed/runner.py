@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 EMPTY_LIMIT_S = 10.0
-OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log")
+OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.testbed.bed import BedServer
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run, Workload
@@ -37,11 +38,12 @@ class Program:
     def on(self, bed: Bed, run: Run, output: Path) -> Bed:
         """The testbed with this program on it; `output` is where it may write app.json."""
         workload = run.workload
+        _check_hosts(run)
         workers = [host for host, count in run.workers.items() for _ in range(count)]
         first = run.hosts[0].name
         if self.path is None:
             start = "hub" if workload.where == "hub" else "hosts"
-            ranks = {"hub": [], "first": [first], "hosts": workers}[workload.where]
+            ranks = _ranks(workload.where, first, workers)
             program = ["/bin/sh", "-c", workload.command or ""]
         else:
             start = "mpirun"
@@ -55,6 +57,10 @@ class Program:
             program=program,
             problem=run.point.problem,
             output=str(output),
+            servers=[
+                BedServer(server.command, server.hosts, server.port, server.waits_ns)
+                for server in workload.serve
+            ],
         )
 
     def _started(self, run: Run) -> list[str]:
@@ -65,6 +71,26 @@ class Program:
         here = testbed.workloads is None
         there = path if here else Path(testbed.workloads or "") / path.parent.name / path.name
         return [testbed.python, str(there)]
+
+
+def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:
+    """The host of each process of a command."""
+    if isinstance(where, list):
+        return [host for host in workers if host in where]
+    return {"hub": [], "first": [first], "hosts": workers}[where]
+
+
+def _check_hosts(run: Run) -> None:
+    """That the hosts are there which its workload names: the setting `hosts` may leave some out."""
+    there = [host.name for host in run.hosts]
+    for name in run.workload.named_hosts:
+        if name not in there:
+            raise FlowsweepError(
+                f"{run.experiment.path}: host {name} takes no part in {run.id}",
+                found=f"`serve` or `where` names it; the hosts are {', '.join(there)}",
+                expected="a point with this host",
+                remedy="more hosts per site, or another host",
+            )
 
 
 def folder() -> Path:

@@ -43,7 +43,7 @@ leave() {
     end_groups program.pid
     end_groups capture.pid
     put_back
-    rm -f ready keeper.pid prog-*.sh
+    rm -f ready keeper.pid serve.pid prog-*.sh
     exit "${1:-0}"
 }
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.testbed import enclosure, launch, program
 from flowsweep.testbed.congestion import LackingError
-from flowsweep.testbed.ssh import idle
+from flowsweep.testbed.servers import ServerError
+from flowsweep.testbed.ssh import idle, serve
 from flowsweep.testbed.ssh.remote import Machine
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.servers import Servers
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 
@@ -76,10 +78,16 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
     before = idle.round_trips(bed, machines)
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
-    start = time.time_ns()
     lacking = _lacking(bed, machines)
-    failure = lacking or _program(bed, machines, folder)
+    environment = _environment(bed, machines, folder)
+    serving = serve.on_machines(bed, machines, environment, folder)
+    failure = lacking or serving.start()
+    start = time.time_ns()
+    if failure is None:
+        failure = _program(bed, machines, folder, environment, serving)
     end = time.time_ns()
+    failure = serving.failure() or failure
+    serve.end(bed, machines, serving)
     done = time.monotonic()
     after = idle.round_trips(bed, machines)
     ended = {machine.name: machine.counters() for machine in machines}
@@ -179,14 +187,16 @@ def network(bed: Bed) -> str:
     return str(found)
 
 
-def _program(bed: Bed, machines: list[Machine], folder: Path) -> str | None:
+def _program(
+    bed: Bed, machines: list[Machine], folder: Path, environment: dict[str, str], serving: Servers
+) -> str | None:
     by_name = {machine.name: machine for machine in machines}
 
     def look() -> None:
         for machine in machines:
             machine.check_alive()
+        serving.check()
 
-    environment = _environment(bed, machines, folder)
     commands = []
     if bed.start == "hosts":
         for rank, host in enumerate(bed.ranks):
@@ -200,14 +210,17 @@ def _program(bed: Bed, machines: list[Machine], folder: Path) -> str | None:
     else:
         commands.append(bed.program)
     # What was started there ends with its keeper at the latest.
-    done = program.run_commands(
-        [(words, environment) for words in commands],
-        os.environ,
-        folder,
-        Path(bed.folder) / program.LOG,
-        limit_s=bed.timeout_s,
-        look=look,
-    )
+    try:
+        done = program.run_commands(
+            [(words, environment) for words in commands],
+            os.environ,
+            folder,
+            Path(bed.folder) / program.LOG,
+            limit_s=bed.timeout_s,
+            look=look,
+        )
+    except ServerError as error:
+        return str(error)
     return done.failure
 
 
@@ -234,12 +247,10 @@ def _script(bed: Bed, machine: Machine, rank: int, environment: dict[str, str]) 
         "FLOWSWEEP_RANK": str(rank),
         "FLOWSWEEP_RANKS": str(len(bed.ranks)),
     }
-    exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in own.items())
-    command = bed.program[-1]
     return PROGRAM.format(
         folder=shlex.quote(machine.folder),
-        exports=exports,
-        command=shlex.quote(command),
+        exports=serve.exports(own),
+        command=shlex.quote(bed.program[-1]),
         rank=rank,
     )
 

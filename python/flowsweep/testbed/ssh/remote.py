@@ -86,7 +86,7 @@ class Machine:
         folder = shlex.quote(self.folder)
         found = self.run(
             f"mkdir -p {folder} && cd {folder} && "
-            "rm -f *.pcap.zst* *.capture.json app.json prog-*.sh && "
+            "rm -f *.pcap.zst* *.capture.json app.json serve.pid prog-*.sh && "
             "sha256sum flowsweep-capture 2>/dev/null || true"
         ).split()
         if not found or found[0].decode() != hashlib.sha256(data).hexdigest():

@@ -1,0 +1,189 @@
+"""What a workload needs to be served: started before its program, waited for, ended after it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed import bed as beds
+from flowsweep.testbed import kernel
+from flowsweep.testbed.tools import ended
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed, BedServer
+
+END_LIMIT_S = 5.0
+ASK_S = 0.02  # how often is asked whether a port is open
+REASON_BYTES = 4096
+#: Where the kernel lists its sockets (proc(5)), of the network namespace of who reads.
+SOCKETS = tuple(f"net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
+# States in there (net/tcp_states.h): TCP that listens; UDP without a peer, named as TCP_CLOSE.
+WAITING = {"0A", "07"}
+
+#: Words that start a command on a host, and what its environment has besides.
+Start = Callable[["BedServer", str], tuple[list[str], dict[str, str]]]
+
+
+class ServerError(Exception):
+    """A server cannot be used: the run fails for this reason."""
+
+
+@dataclass
+class _Started:
+    server: BedServer
+    host: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    log_begins: int
+
+    def check(self) -> None:
+        """Raises where it failed. One that ended well may serve on in the background."""
+        code = self.process.poll()
+        if code:
+            said = self._last_line()
+            why = f"{ended(code)}{f': {said}' if said else ''}"
+            raise ServerError(f"the server on {self.host} failed: {why}")
+
+    def _last_line(self) -> str:
+        with self.log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(self.log_begins, size - REASON_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+class Servers:
+    """All servers of a run.
+
+    Args:
+        bed: Names them, and the run directory, which gets `serve-<host>.log` of what they print.
+        environment: What they know, besides what `start` adds.
+        folder: Where they are started.
+        start: How each is started on a host.
+        sockets: The text of the files `SOCKETS` on a host.
+    """
+
+    def __init__(
+        self,
+        bed: Bed,
+        environment: Mapping[str, str],
+        folder: Path,
+        start: Start,
+        sockets: Callable[[str], str],
+    ) -> None:
+        self._bed = bed
+        self._environment = environment
+        self._folder = folder
+        self._start = start
+        self._sockets = sockets
+        self._started: list[_Started] = []
+
+    def start(self) -> str | None:
+        """Starts one after the other, as each may need those before it; why that failed, or None.
+
+        It fails where one ends with an error, or does not open its port within the time limit of
+        the run.
+        """
+        try:
+            self._start_all()
+        except ServerError as error:
+            return str(error)
+        return None
+
+    def _start_all(self) -> None:
+        for server in self._bed.servers:
+            for host in server.hosts:
+                self._started.append(self._one(server, host))
+            if server.port is not None:
+                for host in server.hosts:
+                    self._wait(host, server.port)
+            if server.wait_ns:
+                time.sleep(server.wait_ns / 1e9)
+            self.check()
+
+    def check(self) -> None:
+        """Raises a `ServerError` if one has failed."""
+        for one in self._started:
+            one.check()
+
+    def failure(self) -> str | None:
+        """Why one has failed, or None."""
+        try:
+            self.check()
+        except ServerError as error:
+            return str(error)
+        return None
+
+    def end(self) -> None:
+        """Ends all that still run, the last one first, with everything in their groups."""
+        running = [one.process for one in reversed(self._started) if one.process.poll() is None]
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        until = time.monotonic() + END_LIMIT_S
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _one(self, server: BedServer, host: str) -> _Started:
+        words, more = self._start(server, host)
+        log = Path(self._bed.folder) / f"serve-{host}.log"
+        with log.open("ab") as file:
+            begins = file.tell()
+            process = subprocess.Popen(
+                words,
+                env={**self._environment, **more},
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                process_group=0,
+            )
+        return _Started(server, host, process, log, begins)
+
+    def _wait(self, host: str, port: int) -> None:
+        until = time.monotonic() + self._bed.timeout_s
+        while port not in open_ports(self._sockets(host)):
+            self.check()
+            if time.monotonic() > until:
+                raise ServerError(
+                    f"the server on {host} has not opened port {port}"
+                    f" after {self._bed.timeout_s:g} s"
+                )
+            time.sleep(ASK_S)
+
+
+def in_namespaces(bed: Bed, environment: Mapping[str, str], priority: Sequence[str]) -> Servers:
+    """The servers of a testbed in namespaces; `priority` as for `program.run`."""
+    namespaces = {host.name: host.namespace for host in bed.hosts}
+
+    def start(server: BedServer, host: str) -> tuple[list[str], dict[str, str]]:
+        words = [str(beds.SCRIPTS / "on"), host, *priority, "/bin/sh", "-c", server.command]
+        return words, {"FLOWSWEEP_PROBLEM": bed.problem, "FLOWSWEEP_HOST": host}
+
+    def sockets(host: str) -> str:
+        with kernel.network_namespace(namespaces[host]):
+            return "".join(Path("/proc/thread-self", name).read_text() for name in SOCKETS)
+
+    return Servers(bed, environment, beds.STATE / "t", start, sockets)
+
+
+def open_ports(text: str) -> set[int]:
+    """Ports of TCP that listens and of UDP without a peer, from the text of the files `SOCKETS`."""
+    found = set()
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) > 3 and words[3] in WAITING and ":" in words[1]:
+            found.add(int(words[1].rpartition(":")[2], 16))
+    return found

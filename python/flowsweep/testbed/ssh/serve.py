@@ -1,0 +1,71 @@
+"""Servers on real machines: each in a session of its own, which its keeper ends at the latest."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed.servers import SOCKETS, Servers
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.bed import Bed, BedServer
+    from flowsweep.testbed.ssh.remote import Machine
+
+# The shell stays the leader of its group: by its words the keeper knows that it is ours.
+SCRIPT = """#!/bin/sh
+echo $$ >>{folder}/program.pid
+echo $$ >>{folder}/serve.pid
+cd {folder} || exit 2
+{exports}
+sh -c {command}
+exit $?
+"""
+#: What only means something where flowsweep was started.
+HERE = ("PATH", "FLOWSWEEP_OUTPUT")
+END = (
+    "cd {folder} && for leader in $(cat serve.pid 2>/dev/null); do kill -TERM -$leader; done; true"
+)
+
+
+def on_machines(
+    bed: Bed, machines: list[Machine], environment: Mapping[str, str], folder: Path
+) -> Servers:
+    """The servers of a run; `folder` is where the processes here are started."""
+    by_name = {machine.name: machine for machine in machines}
+    numbers = itertools.count()
+
+    def start(server: BedServer, host: str) -> tuple[list[str], dict[str, str]]:
+        machine = by_name[host]
+        name = f"prog-serve-{next(numbers)}.sh"
+        own = {name: value for name, value in environment.items() if name not in HERE}
+        script = SCRIPT.format(
+            folder=shlex.quote(machine.folder),
+            exports=exports({**own, "FLOWSWEEP_HOST": host}),
+            command=shlex.quote(server.command),
+        )
+        machine.put(name, script.encode(), mode="755")
+        words = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
+        return [*machine.ssh, machine.login, words], {}
+
+    def sockets(host: str) -> str:
+        files = " ".join(f"/proc/{name}" for name in SOCKETS)
+        return by_name[host].run(f"cat {files} 2>/dev/null; true").decode()
+
+    return Servers(bed, {**os.environ, **environment}, folder, start, sockets)
+
+
+def exports(environment: Mapping[str, str]) -> str:
+    """Lines of a shell that set an environment."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
+
+
+def end(bed: Bed, machines: list[Machine], serving: Servers) -> None:
+    """Ends all servers, there and here."""
+    for host in {host for server in bed.servers for host in server.hosts}:
+        machine = next(machine for machine in machines if machine.name == host)
+        machine.run(END.format(folder=shlex.quote(machine.folder)))
+    serving.end()
