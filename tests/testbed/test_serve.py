@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -105,6 +107,31 @@ def test_one_that_fails_ends_the_program_and_is_told(make, command, reason):
 def test_one_that_never_opens_its_port_is_told(make):
     record, _, _ = make("true", {"command": "sleep 99", "hosts": ["pc3"], "port": 7000})
     assert record["reason"] == "the server on pc3 has not opened port 7000 after 5 s"
+
+
+def test_the_example_of_the_readme_runs(tmp_path, namespaces, flowsweep, root):
+    if shutil.which("curl") is None:
+        pytest.skip("no curl")
+    blocks = re.findall(r"```yaml\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    [example] = [block for block in blocks if "serve:" in block]
+    around, _, rest = EXPERIMENT.replace("[pc1, pc2], east: [pc3]", "[pc1], east: [pc2]").partition(
+        "workload:"
+    )
+    (tmp_path / "own.yaml").write_text(around + example + rest[rest.index("repetitions:") :])
+    done = flowsweep("run", tmp_path / "own.yaml", "-o", tmp_path / "one")
+    record = json.loads((tmp_path / "one/run.json").read_text())
+    assert record["status"] == "valid", (record["reason"], done.stderr)
+    assert (tmp_path / "one/serve-pc2.log").read_text().count('"GET /page HTTP/1.1" 200') == 5
+
+
+def test_the_example_experiment_runs(tmp_path, namespaces, flowsweep, root):
+    file = root / "workflows/experiments/http.yaml"
+    done = flowsweep("run", file, "--set", "rtt=10ms", "-o", tmp_path / "one")
+    record = json.loads((tmp_path / "one/run.json").read_text())
+    assert record["status"] != "failed", (record["reason"], done.stderr)
+    # 20 requests, each answered after a round trip at the earliest; before it the handshake.
+    assert 0.21 < record["completion_s"] < 20
+    assert (tmp_path / "one/serve-pc2.log").read_text().count('"GET /page HTTP/1.1" 200') == 20
 
 
 def test_the_kernels_list_of_sockets_is_read():
