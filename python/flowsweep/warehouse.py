@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
+from flowsweep import addresses
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Warehouse:
             for path in sorted((self.folder / "models").glob("*.sql"))
         }
         macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
-        self.preamble = f"set timezone = 'UTC';\n\n{macros}"
+        self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
         self.connection = duckdb.connect()
         self.connection.execute(self.preamble)
         self._made: set[str] = set()

@@ -1,6 +1,6 @@
 -- One row per run and host: its site and its address in the experiment network.
 -- Where run.json does not name the hosts, the address is a guess from the capture:
--- the one that most packets carry.
+-- the one that most packets carry, of those that a host may have.
 with
 
 named as (
@@ -28,6 +28,7 @@ seen as (
         run,
         host,
         unnest([src_ip, dst_ip]) as address,
+        unnest([true, false]) as is_source,
         packets,
         [dst_ip, src_ip] as peers,
     from stg_flows
@@ -41,7 +42,11 @@ ranked as (
         address,
         row_number() over (
             partition by run, host
-            order by sum(packets) desc, count(*) desc, address asc
+            order by
+                is_host_address(address, bool_or(is_source)) desc,
+                sum(packets) desc,
+                count(*) desc,
+                address asc
         ) as place,
     from seen
     where address is not null

@@ -121,6 +121,26 @@ def test_what_held_senders_back_goes_on_in_the_next_line(
     assert max(len(first), len(second)) <= 80
 
 
+@pytest.mark.parametrize(
+    ("group", "others"),
+    [
+        ("224.0.0.251", ("10.0.0.1", "10.0.0.2")),
+        ("239.255.255.250", ("10.0.0.1", "10.0.0.2")),
+        ("255.255.255.255", ("10.0.0.1", "10.0.0.2")),
+        ("10.0.0.255", ("10.0.0.1", "10.0.0.2")),
+        ("ff02::fb", ("fe80::1", "fe80::2")),
+    ],
+)
+def test_the_summary_is_of_a_host_and_not_of_a_group(
+    tmp_path: Path, group: str, others: tuple[str, str]
+) -> None:
+    path = tmp_path / "a.pcap"
+    frames = [udp(one, 5353, group, 5353, payload=900) for one in others]
+    frames += [udp(others[1], 9, others[0], 9, payload=100)]
+    path.write_bytes(pcap([(number * 1_000_000, frame) for number, frame in enumerate(frames)]))
+    assert summarise(path).host == others[0]
+
+
 def test_a_capture_without_ip_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(tmp_path / "a.pcap", pcap([(0, arp()), (2_000_000, arp())]), capsys)
     assert lines[1] == "2 ms  2 packets  120 B on the wire  0 connections"

@@ -164,6 +164,30 @@ def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_pat
     assert all(row["is_between_sites"] for row in rows(tmp_path, "flows"))
 
 
+@pytest.mark.parametrize(
+    "group",
+    ["224.0.0.251", "239.255.255.250", "255.255.255.255", "192.0.2.255", "0.0.0.0", "ff02::fb"],
+)
+def test_no_group_of_hosts_is_taken_for_the_captured_one(tmp_path: Path, group: str) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    tiny.table(tmp_path, "flows", "r", "node7", [
+        *(tiny.flow(f"192.0.2.{peer}", group, packets=9, src_port=peer) for peer in (7, 8, 9)),
+        tiny.flow("192.0.2.8", "192.0.2.7", packets=5),
+        # A unicast address may end so too.
+        tiny.flow("10.0.0.255", "192.0.2.7", packets=1),
+    ])  # fmt: skip
+    (host,) = rows(tmp_path, "hosts")
+    assert host["address"] == "192.0.2.7"
+
+
+def test_a_capture_of_nothing_but_a_group_is_still_a_hosts(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    flow = tiny.flow("0.0.0.0", "255.255.255.255")
+    tiny.table(tmp_path, "flows", "r", "node7", [flow])
+    (host,) = rows(tmp_path, "hosts")
+    assert host["address"] in {"0.0.0.0", "255.255.255.255"}
+
+
 def test_the_shown_host_is_the_first_of_the_second_site(tmp_path: Path) -> None:
     hosts = [
         {"name": name, "site": site, "address": f"10.0.0.{number}"}

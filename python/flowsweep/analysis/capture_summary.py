@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import addresses
 from flowsweep.units import counted, percent
 
 if TYPE_CHECKING:
@@ -200,12 +201,7 @@ def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
 
     if bins.is_empty():
         return
-    # The host is the address that most bytes go to and come from.
-    ends = pl.concat([bins.select(ip=column, wire="wire_bytes") for column in ("src_ip", "dst_ip")])
-    totals = (
-        ends.group_by("ip").agg(pl.col("wire").sum()).sort("wire", "ip", descending=[True, False])
-    )
-    host = str(totals["ip"][0])
+    host = _host(bins)
     start = bins["bin_start"].dt.epoch("ns")
     low = int(start.min())  # type: ignore[arg-type]
     count = (int(start.max()) - low) // bin_ns + 1  # type: ignore[arg-type]
@@ -230,6 +226,25 @@ def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
         )
         mean = float(per_bin["wire_bytes"].sum()) * 8e3 / (count * bin_ns)
         setattr(summary, f"mean_{name}_mbit_s", mean)
+
+
+def _host(bins: pl.DataFrame) -> str:
+    """The address that most bytes go to and come from, of those that a host may have."""
+    import polars as pl
+
+    ends = [
+        bins.select(ip=column, wire="wire_bytes", sent=pl.lit(column == "src_ip"))
+        for column in ("src_ip", "dst_ip")
+    ]
+    totals = pl.concat(ends).group_by("ip").agg(pl.col("wire").sum(), pl.col("sent").any())
+    ip = pl.col("ip")
+    may_be = ~ip.str.contains(addresses.NO_HOST) & (
+        pl.col("sent") | ~ip.str.ends_with(addresses.BROADCAST)
+    )
+    order = totals.with_columns(may_be=may_be).sort(
+        ["may_be", "wire", "ip"], descending=[True, True, False]
+    )
+    return str(order["ip"][0])
 
 
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
