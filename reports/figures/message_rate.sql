@@ -103,9 +103,9 @@ select
     * exclude (point) replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
-        round(messages_s, 4) as messages_s,
-        round(messages_s_min, 4) as messages_s_min,
-        round(messages_s_max, 4) as messages_s_max,
+        rounded(messages_s) as messages_s,
+        rounded(messages_s_min) as messages_s_min,
+        rounded(messages_s_max) as messages_s_max,
         round(mean_bytes, 1) as mean_bytes,
         round(guessed_share, 6) as guessed_share,
         round(far_share, 6) as far_share

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 MAX_TICKS = 8
+LONG_S, DAY_S = 10_000, 86_400
 
 
 def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
@@ -68,6 +69,21 @@ def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> 
                 labels[tick] = f"{tick * factor:.10g} {unit}"
                 break
     return _table(labels | (special or {}))
+
+
+def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
+    """Unit and options of a linear axis of seconds from 0 to `end_s`; long times in hours or days.
+
+    The data stay in seconds.
+    """
+    if end_s < LONG_S:
+        return "s", {"tickCount": 6, "format": ",~f"}
+    unit, size = ("h", 3600) if end_s < 2 * DAY_S else ("days", DAY_S)
+    most = end_s / size
+    decade = 10.0 ** math.floor(math.log10(most / 6))
+    step = next(step for step in (decade, 2 * decade, 5 * decade, 10 * decade) if most / step <= 7)
+    ticks = [number * step * size for number in range(math.floor(most / step) + 1)]
+    return unit, {"values": ticks, "labelExpr": f"format(datum.value / {size}, ',~f')"}
 
 
 def _table(labels: dict[float, str]) -> str:

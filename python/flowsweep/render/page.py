@@ -23,7 +23,7 @@ from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import numbers, run_tables, svg, tables, theme
-from flowsweep.render.figure import Context, Figure
+from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
 from flowsweep.render.theme import Series
@@ -171,6 +171,15 @@ def _table_part(context: Context, name: str, heading: str, html: str) -> dict[st
     }
 
 
+def _drawn(figure: Figure) -> str:
+    """The figure, or words in its place where part of it could not be drawn."""
+    drawn = svg.render(figure.chart, figure.name)
+    if not svg.is_broken(drawn):
+        return drawn
+    words = "not drawn: a value has no place on its axis; the rows are below"
+    return svg.render(empty(words, theme.FULL_WIDTH, 120), figure.name)
+
+
 def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any]:
     return {
         "kind": "figure",
@@ -179,7 +188,7 @@ def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any
         "heading": figure.heading,
         "finding": figure.finding,
         "caption": figure.caption,
-        "svg": svg.render(figure.chart, figure.name),
+        "svg": _drawn(figure),
         "rows": figure.rows.height,
         "csv": _csv(figure.rows),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),

@@ -24,10 +24,17 @@ _NOISE = re.compile(
     r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"|'
     r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>'
 )
+# What becomes of a value that has no place on its scale, such as 0 on a log axis.
+_NO_PLACE = re.compile(r'="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
 
 def _two_decimals(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def is_broken(text: str) -> bool:
+    """Whether a browser could not draw part of an SVG: some place in it is no number."""
+    return _NO_PLACE.search(text) is not None
 
 
 @cache

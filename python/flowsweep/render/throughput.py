@@ -117,11 +117,12 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     if steps:
         steps.append({**steps[-1], "start_s": mine["end_s"][-1]})
     end = float(mine["end_s"].max() or 1)  # type: ignore[arg-type]
+    unit, options = axes.since_start(end)
     x = alt.X(
         "start_s:Q",
-        title="time since its start (s)" if direction == "in" else None,
+        title=f"time since its start ({unit})" if direction == "in" else None,
         scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(tickCount=6, format=",~f", labels=direction == "in", ticks=direction == "in"),
+        axis=alt.Axis(**options, labels=direction == "in", ticks=direction == "in"),
     )
 
     def y(field: str) -> alt.Y:

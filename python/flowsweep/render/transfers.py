@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, theme
+from flowsweep.render import axes, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.wan import shown_runs
 
@@ -132,11 +132,13 @@ def _activity_panel(
     first = rows.row(0, named=True)
     steps = rows.select("start_s", "mean_active", "max_active").to_dicts()
     steps.append({**steps[-1], "start_s": rows["end_s"][-1]})
+    end = float(rows["end_s"].max())  # type: ignore[arg-type]
+    unit, options = axes.since_start(end)
     x = alt.X(
         "start_s:Q",
-        title="time since its start (s)",
-        scale=alt.Scale(domain=[0, float(rows["end_s"].max())], nice=False),  # type: ignore[arg-type]
-        axis=alt.Axis(tickCount=6, format=",~f"),
+        title=f"time since its start ({unit})",
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(**options),
     )
 
     def y(field: str) -> alt.Y:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, theme
+from flowsweep.render import axes, numbers, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:
@@ -139,11 +139,13 @@ def _panel(
     if capacity and peaks[1] >= NEAR_CAPACITY * capacity:
         rules.append({"y": -capacity})
         down = max(down, capacity)
+    end = float(there["end_s"].max())  # type: ignore[arg-type]
+    unit, options = axes.since_start(end)
     x = alt.X(
         "x:Q",
-        title="time since its start (s)",
-        scale=alt.Scale(domain=[0, float(there["end_s"].max())], nice=False),  # type: ignore[arg-type]
-        axis=alt.Axis(tickCount=6, format=",~f"),
+        title=f"time since its start ({unit})",
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(**options),
     )
     scale = alt.Scale(domain=[-down * 1.05, up * 1.05], nice=False)
     axis = alt.Axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
