@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import units
+from flowsweep import link_balance, units
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
@@ -321,12 +321,5 @@ def _time(text: str | None) -> int | None:
 
 
 def _dropped(emulator: dict[str, Any]) -> int | None:
-    links = emulator.get("links")
-    if not isinstance(links, list):
-        return None
-    return sum(
-        int(value)
-        for link in links
-        for key, value in link.items()
-        if key.startswith("dropped_") and not key.endswith("_bytes")
-    )
+    found = link_balance.balances(emulator)
+    return sum(link.dropped for link in found) if found else None

@@ -2,9 +2,8 @@
 
 Everything that is asked is a file in reports/: `models/*.sql` become tables, in the
 order in which they name each other; `figures/<name>.sql` is one question each;
-`macros.sql` has the formulas that several of them use. What
-SQL cannot say (bootstrap intervals, thresholds) is computed here from a model and put
-back as a table, so that a question may name it like a model.
+`macros.sql` has the formulas that several of them use. What is made in Python (`computed`)
+is put back as a table, so that a question may name it like a model.
 """
 
 from __future__ import annotations
@@ -19,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses
+from flowsweep import addresses, computed
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
     import polars as pl
 
 TABLES = ("captures", "flows", "intervals", "throughput", "messages")
-ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 
 
 def reports_folder() -> Path:
@@ -86,7 +84,7 @@ class Warehouse:
         self.connection = duckdb.connect()
         self.connection.execute(self.preamble)
         self._made: set[str] = set()
-        self._estimates: dict[str, pl.DataFrame] = {}
+        self._computed: dict[str, computed.Rows] = {}
 
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`."""
@@ -170,8 +168,8 @@ class Warehouse:
         ]
         for other in self._order:
             if other in wanted:
-                is_estimate = other in ESTIMATES
-                parts.append(self._literal(other) if is_estimate else self._statement(other))
+                is_computed = other in computed.READS
+                parts.append(self._literal(other) if is_computed else self._statement(other))
         return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
 
     @cached_property
@@ -183,7 +181,7 @@ class Warehouse:
     def _reads(self) -> dict[str, set[str]]:
         """What each file view, model and estimate reads."""
         reads: dict[str, set[str]] = {f"file_{table}": set() for table in (*TABLES, "runs")}
-        reads |= {name: {"sweep_runs", "sweep_points", "baselines"} for name in ESTIMATES}
+        reads |= computed.READS
         reads |= {name: _words(text) for name, text in self.models.items()}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
 
@@ -198,8 +196,8 @@ class Warehouse:
         return found
 
     def _make(self, name: str) -> None:
-        if name in ESTIMATES:
-            self._estimate(name)
+        if name in computed.READS:
+            self._compute(name)
         else:
             body = self.models.get(name) or self._file(name.removeprefix("file_"))
             self._execute(f"create or replace table {name} as {body}")
@@ -221,30 +219,23 @@ class Warehouse:
             "    hive_partitioning = true, hive_types_autocast = false, union_by_name = true\n)"
         )
 
-    def _estimate(self, name: str) -> None:
-        """Makes a table that SQL cannot compute."""
-        from flowsweep.analysis import estimates
-
-        self._execute(estimates.TABLES[name])
-        if not self._estimates:
-            self._estimates = estimates.estimate(
-                runs=self._frame("select * from sweep_runs order by all"),
-                points=self._frame("select * from sweep_points order by all"),
-                baselines=self._frame("select * from baselines order by all"),
-            )
-        frame = self._estimates[name]
-        if frame.height:
-            places = ", ".join("?" * frame.width)
-            self.connection.executemany(f"insert into {name} values ({places})", frame.rows())  # noqa: S608
+    def _compute(self, name: str) -> None:
+        """Makes a table in Python; all of its rows in one statement, which is much quicker."""
+        self._execute(computed.definition(name).statement)
+        if name not in self._computed:
+            self._computed |= computed.rows(name, self._frame)
+        columns = [list(column) for column in zip(*self._computed[name], strict=True)]
+        if columns:
+            each = ", ".join(f"unnest(${place + 1})" for place in range(len(columns)))
+            self.connection.execute(f"insert into {name} select {each}", columns)
 
     def _literal(self, table: str) -> str:
-        """An estimated table as SQL text, for a script that must stand alone."""
-        from flowsweep.analysis import estimates
-
+        """A computed table as SQL text, for a script that must stand alone."""
         rows = self.select(f"select * from {table} order by all").rows()  # noqa: S608
         values = ",\n".join(f"    ({', '.join(_value(item) for item in row)})" for row in rows)
         insert = f"\ninsert into {table} values\n{values};" if rows else ""
-        return f"-- {estimates.NOTES[table]}\n{estimates.TABLES[table]};{insert}"
+        definition = computed.definition(table)
+        return f"-- {definition.note}\n{definition.statement};{insert}"
 
     def _frame(self, sql: str) -> pl.DataFrame:
         """Results are small, so rows by way of Python; the Arrow way would need pyarrow."""

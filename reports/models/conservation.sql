@@ -1,5 +1,5 @@
--- One row per run and direction between two sites: packets sent, packets that arrived,
--- and frames that the emulator says it dropped.
+-- One row per run and direction between two sites: packets sent, packets that arrived, and
+-- the fates of the emulator's frames between (link_balances knows which counters tell them).
 with
 
 sent as (
@@ -17,42 +17,42 @@ sent as (
     group by all
 ),
 
-emulators as (
+joined as (
     select
-        run,
-        unnest(
-            json_extract(json, '$.emulator.links')::json[]
-        ) as link,
-    from stg_runs
-    where json is not null
-),
-
-dropped as (
-    select
-        run,
-        link ->> 'from' as from_site,
-        link ->> 'to' as to_site,
-        coalesce((link ->> 'dropped_queue')::bigint, 0)
-        + coalesce((link ->> 'dropped_send')::bigint, 0) as dropped_frames,
-        (link ->> 'received')::bigint as received_frames,
-        (link ->> 'delivered')::bigint as delivered_frames,
-        coalesce((link ->> 'in_flight')::bigint, 0) as in_flight_frames,
-    from emulators
+        coalesce(sent.run, links.run) as run,
+        coalesce(sent.from_site, links.from_site) as from_site,
+        coalesce(sent.to_site, links.to_site) as to_site,
+        sent.sent_packets,
+        sent.arrived_packets,
+        links.received as received_frames,
+        links.duplicated as duplicated_frames,
+        links.delivered as delivered_frames,
+        links.dropped as dropped_frames,
+        links.in_flight as in_flight_frames,
+        links.dropped_before as dropped_before_frames,
+        links.unexplained as unexplained_frames,
+        sent_packets - arrived_packets as missing_packets,
+        dropped_frames + in_flight_frames - duplicated_frames
+            as explained_packets,
+        -- Frames without a packet in the captures: ARP, or what a capture filter left out.
+        -- Each of them may be one that was dropped, or one that was doubled.
+        greatest(received_frames - sent_packets, 0) as uncaptured_frames,
+    from sent
+    full outer join link_balances as links using (run, from_site, to_site)
 ),
 
 final as (
     select
-        coalesce(sent.run, dropped.run) as run,
-        coalesce(sent.from_site, dropped.from_site) as from_site,
-        coalesce(sent.to_site, dropped.to_site) as to_site,
-        sent_packets,
-        arrived_packets,
-        dropped_frames,
-        received_frames - delivered_frames - dropped_frames - in_flight_frames
-            as unexplained_frames,
-        sent_packets - arrived_packets - dropped_frames as unexplained_packets,
-    from sent
-    full outer join dropped using (run, from_site, to_site)
+        *,
+        -- what is missing beyond the most, or below the least, that the counters explain
+        greatest(
+            missing_packets - explained_packets
+            - least(uncaptured_frames, duplicated_frames)
+            - dropped_before_frames,
+            0
+        ) + least(missing_packets - explained_packets + uncaptured_frames, 0)
+            as unexplained_packets,
+    from joined
 )
 
 select * from final

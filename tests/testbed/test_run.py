@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from flowsweep import link_balance
+
 from .conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "capture" / "workloads"))
@@ -74,9 +76,8 @@ def test_every_frame_is_accounted_for(made):
     for host in ("pc1", "pc2", "pc3"):
         manifest = json.loads((directory / f"{host}.capture.json").read_text())
         assert manifest["packets_written"] == sum(record["frames"][host].values())
-    for link in record["emulator"]["links"]:
-        dropped = link["dropped_queue"] + link["dropped_send"]
-        assert link["received"] == link["delivered"] + dropped
+    for link in link_balance.balances(record["emulator"]):
+        assert (link.unexplained, link.in_flight) == (0, 0)
 
 
 def test_progress_line_counts_runs(made):

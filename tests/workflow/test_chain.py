@@ -16,6 +16,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from flowsweep import link_balance
+
 from .conftest import TINY
 
 
@@ -109,19 +111,18 @@ def test_frames_sent_are_frames_delivered_and_dropped(swept):
             f"select src_ip, dst_ip, host, sum(packets) from {flows} "
             f"where run = '{run}' group by all"
         ).fetchall()
-        for link in record["emulator"]["links"]:
+        for link in link_balance.balances(record["emulator"]):
             crossing = [
                 row
                 for row in rows
-                if site.get(row[0]) == link["from"] and site.get(row[1]) == link["to"]
+                if site.get(row[0]) == link.from_site and site.get(row[1]) == link.to_site
             ]
             sent = sum(count for src, _, host, count in crossing if owner[src] == host)
             arrived = sum(count for _, dst, host, count in crossing if owner[dst] == host)
-            dropped = link["dropped_queue"] + link["dropped_send"]
             assert sent > 0
-            assert sent == link["received"]
-            assert arrived == link["delivered"]
-            assert sent == arrived + dropped
+            assert sent == link.received
+            assert arrived == link.delivered
+            assert sent + link.duplicated == arrived + link.dropped
 
 
 def test_a_second_start_does_nothing_and_says_so(swept, snakemake):

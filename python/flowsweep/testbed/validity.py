@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import link_balance
+
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
     from flowsweep.testbed.counters import Frames
@@ -84,18 +86,13 @@ def _path_faults(bed: Bed, evidence: Evidence) -> list[str]:
             found.append(f"{site} sent {outbound} frames, the emulator received {received}")
         if delivered != inbound:
             found.append(f"the emulator delivered {delivered} frames, {site} received {inbound}")
-    for link in evidence.emulator["links"]:
-        dropped = sum(
-            int(value)
-            for key, value in link.items()
-            if key.startswith("dropped_") and not key.endswith("_bytes")
-        )
-        made = int(link.get("duplicated", 0))
-        if link["received"] + made != link["delivered"] + dropped:
-            found.append(
-                f"emulator, {link['from']} to {link['to']}: {link['received']} received, "
-                f"{made} duplicated, {link['delivered']} delivered, {dropped} dropped"
-            )
+    found += [
+        f"emulator, {link.from_site} to {link.to_site}: {link.received} received, "
+        f"{link.duplicated} duplicated, {link.delivered} delivered, {link.dropped} dropped"
+        for link in link_balance.balances(evidence.emulator)
+        # Nothing is on its way any more: what the emulator still counts so was lost, too.
+        if link.unexplained + link.in_flight
+    ]
     return found
 
 

@@ -1,0 +1,61 @@
+"""Tables of the warehouse that are made in Python: SQL cannot compute them, or Python asks too.
+
+A question names them like models. In a script that must stand alone they are values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import link_balance
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ESTIMATES = ("slowdown_intervals", "threshold_estimates")
+#: What each is made from.
+READS = {
+    **{name: {"sweep_runs", "sweep_points", "baselines"} for name in ESTIMATES},
+    "link_balances": {"stg_runs"},
+}
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The statement that makes the table, without rows, and what is in it."""
+
+    statement: str
+    note: str
+
+
+def definition(name: str) -> Definition:
+    """How the table `name` begins."""
+    if name == "link_balances":
+        return Definition(link_balance.TABLE, link_balance.NOTE)
+    from flowsweep.analysis import estimates
+
+    return Definition(estimates.TABLES[name], estimates.NOTES[name])
+
+
+def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
+    """The rows of the table `name`, and of those that are made with it.
+
+    Args:
+        name: One of `READS`.
+        select: Runs a query over the tables that it is made from.
+    """
+    if name == "link_balances":
+        records = select("select run, json from stg_runs order by run").rows()
+        return {name: link_balance.rows(records)}
+    from flowsweep.analysis import estimates
+
+    made = estimates.estimate(
+        runs=select("select * from sweep_runs order by all"),
+        points=select("select * from sweep_points order by all"),
+        baselines=select("select * from baselines order by all"),
+    )
+    return {table: frame.rows() for table, frame in made.items()}
