@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import link_balance
+from flowsweep.analysis import grades
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +20,7 @@ ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 READS = {
     **{name: {"sweep_runs", "sweep_points", "baselines"} for name in ESTIMATES},
     "link_balances": {"stg_runs"},
+    "capture_grades": {"capture_facts"},
 }
 
 Rows = list[tuple[Any, ...]]
@@ -36,6 +38,8 @@ def definition(name: str) -> Definition:
     """How the table `name` begins."""
     if name == "link_balances":
         return Definition(link_balance.TABLE, link_balance.NOTE)
+    if name == "capture_grades":
+        return Definition(grades.TABLE, grades.NOTE)
     from flowsweep.analysis import estimates
 
     return Definition(estimates.TABLES[name], estimates.NOTES[name])
@@ -51,6 +55,9 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
     if name == "link_balances":
         records = select("select run, json from stg_runs order by run").rows()
         return {name: link_balance.rows(records)}
+    if name == "capture_grades":
+        facts = select("select * from capture_facts order by capture").rows(named=True)
+        return {name: grades.rows(facts)}
     from flowsweep.analysis import estimates
 
     made = estimates.estimate(

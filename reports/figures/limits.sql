@@ -3,12 +3,12 @@
 -- between the sites, added up over all of them.
 with
 
--- A capture of grade D tells nothing about limits; one of grade C is counted.
 grades as (
     select
         run,
         host,
-        max(grade_rank) as worst_rank,
+        bool_and(has_content) as has_content,
+        arg_max(grade, (grade_rank, grade)) as grade,
     from captures
     group by run, host
 ),
@@ -28,7 +28,7 @@ directions as (
         flows.receiver_limited_ns,
         flows.network_limited_ns,
         case
-            when coalesce(grades.worst_rank, 1) = 4 then 'capture of grade D'
+            when not grades.has_content then 'capture of grade ' || grades.grade
             when not flows.is_at_sender then 'sender not captured'
             when sending_ns is null then 'limits not in the tables'
         end as unknown_because,

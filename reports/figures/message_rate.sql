@@ -2,11 +2,11 @@
 -- and their sizes. A message counts if it began within the time of the run.
 with
 
--- A capture of grade D is no source of messages; one of grade C is counted.
 grades as (
     select
         run,
         host,
+        bool_and(has_content) as has_content,
         max(grade_rank) as worst_rank,
     from captures
     group by run, host
@@ -25,7 +25,7 @@ counted as (
     select
         messages.*,
         (spans.end_ns - spans.start_ns) / 1e9 as span_s,
-        coalesce(grades.worst_rank, 1) as worst_rank,
+        coalesce(grades.has_content, true) as has_content,
     from messages
     inner join points using (run)
     inner join spans using (run)
@@ -40,7 +40,7 @@ by_run as (
         run,
         count(*) / any_value(span_s) as messages_s,
     from counted
-    where worst_rank < 4 and span_s > 0
+    where has_content and span_s > 0
     group by run
 ),
 
@@ -70,16 +70,17 @@ sizes as (
         avg((not is_at_sender)::integer) as far_share,
     from counted
     inner join points using (run)
-    where worst_rank < 4
+    where has_content
     group by points.point
 ),
 
--- hosts whose captures blur the edges of messages, or are left out
+-- hosts whose captures lack some packets, or are left out
 doubts as (
     select
         points.point,
-        count(*) filter (worst_rank = 3) as doubtful_captures,
-        count(*) filter (worst_rank = 4) as refused_captures,
+        count(*) filter (has_content and worst_rank = 3)
+            as doubtful_captures,
+        count(*) filter (not has_content) as refused_captures,
     from grades
     inner join points using (run)
     group by points.point

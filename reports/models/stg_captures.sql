@@ -14,7 +14,15 @@ contract as (
         null::timestamptz_ns as last_time,
         null::boolean as truncated_tail,
         null::bigint as undecoded_packets,   -- belong to no flow
-        null::bigint as not_ip_packets,      -- of these: ARP and the like
+        -- of these: ARP and the like; and what should belong to a flow
+        null::bigint as not_ip_packets,
+        null::bigint as unknown_link_packets,
+        null::bigint as cut_packets,
+        null::bigint as malformed_packets,
+        null::bigint as bad_checksum_packets,
+        null::bigint as unverified_packets,
+        null::bigint as unread_tcp_packets,
+        null::bigint as tunnelled_packets,
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading
         null::bigint as time_regressions,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.units import counted, percent
+from flowsweep.analysis import grades
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 COLUMNS = 60
 TOP_FLOWS = 5
-#: A share of packets above which a note becomes a warning.
-NOTABLE = 0.05
-#: Columns of `captures` that are as they should be up to that share.
-USUAL = ("not_ip_packets", "tunnelled_packets")
-#: So many packets, and such a share of the octets, that repeat others: no network is as bad.
-DOUBLED_PACKETS, DOUBLED = 50, 0.45
 #: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
 BESIDE = 4
 #: Columns of `flows` that share out the time of sending, and what they are called.
@@ -54,6 +48,8 @@ class Summary:
     wire_bytes: int
     connections: int
     damaged: bool
+    grade: str = grades.UNKNOWN
+    grade_means: str = grades.MEANINGS[grades.UNKNOWN]
     notes: list[Note] = field(default_factory=list)
     host: str | None = None
     bin_ms: float = 10.0
@@ -66,12 +62,6 @@ class Summary:
     flows: int = 0
     top: list[dict[str, Any]] = field(default_factory=list)
     messages: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def grade(self) -> str:
-        """A without notes, B with notes, C where something is bad."""
-        levels = {note.level for note in self.notes}
-        return "C" if "bad" in levels else "B" if "note" in levels else "A"
 
 
 def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
@@ -86,6 +76,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)
         tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
+    grade = grades.together(facts(captures, flows))
     summary = Summary(
         # a name that is no UTF-8 could not be printed
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
@@ -97,7 +88,9 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         wire_bytes=int(captures["wire_bytes"].sum()),
         connections=flows["connection"].n_unique(),
         damaged=bool(captures["truncated_tail"].any()),
-        notes=_notes(captures, flows, parsed["damage"]),
+        grade=grade.letter,
+        grade_means=grade.meaning,
+        notes=_notes(grade, captures, flows, parsed["damage"]),
         flows=flows.height,
         top=_top(flows),
         messages=_messages(tables["messages"]),
@@ -119,39 +112,44 @@ def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
     return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
 
 
-def _drops(captures: pl.DataFrame) -> Note:
-    known = captures["dropped_kernel"].null_count() < captures.height
-    dropped = int(captures["dropped_kernel"].sum()) + int(captures["dropped_interface"].sum())
-    if dropped:
-        share = dropped / max(1, int(captures["packets"].sum()) + dropped)
-        text = f"{counted(dropped, 'packet')} dropped by kernel or interface"
-        return Note("bad" if share > 0.001 else "note", f"{text} ({percent(share)})")
-    if known:
-        return Note("ok", "no drops reported by kernel or interface")
-    return Note("note", "nothing says whether packets were dropped")
-
-
-def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) -> list[Note]:
+def facts(captures: pl.DataFrame, flows: pl.DataFrame) -> list[dict[str, Any]]:
+    """What the grade depends on, a row for each interface: as the model `capture_facts` has it."""
     import polars as pl
 
-    packets = int(captures["packets"].sum())
-    notes = []
+    data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
+    of_flows = {
+        "midstream_connections": flows.filter(pl.col("start") == "midstream")[
+            "connection"
+        ].n_unique(),
+        "repeated_packets": data["retransmitted_packets"].sum(),
+        "repeated_bytes": data["retransmitted_bytes"].sum(),
+        "payload_bytes": data["payload_bytes"].sum(),
+    }
+    kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
+    return [
+        row
+        | {
+            "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
+            "is_drops_known": row["dropped_kernel"] is not None,
+            "is_truncated": bool(row["truncated_tail"]),
+            "undecoded_packets": sum(row[f"{kind}_packets"] or 0 for kind in kinds),
+        }
+        | of_flows
+        for row in captures.iter_rows(named=True)
+    ]
 
-    def count(column: str) -> int:
-        return int(captures[column].sum() or 0)
 
-    def note(column: str, text: str, noun: str = "packet") -> None:
-        number = count(column)
-        if number:
-            share = number / packets
-            level = "ok" if column in USUAL and share <= NOTABLE else "note"
-            if column.startswith(("unknown", "malformed", "bad", "unread")) and share > NOTABLE:
-                level = "bad"
-            text = f"{counted(number, noun)} {text} ({percent(share)})"
-            notes.append(Note(level, text))
-
-    notes.append(_drops(captures))
-    notes += [
+def _notes(
+    grade: grades.Grade, captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]
+) -> list[Note]:
+    """The notes of the grade; in place of `cut or damaged`, where, and what was found there."""
+    levels = {"A": "ok", "D": "bad"}
+    notes = [
+        Note(levels.get(note.grade, "note"), note.text)
+        for note in grade.notes
+        if not (note.key == "is_truncated" and damage)
+    ]
+    notes[1:1] = [
         Note(
             "bad",
             f"cut or damaged at packet {place['packet']:,}, byte {place['offset']:,};"
@@ -160,39 +158,11 @@ def _notes(captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]) ->
         )
         for place in damage
     ]
-    if packets and flows.is_empty():
-        notes.append(Note("bad", "no packet belongs to a flow: nothing of them can be measured"))
-    note("super_packets", "longer than a network carries: offload was on, gaps are of those")
-    kinds = ", ".join(flows["tunnel"].drop_nulls().unique().sort())
-    note("tunnelled_packets", f"in tunnels ({kinds}): their flows are those inside")
-    note("not_ip_packets", "of something else than IP, such as ARP: in no flow")
-    note("unknown_link_packets", "of a link type that is not known")
-    note("cut_packets", "cut inside a header")
-    note("malformed_packets", "with a header that contradicts itself, or too many headers")
-    note("bad_checksum_packets", "with a wrong checksum: in no flow")
-    note("unverified_packets", "with a checksum that cannot be verified, such as of cut packets")
-    if captures["bad_checksum_packets"].null_count() == 0 and not count("bad_checksum_packets"):
+    if captures["packets"].sum() and flows.is_empty():
+        notes.insert(1, Note("note", "no packet belongs to a flow: nothing of them is measured"))
+    wrong = captures["bad_checksum_packets"]
+    if wrong.null_count() == 0 and not wrong.sum():
         notes.append(Note("ok", "no wrong checksum"))
-    note("unread_tcp_packets", "of TCP cut behind the ports: their payload is not known")
-    note("time_regressions", "earlier than the one before")
-    note("fragments", "of IP; those behind the first have no ports", "fragment")
-    data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
-    again, octets, sent = (
-        int(data[column].sum() or 0)
-        for column in ("retransmitted_packets", "retransmitted_bytes", "payload_bytes")
-    )
-    if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
-        notes.append(
-            Note(
-                "bad",
-                f"{counted(again, 'packet')} of TCP repeat others"
-                f" ({percent(octets / sent)} of the octets):"
-                " was everything captured more than once, as on a bridge and its port?",
-            )
-        )
-    midstream = flows.filter(pl.col("start") == "midstream")["connection"].n_unique()
-    if midstream:
-        notes.append(Note("note", f"{counted(midstream, 'connection')} began before the capture"))
     return notes
 
 

@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.analysis import grades
 from flowsweep.units import counted, percent
 
 if TYPE_CHECKING:
@@ -72,9 +73,13 @@ def _print_head(console: Any, summary: Summary) -> None:
         f"  {_bytes(summary.wire_bytes)} on the wire"
         f"  {counted(summary.connections, 'connection')}"
     )
-    words = {"A": "nothing to note", "B": "read with the notes", "C": "not to be trusted as it is"}
-    console.print(f"\nquality  [bold]{summary.grade}[/]   {words[summary.grade]}")
+    letter = summary.grade if _is_unicode(console) else summary.grade.replace(grades.UNKNOWN, "-")
+    console.print(f"\nquality  [bold]{letter}[/]   {summary.grade_means}")
     _print_notes(console, summary.notes)
+
+
+def _is_unicode(console: Any) -> bool:
+    return "utf" in (console.encoding or "").lower()
 
 
 def _print_notes(console: Any, notes: list[Note]) -> None:
@@ -112,7 +117,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     fits = len(title) + 3 + len(scale) <= console.width
     console.print(f"\n{title}{'   ' if fits else NEXT_LINE}{scale}")
     top = max(summary.out_mbit_s + summary.in_mbit_s)
-    blocks = BLOCKS if "utf" in (console.encoding or "").lower() else ASCII_BLOCKS
+    blocks = BLOCKS if _is_unicode(console) else ASCII_BLOCKS
     for name, values in (("out", summary.out_mbit_s), ("in", summary.in_mbit_s)):
         line = "".join(_block(value, top, blocks) for value in values)
         console.print(f"  {name:<3}  {line}  {_rate(max(values))}")

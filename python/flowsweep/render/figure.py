@@ -79,6 +79,13 @@ class Figure:
     finding: str = ""
 
 
+def refused(name: str, heading: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
+    """A figure of nothing but the reason why nothing is drawn; None if there is no reason."""
+    if why is None:
+        return None
+    return Figure(name, heading, why, empty("nothing that may be told", 760, 60), rows)
+
+
 def values(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
     import altair as alt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def sizes(context: Context) -> Figure | None:
             f"Open points: {numbers.count(cut)} that began before or ended after the capture."
             if cut
             else None,
+            doubts.of_traffic(context, rows),
             "Dotted: equal rate. A direction of one packet lasts 0 s.",
         ),
         chart=chart,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import axes, numbers, points, theme
-from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render import axes, doubts, numbers, points, theme
+from flowsweep.render.figure import Context, Figure, refused, sentence, values
 
 if TYPE_CHECKING:
     import altair as alt
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
+HEADING = "In which messages: how many a second, and how large"
 ROW = 24
 GAP = 40
 #: A log axis spans at least this factor, so that two of its ticks are in it.
@@ -27,8 +28,9 @@ def rate(context: Context) -> Figure | None:
     import altair as alt
 
     rows = context.rows("message_rate")
+    left_out = doubts.left_out(context, "has_content")
     if rows.is_empty():
-        return None
+        return refused("message_rate", HEADING, rows, left_out)
     shown = context.series_in(rows)
     frames = [context.of(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
@@ -37,11 +39,11 @@ def rate(context: Context) -> Figure | None:
     for frame, one in zip(frames, shown, strict=True):
         panels += _panels(frame, one, left, sizes, alone=len(shown) == 1)
     guessed = (float(rows["guessed_share"].min()), float(rows["guessed_share"].max()))  # type: ignore[arg-type]
-    doubtful, refused = int(rows["doubtful_captures"].sum()), int(rows["refused_captures"].sum())
+    doubtful = int(rows["doubtful_captures"].sum())
     far = float((rows["far_share"] * rows["messages"]).sum()) / max(int(rows["messages"].sum()), 1)
     return Figure(
         name="message_rate",
-        heading="In which messages: how many a second, and how large",
+        heading=HEADING,
         caption=sentence(
             f"{numbers.count(int(rows['messages'].sum()))} messages between the sites (all, where "
             f"there is one site) of {numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
@@ -59,10 +61,11 @@ def rate(context: Context) -> Figure | None:
                 else ""
             ),
             f"{numbers.share(far)} seen only far from their sender." if far else None,
-            f"{numbers.plural(doubtful, 'capture')} of grade C: the edges of these are not exact."
+            f"{numbers.plural(doubtful, 'capture')} of grade C: some packets of messages are "
+            "missing there, or out of order."
             if doubtful
             else None,
-            f"Left out: {numbers.plural(refused, 'capture')} of grade D." if refused else None,
+            left_out,
             points.left_out(frames),
         ),
         chart=alt.concat(*panels, columns=2, align="each", spacing=GAP),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def series(context: Context) -> Figure | None:
             f"{numbers.size(outside)} that passed before or after it are not drawn."
             if outside
             else None,
+            doubts.of_traffic(context, rows),
             "Wire bytes with Ethernet header.",
             "Scales differ between applications, and between directions where one is 10 times "
             "the other.",
@@ -177,6 +178,7 @@ def cdf(context: Context) -> Figure | None:
             f"figure before ({counts}).",
             "Empty bins count: their share is where the line begins.",
             "R2: 120 quantiles of the busy bins and the tail, drawn as steps.",
+            doubts.of_traffic(context, rows),
         ),
         chart=chart,
         rows=rows,

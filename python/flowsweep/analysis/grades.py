@@ -1,0 +1,258 @@
+"""What is known of a capture to its grade: what may be claimed from it, and why not more.
+
+This is the only place that grades: `flowsweep show` and the report (the table `capture_grades`)
+both call it. The scale:
+
+    A        every claim: nothing is missing, the clock is known
+    B        every claim, read with the notes
+    UNKNOWN  as B: nothing says whether packets were dropped
+    C        not the claims that its notes name; the others with the notes
+    D        no claim rests on it; completion times are not taken from captures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flowsweep.units import counted, percent
+
+UNKNOWN = "\N{EN DASH}"
+RANKS = {"A": 1, UNKNOWN: 2, "B": 2, "C": 3, "D": 4}
+#: From the best. What is known to be wrong (B) says more than what is not known.
+ORDER = tuple(RANKS)
+#: What each grade allows, for people.
+MEANINGS = {
+    "A": "nothing to note",
+    "B": "read with the notes",
+    UNKNOWN: "read with the notes; drops are unknown",
+    "C": "what is there is right, but some is missing: see the notes",
+    "D": "not to be relied on",
+}
+#: So many packets, and such a share of the octets, that repeat others: no network is as bad.
+DOUBLED_PACKETS, DOUBLED = 50, 0.45
+
+#: Claims that a fault of grade C may forbid. D forbids both.
+GAPS = "gaps between packets"
+CONTENT = "messages and what held senders back"
+CLAIMS = (GAPS, CONTENT)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a number of packets lowers the grade.
+
+    Attributes:
+        key: The column of `capture_facts` that counts the packets, of all `packets`.
+        text: What is said behind "17 packets".
+        b, c, d: The shares of the packets above which the grade is no better than this. None:
+            never.
+        spoils: The claim that grade C forbids, if it is because of this.
+        judged_by: The column whose share is compared, if it is not `key` itself.
+        noun: What is counted.
+    """
+
+    key: str
+    text: str
+    b: float | None = 0.0
+    c: float | None = None
+    d: float | None = None
+    spoils: str | None = None
+    judged_by: str | None = None
+    noun: str = "packet"
+
+    def grade(self, share: float) -> str:
+        """The grade of a capture in which this share of the packets is so."""
+        limits = (("D", self.d), ("C", self.c), ("B", self.b))
+        return next((name for name, limit in limits if limit is not None and share > limit), "A")
+
+
+RULES = (
+    Rule("dropped_packets", "dropped by kernel or interface", c=1e-4, d=0.01, spoils=GAPS),
+    Rule(
+        "super_packets", "longer than a network carries: offload was on, gaps are of those",
+        c=0.05, spoils=GAPS,
+    ),
+    Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
+    Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
+    *(
+        # What belongs to no flow and should: its kinds are judged together.
+        Rule(key, text, d=0.01, judged_by="undecoded_packets")
+        for key, text in (
+            ("unknown_link_packets", "of a link type that is not known"),
+            ("cut_packets", "cut inside a header"),
+            ("malformed_packets", "with a header that contradicts itself, or too many headers"),
+            ("bad_checksum_packets", "with a wrong checksum: in no flow"),
+            ("other_undecoded_packets", "not decoded: in no flow"),
+        )
+    ),
+    Rule(
+        "unverified_packets", "with a checksum that cannot be verified, such as of cut packets"
+    ),
+    Rule(
+        "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
+        c=0.05, spoils=CONTENT,
+    ),
+    # One step of the clock and one packet that overtook another look alike in the count.
+    Rule("time_regressions", "earlier than the one before", b=None, c=0.0, spoils=GAPS),
+    Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know of a capture, and the best grade that it leaves.
+
+    Attributes:
+        key: What it is about: the key of a rule, or another name.
+        text: In words.
+        spoils: The claim that it forbids if its grade is C.
+    """
+
+    key: str
+    text: str
+    grade: str
+    spoils: str | None = None
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The grade of a capture: the worst of its notes.
+
+    Attributes:
+        letter: A, B, C, D, or UNKNOWN where nothing but the number of drops is unknown.
+        notes: What lowers it, and what was looked at and found in order.
+    """
+
+    letter: str
+    notes: tuple[Note, ...]
+
+    @property
+    def rank(self) -> int:
+        """1 for A to 4 for D."""
+        return RANKS[self.letter]
+
+    @property
+    def forbidden(self) -> list[str]:
+        """The claims that may not rest on the capture."""
+        if self.letter == "D":
+            return list(CLAIMS)
+        spoilt = {note.spoils for note in self.notes if note.grade == "C"}
+        return [claim for claim in CLAIMS if claim in spoilt]
+
+    @property
+    def meaning(self) -> str:
+        """What the letter allows, in words."""
+        if self.letter == "C" and self.forbidden:
+            return f"no claim on {' or '.join(self.forbidden)}; the rest with the notes"
+        return MEANINGS[self.letter]
+
+    @property
+    def reasons(self) -> str:
+        """What lowers the grade, and what C forbids because of it, in words."""
+        told = [note.text for note in self.notes if note.grade != "A"]
+        return "; ".join([*told, self.meaning] if self.letter == "C" else told)
+
+
+def grade(facts: Mapping[str, Any]) -> Grade:
+    """The grade of a capture by what is known of it.
+
+    Args:
+        facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
+            `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
+            `is_truncated`, `midstream_connections`, and of TCP with payload
+            `repeated_packets`, `repeated_bytes` and `payload_bytes`. Absent ones are 0.
+    """
+    notes = (*_drops(facts), *_whole(facts), *_counts(facts), *_flows(facts))
+    return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
+
+
+def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
+    """The grade of a file with an interface per row: the worst; its notes add the rows up."""
+    each = [grade(row) for row in rows] or [grade({})]
+    if len(each) == 1:
+        return each[0]
+    sums: dict[str, Any] = {
+        key: sum(_number(row, key) for row in rows)
+        for key in ("packets", "undecoded_packets", *(rule.key for rule in RULES))
+    }
+    sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
+    sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
+    # These are of the flows, which know no interfaces: the same in every row.
+    for key in ("midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes"):
+        sums[key] = rows[0].get(key)
+    found = {(note.key, note.grade) for one in each for note in one.notes}
+    notes = tuple(
+        replace(note, grade=max((g for key, g in found if key == note.key), key=ORDER.index))
+        for note in grade(sums).notes
+    )
+    return Grade(max((one.letter for one in each), key=ORDER.index), notes)
+
+
+def _number(facts: Mapping[str, Any], key: str) -> int:
+    return int(facts.get(key) or 0)
+
+
+def _drops(facts: Mapping[str, Any]) -> Iterator[Note]:
+    if not facts.get("is_drops_known"):
+        yield Note("drops", "nothing says whether packets were dropped", UNKNOWN)
+    elif not _number(facts, "dropped_packets"):
+        yield Note("drops", "no drops reported by kernel or interface", "A")
+
+
+def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
+    if facts.get("is_truncated"):
+        # Who wrote down the numbers of drops at the end of a capture was not cut off.
+        grade = "C" if facts.get("is_drops_known") else "D"
+        said = "cut or damaged: what comes behind the last whole packet is missing"
+        yield Note("is_truncated", said, grade)
+
+
+def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
+    packets = _number(facts, "packets")
+    for rule in RULES:
+        number = _number(facts, rule.key)
+        if number:
+            # Packets that were dropped are not among those in the file.
+            offered = packets + (number if rule.key == "dropped_packets" else 0)
+            judged = _number(facts, rule.judged_by or rule.key) / max(offered, 1)
+            share = percent(number / max(offered, 1))
+            said = f"{counted(number, rule.noun)} {rule.text} ({share})"
+            yield Note(rule.key, said, rule.grade(judged), rule.spoils)
+
+
+def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
+    again, octets, sent = (
+        _number(facts, key) for key in ("repeated_packets", "repeated_bytes", "payload_bytes")
+    )
+    if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
+        said = (
+            f"{counted(again, 'packet')} of TCP repeat others ({percent(octets / sent)} of the"
+            " octets): was everything captured more than once, as on a bridge and its port?"
+        )
+        yield Note("repeated_packets", said, "D")
+    midstream = _number(facts, "midstream_connections")
+    if midstream:
+        said = f"{counted(midstream, 'connection')} began before the capture"
+        yield Note("midstream_connections", said, "B")
+
+
+#: What the report's SQL sees of it: see `flowsweep.computed`.
+NOTE = "grades of the captures in capture_facts (flowsweep.analysis.grades)"
+TABLE = """create or replace table capture_grades (
+    capture bigint, grade varchar, grade_rank bigint, reasons varchar,
+    has_gaps boolean, has_content boolean, has_traffic boolean
+)"""
+
+
+def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Rows of `TABLE` from those of the model `capture_facts`."""
+    graded = [(row["capture"], grade(row)) for row in facts]
+    return [
+        (
+            capture, one.letter, one.rank, one.reasons,
+            GAPS not in one.forbidden, CONTENT not in one.forbidden, one.letter != "D",
+        )
+        for capture, one in graded
+    ]  # fmt: skip

@@ -1,0 +1,59 @@
+"""What the grades of captures forbid, or make doubtful, in the words of the figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from flowsweep.render import numbers
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+
+def left_out(context: Context, allows: str) -> str | None:
+    """Says how many captures of valid runs are left out, and why; None if none is.
+
+    Args:
+        context: Knows the captures.
+        allows: The column of `captures` that says whether a claim may rest on one:
+            has_gaps or has_content.
+    """
+    captures = _counted(context).filter(~pl.col(allows))
+    if captures.is_empty():
+        return None
+    return f"Left out: {_by_grade(captures)} (why: see the quality table)."
+
+
+def of_traffic(context: Context, rows: pl.DataFrame) -> str | None:
+    """Says which captures behind some traffic lack packets, and which may not be relied on.
+
+    Args:
+        context: Knows the captures.
+        rows: Those of a query: the runs in them, and the hosts if they name some.
+    """
+    keys = [key for key in ("run", "host") if key in rows.columns]
+    captures = context.model("captures").join(rows.select(keys).unique(), on=keys, how="semi")
+    bad, some = captures.filter(~pl.col("has_traffic")), captures.filter(pl.col("grade") == "C")
+    parts = []
+    if not bad.is_empty():
+        parts.append(f"Not to be relied on: {_by_grade(bad)}.")
+    if not some.is_empty():
+        parts.append(f"{_by_grade(some)}: what is there counts, a bin may lack some.")
+    return " ".join(parts) or None
+
+
+def _counted(context: Context) -> pl.DataFrame:
+    """The captures of valid runs."""
+    runs = context.model("runs").filter(pl.col("is_valid") & ~pl.col("is_warmup"))["run"].to_list()
+    return context.model("captures").filter(pl.col("run").is_in(runs))
+
+
+def _by_grade(captures: pl.DataFrame) -> str:
+    """`2 captures of grade C and 1 of grade D`."""
+    parts: list[str] = []
+    for grade, number in captures.group_by("grade").len().sort("grade").iter_rows():
+        noun = numbers.count(number) if parts else numbers.plural(number, "capture")
+        parts.append(f"{noun} of grade {grade}")
+    return " and ".join(parts)

@@ -1,0 +1,76 @@
+-- One row per capture file and interface: what its grade depends on. The names are those
+-- that flowsweep.analysis.grades asks for; `flowsweep show` makes the same of one file.
+with
+
+connections as (
+    select
+        run,
+        host,
+        count(distinct connection) filter (start = 'midstream')
+            as midstream_connections,
+        -- of TCP directions with payload
+        sum(retransmitted_packets) filter (has_data)::bigint
+            as repeated_packets,
+        sum(retransmitted_bytes) filter (has_data)::bigint as repeated_bytes,
+        sum(payload_bytes) filter (has_data)::bigint as payload_bytes,
+    from (
+        select
+            *,
+            protocol = 'tcp' and payload_bytes > 0 as has_data,
+        from stg_flows
+    )
+    group by run, host
+),
+
+final as (
+    select
+        row_number() over (
+            order by
+                run, host, file, interface, first_time, last_time, packets,
+                wire_bytes
+        ) as capture,
+        run,
+        host,
+        file,
+        interface,
+        coalesce(packets, 0) as packets,
+        coalesce(dropped_kernel, 0) + coalesce(dropped_interface, 0)
+            as dropped_packets,
+        dropped_kernel is not null as is_drops_known,
+        coalesce(truncated_tail, false) as is_truncated,
+        super_packets,
+        tunnelled_packets,
+        not_ip_packets,
+        unknown_link_packets,
+        cut_packets,
+        malformed_packets,
+        bad_checksum_packets,
+        -- ARP and the like belong to no flow, but nothing is wrong with them
+        coalesce(stg_captures.undecoded_packets, 0)
+        - coalesce(not_ip_packets, 0) as undecoded_packets,
+        stg_captures.undecoded_packets
+        - coalesce(not_ip_packets, 0)
+        - coalesce(unknown_link_packets, 0)
+        - coalesce(cut_packets, 0)
+        - coalesce(malformed_packets, 0)
+        - coalesce(bad_checksum_packets, 0) as other_undecoded_packets,
+        unverified_packets,
+        unread_tcp_packets,
+        time_regressions,
+        fragments,
+        midstream_connections,
+        repeated_packets,
+        repeated_bytes,
+        payload_bytes,
+        ---------- beside the grade
+        snaplen,
+        wire_bytes,
+        epoch_ns(first_time) as first_ns,
+        epoch_ns(last_time) as last_ns,
+        dropped_kernel,
+        dropped_interface,
+    from stg_captures
+    left join connections using (run, host)
+)
+
+select * from final

@@ -1,0 +1,162 @@
+"""Grades: one rule for `flowsweep show` and the report, on the same captures."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import tiny
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowsweep.analysis import grades
+from flowsweep.analysis.capture_summary import facts, summarise
+from flowsweep.cli.show import show
+from flowsweep.parsing import TABLES, parse_tables
+from flowsweep.render import numbers
+from flowsweep.warehouse import Warehouse
+
+PCAPS = os.environ.get("FLOWSWEEP_PCAPS")
+CLEAN = {"packets": 10_000, "is_drops_known": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "letter", "forbidden"),
+    [
+        ({}, "A", set()),
+        ({"dropped_packets": 1}, "B", set()),
+        ({"dropped_packets": 2}, "C", {grades.GAPS}),
+        ({"dropped_packets": 102}, "D", {grades.GAPS, grades.CONTENT}),
+        ({"super_packets": 500}, "B", set()),
+        ({"super_packets": 501}, "C", {grades.GAPS}),
+        ({"time_regressions": 1}, "C", {grades.GAPS}),
+        ({"unread_tcp_packets": 501}, "C", {grades.CONTENT}),
+        ({"is_truncated": True}, "C", set()),
+        ({"is_truncated": True, "is_drops_known": False}, "D", {grades.GAPS, grades.CONTENT}),
+        ({"is_drops_known": False}, grades.UNKNOWN, set()),
+        ({"is_drops_known": False, "fragments": 2}, "B", set()),
+        ({"not_ip_packets": 500}, "A", set()),
+        ({"not_ip_packets": 501}, "B", set()),
+        ({"undecoded_packets": 101, "cut_packets": 51, "malformed_packets": 50}, "D",
+         {grades.GAPS, grades.CONTENT}),
+        ({"midstream_connections": 1}, "B", set()),
+        ({"repeated_packets": 50, "repeated_bytes": 450, "payload_bytes": 1000}, "D",
+         {grades.GAPS, grades.CONTENT}),
+        ({"repeated_packets": 49, "repeated_bytes": 450, "payload_bytes": 1000}, "A", set()),
+    ],
+)  # fmt: skip
+def test_the_worst_fault_makes_the_grade_and_says_what_it_forbids(
+    changes: dict[str, Any], letter: str, forbidden: set[str]
+) -> None:
+    grade = grades.grade(CLEAN | changes)
+    assert grade.letter == letter
+    assert set(grade.forbidden) == forbidden
+    assert bool(grade.reasons) == (letter != "A")
+    told = {claim for claim in grades.CLAIMS if claim in grade.reasons}
+    assert told == (forbidden if letter == "C" else set())
+
+
+def test_a_file_of_two_interfaces_has_the_worst_grade_and_added_notes() -> None:
+    rows = [CLEAN | {"super_packets": 600}, CLEAN | {"super_packets": 1}]
+    grade = grades.together(rows)
+    assert grade.letter == "C"
+    assert grade.reasons.startswith("601 packets longer than a network carries")
+    assert grade.reasons.endswith("; no claim on gaps between packets; the rest with the notes")
+
+
+def test_without_an_interface_nothing_is_known() -> None:
+    assert grades.together([]).letter == grades.UNKNOWN
+
+
+def test_the_letter_for_the_unknown_is_the_mark_for_no_value() -> None:
+    assert grades.UNKNOWN == numbers.NONE
+
+
+def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
+    """The grade of parsed tables as `show` makes it, and the row of the report's model."""
+    read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ("captures", "flows")}
+    tiny.runs(directory, [tiny.run("r")])
+    for name, frame in read.items():
+        path = directory / "tables" / name / "run=r" / "host=pc1" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(path)
+    rows = Warehouse(directory).select("from captures order by grade_rank desc, grade")
+    return grades.together(facts(read["captures"], read["flows"])), rows.row(0, named=True)
+
+
+COUNTS = (
+    "super_packets", "tunnelled_packets", "not_ip_packets", "unknown_link_packets", "cut_packets",
+    "malformed_packets", "unread_tcp_packets", "time_regressions", "fragments",
+)  # fmt: skip
+SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    counts=st.fixed_dictionaries(dict.fromkeys(COUNTS, SOME)),
+    dropped=st.sampled_from([None, 0, 1, 50, 200]),
+    is_cut=st.booleans(),
+    start=st.sampled_from(["syn", "midstream"]),
+    again=st.sampled_from([0, 60]),
+)
+def test_show_and_report_grade_the_same_tables_alike(
+    tmp_path_factory: pytest.TempPathFactory,
+    counts: dict[str, int],
+    dropped: int | None,
+    is_cut: bool,
+    start: str,
+    again: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("grade")
+    kinds = ("not_ip", "unknown_link", "cut", "malformed")
+    row = tiny.capture(
+        **counts,
+        truncated_tail=is_cut,
+        dropped_kernel=dropped,
+        dropped_interface=dropped,
+        bad_checksum_packets=None,
+        unverified_packets=None,
+        undecoded_packets=sum(counts[f"{kind}_packets"] for kind in kinds),
+    )
+    flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start)
+    flow |= {"retransmitted_packets": again, "retransmitted_bytes": again * 100}
+    for name, made in (("captures", row), ("flows", flow)):
+        times = pl.col("first_time", "last_time").cast(tiny.TIME)
+        pl.DataFrame([made]).with_columns(times).write_parquet(folder / f"{name}.parquet")
+    shown, reported = both(folder, folder / "results")
+    assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
+    assert shown.reasons == reported["reasons"]
+    assert (grades.GAPS not in shown.forbidden) == reported["has_gaps"]
+    assert (grades.CONTENT not in shown.forbidden) == reported["has_content"]
+
+
+@pytest.mark.skipif(not PCAPS, reason="FLOWSWEEP_PCAPS is not set")
+def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:
+    files = sorted(
+        path
+        for path in Path(PCAPS or "").rglob("*.pcap*")
+        if path.is_file() and path.stat().st_size < 300_000 and path.suffix in (".pcap", ".pcapng")
+    )[::9]
+    found = set()
+    for number, path in enumerate(files):
+        tables, results = tmp_path / f"tables{number}", tmp_path / f"results{number}"
+        tables.mkdir()
+        parse_tables([path], tables)
+        assert set(TABLES) <= {one.stem for one in tables.glob("*.parquet")}
+        shown, reported = both(tables, results)
+        assert summarise(path).grade == shown.letter == reported["grade"], path.name
+        found.add(shown.letter)
+    assert len(found) > 1
+
+
+def test_show_prints_the_grade_in_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[2] / "parsers" / "fuzz" / "seeds" / "capture" / "cut.pcap"
+    show(files=[path], output_format="json", verify_checksums=False)
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["grade"], told["grade_means"]) == ("D", "not to be relied on")
+    show(files=[path], output_format="text", verify_checksums=False)
+    assert "\nquality  D   not to be relied on\n" in capsys.readouterr().out
