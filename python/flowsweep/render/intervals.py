@@ -6,21 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
-from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render import axes, doubts, numbers, theme
+from flowsweep.render.figure import Context, Figure, refused, sentence, values
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 LOW_US, HIGH_US = 1.0, 1e6
 ZERO_US = 0.35
-FRAME_BITS = 1514 * 8
 MAX_ROWS = 6
 ROW_HEIGHT = 64
-# A gap is near a predicted one within this factor of it.
-NEAR = 1.25
-# Above this share of merged packets the gaps are not those of the wire.
-MAX_MERGED = 0.05
+HEADING = "How packets follow each other, per round-trip time"
 
 
 def gaps(context: Context) -> Figure | None:
@@ -28,8 +24,9 @@ def gaps(context: Context) -> Figure | None:
     import altair as alt
 
     rows = context.rows("packet_intervals")
+    left_out = doubts.left_out(context, "has_gaps")
     if rows.is_empty():
-        return None
+        return refused("packet_intervals", HEADING, rows, left_out)
     shown = context.series_in(rows)
     alone = len(shown) == 1
     columns = [_panels(context.of(rows, one), one, alone=alone) for one in shown]
@@ -53,14 +50,10 @@ def gaps(context: Context) -> Figure | None:
     )
     runs = int(rows.group_by("app", "problem", "rtt_ms").agg(pl.col("runs").first())["runs"].sum())
     total = rows.group_by("app", "problem", "rtt_ms", "stream").agg(pl.col("of_count").first())
-    marks = rows.group_by("app", "problem", "rtt_ms").agg(
-        pl.col("doubtful_captures", "refused_captures").first()
-    )
-    doubtful, refused = int(marks["doubtful_captures"].sum()), int(marks["refused_captures"].sum())
-    left_out = sum(max(len(_rtts(context.of(rows, one))) - MAX_ROWS, 0) for one in shown)
+    between = sum(max(len(_rtts(context.of(rows, one))) - MAX_ROWS, 0) for one in shown)
     return Figure(
         name="packet_intervals",
-        heading="How packets follow each other, per round-trip time",
+        heading=HEADING,
         caption=sentence(
             f"{numbers.count(int(total['of_count'].sum()))} gaps between consecutive packets of a "
             "flow that crossed between the sites, in the capture of the receiving host; "
@@ -69,18 +62,30 @@ def gaps(context: Context) -> Figure | None:
             "Data and bare ACK packets are not told apart.",
             "R3: share of all gaps of the direction per 1/20 decade.",
             "Dotted: predicted places of back-to-back packets of 1,514 bytes at the rate of the "
-            "link, and of the RTT. In the titles: the share at most "
-            f"{(NEAR - 1) * 100:.0f} % above the first, and within {(NEAR - 1) * 100:.0f} % of "
-            "the second.",
-            f"{numbers.plural(doubtful, 'capture')} of grade C: order or drops blur these gaps."
-            if doubtful
+            f"link, and of the RTT. In the titles: {_near(rows)}, exact to the buckets of the "
+            "tables, 1.6 % wide; where these leave it open, from one share to the other.",
+            left_out,
+            f"{between} RTTs in between are not drawn; all: flowsweep query packet_intervals DIR."
+            if between
             else None,
-            f"Left out: {numbers.plural(refused, 'capture')} of grade D." if refused else None,
-            f"{left_out} RTTs in between are not drawn." if left_out else None,
         ),
         chart=chart,
         rows=rows,
     )
+
+
+def _near(rows: pl.DataFrame) -> str:
+    """Which gaps the titles count, by the limits of the query."""
+    known = rows.filter(pl.col("back_to_back_us") > 0)
+    parts = []
+    if known.height:
+        factor = known["back_to_back_limit_us"][0] / known["back_to_back_us"][0]
+        parts.append(f"the share up to {factor:.4g} times the first")
+    known = rows.filter(pl.col("near_rtt_low_us") > 0)
+    if known.height:
+        factor = (known["near_rtt_high_us"][0] / known["near_rtt_low_us"][0]) ** 0.5
+        parts.append(f"the share within a factor of {factor:.4g} of the RTT")
+    return " and ".join(parts) or "nothing, as neither rate nor RTT is known"
 
 
 def _rtts(rows: pl.DataFrame) -> list[float | None]:
@@ -205,23 +210,23 @@ def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
 
 def _peaks(rows: pl.DataFrame, rtt: float | None) -> tuple[str, list[dict[str, Any]]]:
     """The row's title with the shares at the predicted places, and these places."""
+    title = "" if rtt is None else f"RTT {numbers.estimate(rtt)} ms"
+    parts, places = [], []
     data = rows.filter(pl.col("stream") == "data")
-    rate = rows["rate_mbit_s"][0]
-    title, places = "", []
-    if rtt is not None:
-        title = f"RTT {numbers.estimate(rtt)} ms"
-    parts = []
-    if rate and (rows["super_share"][0] or 0) > MAX_MERGED:
-        merged = numbers.share(rows["super_share"][0])
-        parts.append(f"back to back cannot be told, offloading merged {merged} of the packets")
-    elif rate:
-        gap = FRAME_BITS / rate
-        near = data.filter(pl.col("low_us") < gap * NEAR)["share"].sum()
-        parts.append(f"{numbers.share(float(near))} back to back")
-        places.append({"x": gap, "text": "back to back", "is_left": True})
+    # Where only the other stream was captured, nothing is said of shares.
+    row = (data if data.height else rows).row(0, named=True)
+    if row["back_to_back_us"]:
+        if data.height:
+            parts.append(f"{_share(row, 'back_to_back_share')} back to back")
+        places.append({"x": row["back_to_back_us"], "text": "back to back", "is_left": True})
     if rtt:
-        low, high = rtt * 1e3 / NEAR, rtt * 1e3 * NEAR
-        around = data.filter((pl.col("low_us") >= low) & (pl.col("high_us") <= high * 1.06))
-        parts.append(f"{numbers.share(float(around['share'].sum()))} near RTT")
+        if data.height:
+            parts.append(f"{_share(row, 'near_rtt_share')} near RTT")
         places.append({"x": rtt * 1e3, "text": "RTT", "is_left": False})
     return ": ".join(part for part in (title, ", ".join(parts)) if part), places
+
+
+def _share(row: dict[str, Any], column: str) -> str:
+    """A share, or from one to another where a bucket lies on the limit."""
+    low, high = numbers.share(row[column]), numbers.share(row[f"{column}_most"])
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
