@@ -1,31 +1,9 @@
 -- One row per application, problem, RTT, stream and 1/20 decade of the gaps between
--- consecutive packets of a flow that crossed between the sites, where it arrived.
+-- consecutive packets of a flow on the path between the sites, where it arrived.
 -- Stream 'data' is the direction of a connection with more payload, 'replies' the
 -- other. The row with high_us = 0 counts equal time stamps. The shares at predicted places
 -- are of the finer buckets of the tables.
 with
-
-points as (
-    select
-        run,
-        app,
-        problem,
-        x_asked as rtt_asked_ms,
-    from sweep_runs
-    where axis = 'rtt' and is_used and has_baseline_buffer
-    union
-    -- without a sweep of the RTT there is still the shown run
-    select
-        shown_runs.run,
-        shown_runs.app,
-        shown_runs.problem,
-        runs.rtt_asked_ms,
-    from shown_runs
-    inner join runs using (run)
-    where shown_runs.run not in (
-        select run from sweep_runs where axis = 'rtt' and has_baseline_buffer
-    )
-),
 
 positions as (
     select
@@ -43,18 +21,9 @@ positions as (
             median(runs.rate_mbit_s)
         ) as rate_mbit_s,
         count(*) as runs,
-    from points
+    from interval_runs as points
     inner join runs using (run)
     group by all
-),
-
-grades as (
-    select
-        run,
-        host,
-        bool_and(has_gaps) as has_gaps,
-    from captures
-    group by run, host
 ),
 
 qualities as (
@@ -70,40 +39,9 @@ qualities as (
         count(*) filter (not captures.has_gaps and captures.has_traffic)
             as doubtful_captures,
         count(*) filter (not captures.has_traffic) as refused_captures,
-    from points
+    from interval_runs as points
     inner join captures using (run)
     group by points.app, points.problem, points.rtt_asked_ms
-),
-
--- at the receiver's capture; where it was not captured, at the one there is
-arrivals as (
-    select
-        run,
-        host,
-        connection,
-        direction,
-        payload_bytes,
-        is_at_receiver,
-        bool_or(is_at_receiver) over (
-            partition by run, protocol, src_ip, src_port, dst_ip, dst_port
-        ) as has_receiver,
-        is_counted,
-    from flows
-    where is_between_sites and protocol in ('tcp', 'udp')
-),
-
-streams as (
-    select
-        run,
-        host,
-        connection,
-        direction,
-        payload_bytes,
-        max(payload_bytes) over (
-            partition by run, host, connection
-        ) as largest,
-        is_at_receiver or (is_counted and not has_receiver) as is_arrival,
-    from arrivals
 ),
 
 buckets as (
@@ -111,16 +49,15 @@ buckets as (
         points.app,
         points.problem,
         points.rtt_asked_ms,
-        if(streams.payload_bytes = streams.largest, 'data', 'replies')
-            as stream,
+        streams.stream,
         intervals.bucket_low_ns / 1e3 as bucket_low_us,
         intervals.bucket_high_ns / 1e3 as bucket_high_us,
         sum(intervals.count)::bigint as count,
     from stg_intervals as intervals
-    inner join streams using (run, host, connection, direction)
-    inner join points using (run)
-    left join grades using (run, host)
-    where streams.is_arrival and coalesce(has_gaps, true)
+    inner join interval_streams as streams
+        using (run, host, connection, direction)
+    inner join interval_runs as points using (run)
+    where streams.is_counted
     group by all
 ),
 

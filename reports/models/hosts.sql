@@ -1,6 +1,9 @@
 -- One row per run and host: its site and its address in the experiment network.
--- Where run.json does not name the hosts, the address is a guess from the capture:
--- the one that most packets carry, of those that a host may have.
+-- Where run.json does not name the hosts, the address is a guess from the capture: the one
+-- that most packets carry, of those that a host may have. Of two that carry as many it is the
+-- one whose segments wait longer for their acknowledgements: the other end answers from afar.
+-- No two hosts of a run have one address: the better guess keeps it, the other host gets its
+-- best that nobody else has guessed, or none.
 with
 
 named as (
@@ -23,34 +26,102 @@ known as (
     where address is not null
 ),
 
-seen as (
+-- both ends of each direction; `is_near`: beside the capture, by the round-trip times
+ends as (
     select
-        run,
-        host,
-        unnest([src_ip, dst_ip]) as address,
+        there.run,
+        there.host,
+        unnest([there.src_ip, there.dst_ip]) as address,
         unnest([true, false]) as is_source,
-        packets,
-        [dst_ip, src_ip] as peers,
-    from stg_flows
-    where run not in (select run from known)
+        there.packets,
+        unnest(
+            [
+                there.rtt_min_ns > 4 * back.rtt_min_ns,
+                back.rtt_min_ns > 4 * there.rtt_min_ns,
+            ]
+        ) as is_near,
+    from stg_flows as there
+    left join stg_flows as back
+        on
+            there.run = back.run
+            and there.host = back.host
+            and there.connection = back.connection
+            and there.direction <> back.direction
+    where there.run not in (select run from known)
 ),
 
-ranked as (
+candidates as (
     select
         run,
         host,
         address,
-        row_number() over (
-            partition by run, host
-            order by
-                is_host_address(address, bool_or(is_source)) desc,
-                sum(packets) desc,
-                count(*) desc,
-                address asc
-        ) as place,
-    from seen
+        (
+            is_host_address(address, bool_or(is_source)),
+            sum(packets),
+            count(*) filter (is_near),
+            count(*)
+        ) as score,
+    from ends
     where address is not null
     group by run, host, address
+),
+
+choices as (
+    select
+        *,
+        row_number() over (
+            partition by run, host order by score desc, address asc
+        ) as choice,
+    from candidates
+),
+
+-- the first choices: each address to the host for which it is the best guess
+firsts as (
+    select
+        run,
+        host,
+        address,
+    from choices
+    where choice = 1
+    qualify
+        row_number() over (
+            partition by run, address order by score desc, host asc
+        ) = 1
+),
+
+-- hosts that lost theirs: the best that is nobody's first choice
+seconds as (
+    select
+        choices.run,
+        choices.host,
+        choices.address,
+        choices.score,
+    from choices
+    where
+        (choices.run, choices.host) not in (select (run, host) from firsts)
+        and (choices.run, choices.address) not in (
+            select (run, address) from firsts
+        )
+        and (choices.score).struct_extract(1)
+    qualify
+        row_number() over (
+            partition by choices.run, choices.host
+            order by choices.score desc, choices.address asc
+        ) = 1
+),
+
+chosen as (
+    select * from firsts
+    union all
+    select
+        run,
+        host,
+        address,
+    from seconds
+    qualify
+        row_number() over (
+            partition by run, address order by score desc, host asc
+        ) = 1
 ),
 
 guessed as (
@@ -61,8 +132,7 @@ guessed as (
         address,
         row_number() over (partition by run order by host) as position,
         true as is_guessed,
-    from ranked
-    where place = 1
+    from chosen
 ),
 
 final as (

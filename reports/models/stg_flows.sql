@@ -23,6 +23,7 @@ contract as (
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- octets sent again
+        null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back
         null::bigint as syn_packets,
         null::bigint as fin_packets,
         -- time that each of these held the sender back; null for what is not TCP

@@ -204,6 +204,25 @@ def test_the_shown_host_is_the_first_of_the_second_site(tmp_path: Path) -> None:
     assert shown == {"r": "pc3", "s": "pc1"}
 
 
+@pytest.mark.parametrize("near", [True, False, None])
+def test_two_hosts_are_never_one_address(tmp_path: Path, near: bool | None) -> None:
+    """Both ends captured, and nothing else: every packet is in both captures."""
+    tiny.runs(tmp_path, [tiny.run("r", hosts=None, baseline=True)])
+    slow, quick = 20 * tiny.MS, 10_000
+    for host, is_west in (("n9", True), ("n7", False)):
+        rtts = {None: (None, None), is_west: (slow, quick)}.get(near, (quick, slow))
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, EAST, rtt_min_ns=rtts[0]),
+            tiny.flow(EAST, WEST, rtt_min_ns=rtts[1], direction="backward"),
+        ])  # fmt: skip
+    found = {row["host"]: row["address"] for row in rows(tmp_path, "hosts")}
+    assert sorted(found) == ["n7", "n9"]
+    assert sorted(found.values()) == sorted([WEST, EAST])
+    if near is not None:
+        assert found == ({"n9": WEST, "n7": EAST} if near else {"n9": EAST, "n7": WEST})
+
+
 def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [
         tiny.run(run, hosts=None, baseline=run == "a", rtt_asked_ns=(1 + (run == "b")) * tiny.MS)

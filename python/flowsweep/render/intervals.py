@@ -56,7 +56,8 @@ def gaps(context: Context) -> Figure | None:
         heading=HEADING,
         caption=sentence(
             f"{numbers.count(int(total['of_count'].sum()))} gaps between consecutive packets of a "
-            "flow that crossed between the sites, in the capture of the receiving host; "
+            "flow between the sites (any, where there is one site), at the receiving host if it was "
+            "captured; "
             f"{numbers.plural(runs, 'valid run')} at the baseline's rate.",
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",

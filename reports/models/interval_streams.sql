@@ -1,0 +1,52 @@
+-- One row per run, connection and direction on the path, in the capture in which its packets
+-- arrive: that of the receiver; where the receiver was not captured, the one there is. Stream
+-- 'data' is the direction of a connection with more payload, 'replies' the other.
+with
+
+grades as (
+    select
+        run,
+        host,
+        bool_and(has_gaps) as has_gaps,
+    from captures
+    group by run, host
+),
+
+seen as (
+    select
+        run,
+        host,
+        connection,
+        direction,
+        packets,
+        payload_bytes,
+        is_at_receiver,
+        is_counted,
+        bool_or(is_at_receiver) over (
+            partition by run, protocol, src_ip, src_port, dst_ip, dst_port
+        ) as has_receiver,
+        max(payload_bytes) over (
+            partition by run, host, connection
+        ) as largest,
+    from flows
+    where is_on_path and protocol in ('tcp', 'udp')
+),
+
+final as (
+    select
+        seen.run,
+        seen.host,
+        seen.connection,
+        seen.direction,
+        seen.packets,
+        if(seen.payload_bytes = seen.largest, 'data', 'replies') as stream,
+        -- what the grade of the capture forbids is not counted
+        coalesce(grades.has_gaps, true) as is_counted,
+    from seen
+    left join grades using (run, host)
+    where
+        seen.is_at_receiver
+        or (seen.is_counted and not seen.has_receiver)
+)
+
+select * from final
