@@ -19,7 +19,7 @@ def test_estimates_have_three_figures(value: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0, "0 %"), (0.0004, "< 0.1 %"), (0.004, "0.4 %"), (0.93, "93 %"), (0.99999, "> 99.9 %"),
-     (1, "100 %"), (0.0996, "10 %")],
+     (0.995825, "99.6 %"), (0.9949, "99 %"), (1.5, "150 %"), (1, "100 %"), (0.0996, "10 %")],
 )  # fmt: skip
 def test_shares_never_hide_what_is_there(value: float, text: str) -> None:
     assert numbers.share(value) == text

@@ -78,7 +78,7 @@ def count(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """`0.4 %`; never a bare 0.0 for something that is there."""
+    """`0.4 %`; never 0 for something that is there, nor 100 for less than all."""
     if value is None:
         return NONE
     percent = value * 100
@@ -88,7 +88,7 @@ def share(value: float | None) -> str:
         return "< 0.1 %"
     if 99.95 <= percent < 100:
         return "> 99.9 %"
-    places = 0 if percent >= 9.95 else 1
+    places = 0 if 9.95 <= percent < 99.5 or percent >= 100 else 1
     return f"{percent:.{places}f} %"
 
 
