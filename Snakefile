@@ -20,6 +20,8 @@ onstart:
         logger.info(
             f"{EXPERIMENT.name}: {estimate(list(RUN_PLAN.values()), Path(RUNS_FOLDER))}"
         )
+        if note := wait_note(EXPERIMENT):
+            logger.info(note)
         for line in congestion.warnings(RUN_PLAN.values()):
             logger.warning(line)
     # A limit of jobs in a time span (its default is 100 a second) makes Snakemake 9.27 look

@@ -28,6 +28,8 @@ SUFFIXES = tuple(
 )
 #: The name of a further part of a rotated capture, without its suffixes.
 PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
+#: A share of a file that may stay unread without a remedy.
+NEGLIGIBLE = 0.01
 #: As many files may be open anywhere.
 FEW_FILES = 100
 
@@ -40,18 +42,29 @@ class DamagedCaptureError(CaptureError):
     """Reading a capture stopped before its end; what came before was kept."""
 
     def __init__(self, damage: Damage) -> None:
-        unread = damage["unread"]
-        behind = "" if unread is None else f"; {counted(unread, 'byte')} from there on not read"
-        verb = "was" if damage["kept"] == 1 else "were"
-        kept = f"{counted(damage['kept'], 'packet')} before it {verb} kept{behind}"
         super().__init__(
             f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
             found=damage["found"],
             expected=damage["expected"],
-            remedy=f"none needed: {kept}" if damage["kept"] else f"copy or record it again; {kept}",
+            remedy=_remedy(damage),
             exit_code=1,
         )
         self.damage = damage
+
+
+def _remedy(damage: Damage) -> str:
+    """What to do about damage; nothing where hardly anything was lost by it."""
+    verb = "was" if damage["kept"] == 1 else "were"
+    told = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
+    unread = damage["unread"]
+    if unread is None:
+        # Of a compressed file or a stream nobody knows how much is behind it.
+        return f"copy or record it again for what comes behind it; {told}"
+    size = damage["offset"] + unread
+    told += f"; {unread:,} of {counted(size, 'byte')} not read"
+    if damage["kept"] and unread <= NEGLIGIBLE * size:
+        return f"none needed: {told}"
+    return f"copy or record it again; {told}"
 
 
 @contextmanager

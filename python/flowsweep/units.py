@@ -138,3 +138,11 @@ def percent(share: float) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 packet`, `1,200 packets`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """41 s, 3 min, 2 h 5 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

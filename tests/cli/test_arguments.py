@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -77,6 +78,14 @@ def test_every_command_has_a_help_that_fits_the_window(command):
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(" ".join(["usage: flowsweep", *words]))
         assert max(map(len, done.stdout.splitlines())) <= 80, words
+
+
+def test_the_help_of_query_lists_every_name_with_what_it_is(command, root):
+    said = command("flowsweep", "query", "--help", env={"COLUMNS": "80"}).stdout
+    names = [path.stem for path in (root / "reports/figures").glob("*.sql")]
+    assert len(names) > 20
+    for name in names:
+        assert re.search(rf"^  {name} +[A-Z]", said, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("words", [(), ("testbed",)])

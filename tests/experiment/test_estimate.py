@@ -7,7 +7,8 @@ import json
 import pytest
 
 from flowsweep import experiment
-from flowsweep.experiment.estimate import OUTSIDE_S, OVERHEAD_S, duration, estimate
+from flowsweep.experiment.estimate import OUTSIDE_S, OVERHEAD_S, estimate
+from flowsweep.units import duration
 
 EXPERIMENT = """\
 sites: {west: 1, east: 1}
@@ -66,6 +67,15 @@ def test_runs_of_an_older_specification_are_to_be_made_again_but_tell_the_time(p
     found = estimate(changed, tmp_path)
     assert (found.missing, found.unknown) == (6, 0)
     assert found.seconds == pytest.approx(6 * (4 + OUTSIDE_S))
+
+
+def test_one_run_and_none_are_told_as_such(plan, tmp_path):
+    one = plan()[:1]
+    assert str(estimate([], tmp_path)) == "there is no run to be made"
+    assert str(estimate(one, tmp_path)).startswith("1 of 1 run to be made, ")
+    finish(one[0], tmp_path, 2.0)
+    assert str(estimate(one, tmp_path)) == "the only run is there"
+    assert str(estimate(plan(), tmp_path)).endswith("(from 1 run)")
 
 
 @pytest.mark.parametrize(

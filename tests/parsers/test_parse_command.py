@@ -19,6 +19,8 @@ import polars as pl
 import pytest
 from build import pcap, tcp, udp
 
+from flowsweep.parsing import DamagedCaptureError
+
 TABLES = ["captures", "flows", "intervals", "messages", "throughput"]
 
 
@@ -105,6 +107,28 @@ def test_a_capture_without_a_whole_packet_is_not_said_to_need_nothing(tmp_path: 
     assert "found     1 byte, then" in done.stderr
     assert "none needed" not in done.stderr
     assert "0 packets before it were kept" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kept", "offset", "unread", "remedy"),
+    [
+        (1, 424, 70_017, "copy or record it again; KEPT; 70,017 of 70,441 bytes not read"),
+        (99, 16_854, 140, "none needed: KEPT; 140 of 16,994 bytes not read"),
+        (0, 24, 0, "copy or record it again; KEPT; 0 of 24 bytes not read"),
+        (99, 16_854, None, "copy or record it again for what comes behind it; KEPT"),
+    ],
+)
+def test_no_remedy_is_needed_only_where_hardly_anything_was_lost(
+    kept: int, offset: int, unread: int | None, remedy: str
+) -> None:
+    error = DamagedCaptureError({
+        "file": "a.pcap", "packet": kept + 1, "offset": offset, "found": "x", "expected": "y",
+        "kept": kept, "unread": unread,
+    })  # fmt: skip
+    counts = {0: "0 packets before it were kept", 1: "1 packet before it was kept"}
+    assert error.remedy == remedy.replace(
+        "KEPT", counts.get(kept, "99 packets before it were kept")
+    )
 
 
 def test_packets_that_cannot_be_decoded_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from flowsweep import experiment as experiments
+from flowsweep.cli.plan import wait_note
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
 from flowsweep.experiment.estimate import estimate

@@ -7,7 +7,7 @@ sooner.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +25,8 @@ class Parser(argparse.ArgumentParser):
         about: What its help says: the docstring of its function.
     """
 
+    #: Lines at the end of its help, worked out only for it.
+    more: Callable[[], str] | None = None
     #: Name of the argument that takes all that stands behind `--`, as it is.
     rest: str | None = None
 
@@ -66,7 +68,8 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """The help, as wide as the window."""
         self.formatter_class = _Help
-        return super().format_help()
+        more = f"\n{self.more()}\n" if self.more is not None else ""
+        return super().format_help() + more
 
     def error(self, message: str) -> NoReturn:
         """Raises: it is printed as every other error is."""

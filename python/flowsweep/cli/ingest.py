@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import PART, SUFFIXES, DamagedCaptureError, Options, write_tables
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
@@ -54,7 +55,8 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
         shutil.rmtree(output / "packets" / f"run={run}", ignore_errors=True)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
-    print(f"{run}: {len(hosts)} hosts, {total:,} packets -> {output}", file=sys.stderr)
+    counts = f"{counted(len(hosts), 'host')}, {counted(total, 'packet')}"
+    print(f"{run}: {counts} -> {output}", file=sys.stderr)
     for damage in damaged[1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
     if damaged:

@@ -50,23 +50,40 @@ def _servers(loaded: Experiment) -> Iterator[str]:
             yield textwrap.shorten(where + server.command, WIDTH, placeholder=" ...")
 
 
+def wait_note(loaded: Experiment) -> str | None:
+    """That the runs will wait, if somebody else uses the testbed now, which no estimate knows."""
+    from flowsweep.testbed import lock
+
+    user = lock.user() if loaded.testbed.kind == "namespaces" else None
+    return None if user is None else f"note: waiting is not in it: {user} uses the testbed now"
+
+
 def show(loaded: Experiment, folder: Path | None = None) -> None:
     """The plan as text: what, in which order, what is there already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
     from flowsweep.testbed import congestion
+    from flowsweep.units import counted
 
     folder = folder or Path("results", loaded.name, "runs")
     runs = loaded.plan()
     width = max((len(run.id) for run in runs), default=3)
     sites = "  ".join(f"{name}: {', '.join(site.hosts)}" for name, site in loaded.sites.items())
-    print(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}\n{sites}")
+    print(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}")
+    if loaded.captured is not None:
+        print(f"nothing is run: the captures in {loaded.captured / 'runs'} are analysed")
+        return
+    print(sites)
     for line in _servers(loaded):
         print(line)
     print(f"  {'run':<{width}}  block  point")
     for run in runs:
         there = "x" if is_there(run, folder) else " "
         print(f"{there} {run.id:<{width}}  {run.block:>5}  {run.summary()}")
-    print(f"{len(runs)} runs, {loaded.repetitions} blocks, seed {loaded.seed}")
-    print(str(estimate(runs, folder)))
+    blocks = counted(loaded.repetitions, "block")
+    print(f"{counted(len(runs), 'run')}, {blocks}, seed {loaded.seed}")
+    left = estimate(runs, folder)
+    print(str(left))
+    if left.missing and (note := wait_note(loaded)):
+        print(note, file=sys.stderr)
     for warning in congestion.warnings(runs):
         print(warning, file=sys.stderr)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 from flowsweep.cli.arguments import Parser, add_format, add_results
@@ -16,6 +18,26 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--sql", action="store_true", help="Print the SQL that leads to the rows instead."
     )
+    parser.more = _names
+
+
+def _names() -> str:
+    """Every name that may be asked for, with what it is."""
+    import yaml
+
+    from flowsweep.warehouse import figure_names, reports_folder
+
+    folder = reports_folder() / "figures"
+    names = figure_names()
+    width = max(map(len, names)) + 4
+    columns = max(60, shutil.get_terminal_size().columns)
+    lines = ["names:"]
+    for name in names:
+        described = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+        first, behind = f"  {name:<{width - 2}}", " " * width
+        lines += textwrap.wrap(described["description"], columns, initial_indent=first,
+                               subsequent_indent=behind)  # fmt: skip
+    return "\n".join(lines)
 
 
 def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:

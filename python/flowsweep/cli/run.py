@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.cli.arguments import Parser, add_experiment, add_output, add_settings
+from flowsweep.units import duration
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
+    from flowsweep.experiment.estimate import Estimate
+
+#: So long must a run have waited for the testbed for its line to say so.
+WAITED_S = 1.0
 
 
 def arguments(parser: Parser) -> None:
@@ -83,6 +88,13 @@ def run(
     _say(_line(planned, output, record))
 
 
+def _left(left: Estimate, waited_s: float) -> str:
+    if not left.missing or left.unknown:
+        return ""
+    waiting = f", waiting apart ({duration(waited_s)} now)" if waited_s >= WAITED_S else ""
+    return f"about {duration(left.seconds)} left{waiting}"
+
+
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     """["rtt=16ms"] as {"rtt": "16ms"}."""
     from flowsweep.errors import FlowsweepError
@@ -104,7 +116,7 @@ def _say(text: str) -> None:
 
 def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
     """`TIME done/total app point rep=N seconds status time left`."""
-    from flowsweep.experiment.estimate import duration, estimate
+    from flowsweep.experiment.estimate import estimate
 
     left = estimate(planned.experiment.plan(), output.parent, quick=True)
     seconds = record["completion_s"]
@@ -116,6 +128,6 @@ def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
         "warm-up" if planned.warmup else f"rep={planned.repetition}",
         f"{seconds:.2f}s" if seconds is not None else "-",
         "ok" if record["status"] == "valid" else f"{record['status']}: {record['reason']}",
-        f"about {duration(left.seconds)} left" if left.missing and not left.unknown else "",
+        _left(left, record["waited_s"]),
     ]
     return " ".join(word for word in words if word)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.units import counted, duration
+
 if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run
 
@@ -33,13 +35,17 @@ class Estimate:
     measured: int  # runs that it is based on
 
     def __str__(self) -> str:
-        """In words: 12 of 31 runs missing, about 1 min."""
-        runs = f"{self.missing} of {self.total} runs to be made"
+        """In words: 12 of 31 runs to be made, about 1 min."""
+        runs = f"{self.missing:,} of {counted(self.total, 'run')} to be made"
+        if self.total == 0:
+            return "there is no run to be made"
         if self.missing == 0:
-            return f"all {self.total} runs are there"
+            return (
+                "the only run is there" if self.total == 1 else f"all {self.total:,} runs are there"
+            )
         if self.unknown:
             return f"{runs}, at most {duration(self.seconds)} (no run of some programs yet)"
-        basis = f"from {self.measured} runs" if self.measured else "as `expect` says"
+        basis = f"from {counted(self.measured, 'run')}" if self.measured else "as `expect` says"
         return f"{runs}, about {duration(self.seconds)} ({basis})"
 
 
@@ -79,14 +85,6 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
             total += run.experiment.timeout_s + OVERHEAD_S
             unknown += 1
     return Estimate(len(runs), len(missing), unknown, total, measured)
-
-
-def duration(seconds: float) -> str:
-    """41 s, 3 min, 2 h 5 min."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def is_there(run: Run, folder: Path) -> bool:

@@ -16,6 +16,7 @@ from flowsweep.experiment.machines import Testbed
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import Duration, Model, Share, Size, refused
 from flowsweep.experiment.workload import AXIS_NAMES, Axes, Workload
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run
@@ -184,7 +185,7 @@ class Experiment(Model):
     def _is_complete(self) -> Experiment:
         if self.captured is None and len(self.sites) < 2:
             raise refused(
-                f"there are {len(self.sites)} sites",
+                f"{counted(len(self.sites), 'site')} cannot be a network",
                 f"{len(self.sites)} under `sites`",
                 "two or more, such as `west: [pc1, pc2]`; or `captured: FOLDER`",
             )
@@ -223,7 +224,9 @@ class Experiment(Model):
             for count in axes.get("hosts", []):
                 if count > most:
                     raise refused(
-                        f"hosts: no site has {count} hosts", str(count), f"at most {most}"
+                        f"hosts: no site has {counted(count, 'host')}",
+                        str(count),
+                        f"at most {most}",
                     )
             total = workload.ranks is not None or "ranks" in axes
             if total and "ranks_per_host" in axes:

@@ -20,6 +20,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import points
 from flowsweep.experiment.model import LINK_AXES
 from flowsweep.experiment.points import AXES, Point
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
@@ -251,7 +252,7 @@ def find_run(experiment: Experiment, run_id: str) -> Run:
         raise FlowsweepError(
             f'{experiment.path}: no run is called "{run_id}"',
             found=f'"{run_id}"',
-            expected=f"one of {len(runs)} runs, such as {near[0] if near else next(iter(runs))}",
+            expected=f"one of {counted(len(runs), 'run')}, such as {(near or [*runs])[0]}",
             remedy="flowsweep plan EXPERIMENT.yaml lists them",
         )
     return runs[run_id]
@@ -315,7 +316,7 @@ def _axis_value(experiment: Experiment, axis: str, text: str) -> Any:
     most = max(len(site.hosts) for site in experiment.sites.values())
     if axis == "hosts" and value > most:
         raise FlowsweepError(
-            f"--set {axis}={text}: no site has {value} hosts",
+            f"--set {axis}={text}: no site has {counted(value, 'host')}",
             found=text,
             expected=f"at most {most}",
         )

@@ -24,9 +24,17 @@ AXES = (
     ("jitter_share", "jitter_share", lambda value: f"jitter {numbers.share(value)}"),
     ("links", "links", lambda value: numbers.plural(int(value), "link")),
     ("congestion", "congestion", str),
-    ("hosts_per_site", "hosts_per_site", lambda value: f"{numbers.plain(value)} hosts a site"),
+    (
+        "hosts_per_site",
+        "hosts_per_site",
+        lambda value: f"{numbers.plural(int(value), 'host')} a site",
+    ),
     ("ranks", "ranks", lambda value: numbers.plural(int(value), "rank")),
-    ("ranks_per_host", "ranks_per_host", lambda value: f"{numbers.plain(value)} ranks a host"),
+    (
+        "ranks_per_host",
+        "ranks_per_host",
+        lambda value: f"{numbers.plural(int(value), 'rank')} a host",
+    ),
 )
 UNSET = {
     "rtt_asked_ms": "RTT unset",

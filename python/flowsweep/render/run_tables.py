@@ -69,9 +69,9 @@ def runs_heading(context: Context) -> str:
     parts = [f"{numbers.count(number)} {name}" for name, number in status.iter_rows()]
     if traffic:
         parts.insert(0, f"{numbers.count(traffic)} for traffic alone, without a completion time")
-    return (
-        f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')} count: {', '.join(parts)}"
-    )
+    verb = "counts" if 1 in (used, rows.height) else "count"
+    of_all = f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')}"
+    return f"{of_all} {verb}: {', '.join(parts)}"
 
 
 def quality(context: Context) -> str | None:
@@ -125,8 +125,9 @@ def quality_heading(context: Context) -> str:
     conserved = ""
     if not known.is_empty():
         total = known["run"].n_unique()
+        all_runs = "the run" if total == 1 else f"all {numbers.count(total)} runs"
         conserved = (
-            f"; in all {numbers.count(total)} runs every packet sent between the sites arrived "
+            f"; in {all_runs} every packet sent between the sites arrived "
             "or was dropped by the emulator"
             if lost == 0
             else f"; in {numbers.plural(lost, 'run')} of {numbers.count(total)} packets between "

@@ -168,7 +168,7 @@ def cdf(context: Context) -> Figure | None:
     if largest <= 0:
         chart = empty("no packet in these runs", theme.FULL_WIDTH, 120)
     counts = "; ".join(
-        f"{one.label}: {numbers.count(context.of(rows, one)['bins'][0])} bins" for one in shown
+        f"{one.label}: {numbers.plural(context.of(rows, one)['bins'][0], 'bin')}" for one in shown
     )
     return Figure(
         name="throughput_cdf",

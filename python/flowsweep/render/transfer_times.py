@@ -40,8 +40,8 @@ def times(context: Context) -> Figure | None:
         name="transfer_times",
         heading="How long transfers take, by size",
         caption=sentence(
-            f"{numbers.count(int(rows['transfers'].sum()))} transfers of the valid runs, between "
-            "sites where there are several.",
+            f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
+            "between sites where there are several.",
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +31,6 @@ from flowsweep.testbed.transient import TransientError
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
 
-LOCK_NAME = "flowsweep-testbed.lock"
 END_LIMIT_S = 10.0
 # Before a testbed that could not be set up is set up again: what the kernel has too little of for
 # a moment, such as namespaces while it still takes old ones down, is there again later.
@@ -71,48 +67,6 @@ def unshare_command() -> list[str]:
     user = [] if is_privileged() else ["--user", "--map-current-user", "--keep-caps"]
     spaces = ["--net", "--mount", "--uts", "--ipc", "--pid"]
     return ["unshare", *user, *spaces, "--fork", "--kill-child", "--mount-proc"]
-
-
-def lock_file(subject: str = "") -> int:
-    """A descriptor of the file to be locked; subject: what is used instead of this machine."""
-    folder = next(
-        (path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)),
-        Path(tempfile.gettempdir()),
-    )
-    path = folder / LOCK_NAME
-    if subject:
-        path = folder / f"{LOCK_NAME}-{hashlib.sha256(subject.encode()).hexdigest()[:12]}"
-    # The other way round, somebody else's file in a folder like /tmp would not be opened at all
-    # (fs.protected_regular).
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            return os.open(path, os.O_RDWR)
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-            os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
-            return descriptor
-
-
-@contextlib.contextmanager
-def exclusive(purpose: str, say: Callable[[str], None], file: int | None = None) -> Iterator[int]:
-    """Waits until no other testbed is up on this machine; yields the lock's descriptor.
-
-    file: what `lock_file` gave, if a hub has it already.
-    """
-    descriptor = lock_file() if file is None else file
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
-            say(f"waiting: the testbed of this machine is used by {holder or 'another run'}")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{purpose} (process {os.getpid()})\n".encode(), 0)
-        yield descriptor
-    finally:
-        # The hub holds the lock too: it is free when the last of the two has gone.
-        os.close(descriptor)
 
 
 class Hub:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure, launch, permission
+from flowsweep.testbed import enclosure, launch, lock, permission
 from flowsweep.testbed.bed import STATE, Bed, BedHost, BedLimits, BedLink
 from flowsweep.testbed.finding import Finding
 
@@ -26,8 +26,8 @@ def check(say: Callable[[str], None]) -> list[Finding]:
     except FlowsweepError:
         program = []
     try:
-        with enclosure.exclusive("a testbed check", say) as lock:
-            _, facts = enclosure.run(_bed(program), "check", lock, say)
+        with lock.exclusive("a testbed check", say) as held:
+            _, facts = enclosure.run(_bed(program), "check", held, say)
     except FlowsweepError as error:
         # What would send the reader here again is no remedy.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import congestion, describe, enclosure, workloads
+from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
 from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class Ahead:
     @classmethod
     def start(cls) -> Ahead:
         """A hub that waits, and the file that it will be locked by."""
-        lock = enclosure.lock_file()
+        descriptor = lock.open_file()
         with contextlib.suppress(TransientError):  # tried again when it is needed
-            return cls(lock, enclosure.Hub("run", lock))
-        return cls(lock, None)
+            return cls(descriptor, enclosure.Hub("run", descriptor))
+        return cls(descriptor, None)
 
     def take(self) -> enclosure.Hub:
         """The hub that waits, or a new one."""
@@ -89,15 +89,19 @@ def perform(
         # Runs on other machines may go on at the same time: each of them has a lock of its own.
         machines = run.experiment.testbed.hosts.values()
         subject = "-".join(sorted(machine.address for machine in machines))
-        ahead = Ahead(enclosure.lock_file(subject), None)
+        ahead = Ahead(lock.open_file(subject), None)
     elif ahead is None:
-        ahead = Ahead(enclosure.lock_file(), None)
-    with enclosure.exclusive(f"run {run.id}", say, ahead.lock):
+        ahead = Ahead(lock.open_file(), None)
+    begin = time.monotonic()
+    with lock.exclusive(f"run {run.id}", say, ahead.lock):
+        waited_s = time.monotonic() - begin
         if is_done(run, directory):
             return None
         partial = directory.parent / f".{directory.name}.partial"
         try:
             record = _try_until_valid(run, program, partial, ahead, say)
+            # Not part of cost_s: another sweep's time says nothing of the next run's.
+            record["waited_s"] = round(waited_s, 4)
             _publish(partial, directory, record)
         except OSError as error:
             raise FlowsweepError(

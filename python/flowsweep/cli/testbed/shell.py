@@ -32,7 +32,7 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
     from flowsweep import experiment as experiments
     from flowsweep.cli.run import parse_settings
     from flowsweep.errors import FlowsweepError
-    from flowsweep.testbed import describe, enclosure
+    from flowsweep.testbed import describe, enclosure, lock
 
     planned = experiments.load(experiment).run_at(parse_settings(settings))
     if planned.experiment.testbed.kind != "namespaces":
@@ -44,8 +44,8 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
         )
     program = command or [os.environ.get("SHELL", "/bin/sh")]
     bed = replace(describe.bed_of(planned), program=program)
-    with enclosure.exclusive("a testbed shell", _say) as lock:
-        code, _ = enclosure.run(bed, "shell", lock, _say)
+    with lock.exclusive("a testbed shell", _say) as held:
+        code, _ = enclosure.run(bed, "shell", held, _say)
     return code
 
 

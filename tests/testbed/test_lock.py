@@ -1,0 +1,75 @@
+"""One testbed at a time: who waits says for whom, and how long it was."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from flowsweep.testbed import lock
+
+
+@pytest.fixture
+def subject(request):
+    """One of its own: the lock of this machine is for its testbeds."""
+    name = f"{request.node.name}-{os.getpid()}"
+    yield name
+    descriptor = lock.open_file(name)
+    Path(f"/proc/self/fd/{descriptor}").readlink().unlink()
+    os.close(descriptor)
+
+
+@pytest.fixture
+def let_go(subject):
+    """The lock of the subject is held by `run other` until this is called."""
+    descriptor = lock.open_file(subject)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.pwrite(descriptor, b"run other (process 7)\n", 0)
+    over = threading.Event()
+    thread = threading.Thread(target=lambda: (over.wait(30), os.close(descriptor)))
+    thread.start()
+    yield over.set
+    over.set()
+    thread.join()
+
+
+def test_who_waits_says_for_whom_again_and_how_long(subject, let_go, monkeypatch):
+    monkeypatch.setattr(lock, "TELL_S", 0.2)
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        if len(said) == 3:
+            let_go()
+
+    begin = time.monotonic()
+    with lock.exclusive("run mine", say, lock.open_file(subject)):
+        assert lock.user(subject).startswith("run mine (process")
+        # Processes are forked from here on: there is no other thread of ours.
+        assert "waiting" not in {thread.name for thread in threading.enumerate()}
+    assert time.monotonic() - begin > 0.4
+    assert said[0] == "waiting: the testbed of this machine is used by run other (process 7)"
+    assert said[1] == "waiting for 1 s: the testbed is used by run other (process 7)"
+    assert said[-1] == "waited 1 s for the testbed"
+
+
+def test_who_need_not_wait_says_nothing(subject):
+    said: list[str] = []
+    assert lock.user(subject) is None
+    with lock.exclusive("run mine", said.append, lock.open_file(subject)):
+        pass
+    assert said == []
+    assert lock.user(subject) is None
+
+
+def test_who_uses_it_can_be_asked_without_waiting(subject, let_go):
+    assert lock.user(subject) == "run other (process 7)"
+    let_go()
+    until = time.monotonic() + 10
+    while lock.user(subject) is not None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert lock.user(subject) is None
