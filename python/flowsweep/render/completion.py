@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 
 if TYPE_CHECKING:
@@ -286,6 +286,12 @@ def _threshold_marks(
     return marks
 
 
+def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
+    """Valid runs along the axis of the application that has most."""
+    runs = context.model("sweep_runs").filter((pl.col("axis") == axis.name) & pl.col("is_used"))
+    return max(context.of(runs, one).height for one in context.series_in(rows))
+
+
 def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     used, out = int(rows["runs_used"].sum()), int(rows["runs_left_out"].sum())
     least, most = rows["runs_used"].min(), rows["runs_used"].max()
@@ -303,13 +309,18 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     })  # fmt: skip
     if len(reasons) > MAX_REASONS:
         reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
+    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0))
     has_interval = not rows.filter(
         pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     ).is_empty()
     per_point = str(least) if least == most else f"{least!s} to {most!s}"
     return sentence(
         f"Points: medians of {per_point} valid runs each ({numbers.plural(used, 'run')}), "
-        "small dots: single runs."
+        + (
+            "small dots: single runs."
+            if _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
+            else f"small dots: single runs, where an application has up to {MAX_SINGLE_RUNS}."
+        )
         if most != 1
         else f"Points: one valid run each ({numbers.plural(used, 'run')}).",
         f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
@@ -321,5 +332,11 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         if has_interval
         else "Fewer than 6 runs a point: no intervals.",
         f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
+        cuts.told(
+            drawn.height,
+            rows.height,
+            f"points are drawn, those without a valid run or without a {axis.noun} are not",
+            f"completion_by_{axis.name}",
+        ),
         "Dashes: smaller socket buffers." if rows["buffer_bytes"].n_unique() > 1 else None,
     )

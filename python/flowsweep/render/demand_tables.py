@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, points
-from flowsweep.render.tables import Column, application, badge, figures, key_columns, table
+from flowsweep.render import cuts, numbers, points
+from flowsweep.render.tables import (
+    Column,
+    application,
+    badge,
+    cut_note,
+    figures,
+    key_columns,
+    table,
+)
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
@@ -16,6 +25,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 MAX_ROWS = 60
+#: More scales than these are told as a range.
+FEW_SCALES = 3
 PRIMITIVES = ("send", "receive", "probe_failed", "probe_found")
 #: Classes of the heat table are doublings of the smallest time.
 CLASSES = 7
@@ -35,12 +46,27 @@ def _labelled(context: Context, frame: pl.DataFrame, keys: list[str]) -> list[Ro
     return found
 
 
+def _kept(rows: list[Row]) -> list[Row]:
+    """At most `MAX_ROWS`, shared among the applications; each keeps its baseline."""
+    groups = {
+        key: list(mine)
+        for key, mine in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))
+    }
+    room = cuts.fair([len(mine) for mine in groups.values()], MAX_ROWS)
+    return [
+        mine[place]
+        for mine, number in zip(groups.values(), room, strict=True)
+        for place in cuts.evenly(len(mine), number)
+    ]
+
+
 def lightpaths(context: Context) -> str | None:
     """How many lightpaths carry the demand between two sites, per point."""
     frame = context.rows("lightpaths")
     if frame.is_empty():
         return None
-    rows = _labelled(context, frame, ["site_a", "site_b"])[:MAX_ROWS]
+    everything = _labelled(context, frame, ["site_a", "site_b"])
+    rows = _kept(everything)
     several = len(context.series_in(frame)) > 1
     scales = {row["lightpath_mbit_s"] for row in rows}
     columns = [application(context, rows, once=True, brief=True)] if several else []
@@ -68,14 +94,19 @@ def lightpaths(context: Context) -> str | None:
         ),
         Column("runs", [numbers.count(row["runs"]) for row in rows]),
     ]
-    return table("lightpaths", columns)
+    note = cut_note(len(rows), len(everything), "lightpaths")
+    return table("lightpaths", columns) + note
 
 
 def lightpaths_heading(context: Context) -> str:
     """The scale, as it is the assumption that all rests on."""
     frame = context.rows("lightpaths")
     scales = sorted(set(frame["lightpath_mbit_s"]))
-    scale = " or ".join(numbers.plain(value) for value in scales[:3])
+    scale = (
+        " or ".join(numbers.plain(value) for value in scales)
+        if len(scales) <= FEW_SCALES
+        else f"{numbers.plain(scales[0])} to {numbers.plain(scales[-1])}"
+    )
     assumed = ", assumed: no rate is named" if frame["is_rate_assumed"].any() else ""
     return f"How many lightpaths of {scale} Mbit/s the demand needs{assumed}"
 
@@ -96,7 +127,8 @@ def mpi(context: Context) -> str | None:
          row["primitive"]): row
         for row in sums.iter_rows(named=True)
     }  # fmt: skip
-    labelled = _labelled(context, frame, [])[:MAX_ROWS]
+    everything = _labelled(context, frame, [])
+    labelled = _kept(everything)
     several = len(context.series_in(frame)) > 1
     columns = [application(context, labelled, once=True, brief=True)] if several else []
     columns.append(Column("point", [row["point"] for row in labelled], is_number=False))
@@ -130,18 +162,18 @@ def mpi(context: Context) -> str | None:
         spent = sum(one["total_s"] for one in told)
         shares.append(numbers.share(spent / whole) if whole else numbers.NONE)
     columns.append(Column("of time", shares))
-    return table("mpi_costs", columns)
+    return table("mpi_costs", columns) + cut_note(len(labelled), len(everything), "mpi_costs")
 
 
 def transfers(context: Context) -> str | None:
     """Seconds for a message: a row per loss or jitter, a column per latency."""
     frame = context.rows("transfer_table")
-    if frame.height < 2:
+    if frame.is_empty():
         return None
     latencies = sorted(set(frame["latency_ms"]))
     keys = ["message_mb", "rate_asked_mbit_s", "buffer_bytes", "links", "congestion",
             "loss_percent", "jitter_fraction"]  # fmt: skip
-    # A share of nothing has no row in the paper's tables; the query lists it.
+    # A share of nothing has no row in the paper's tables.
     known = frame.filter(pl.col("jitter_fraction").is_not_null())
     rows = known.select(keys).unique(maintain_order=True).rows()
     cells = {
@@ -170,7 +202,7 @@ def transfers(context: Context) -> str | None:
         )
         for latency in latencies
     ]
-    return table("transfer_table", columns)
+    return table("transfer_table", columns) + cut_note(len(cells), frame.height, "transfer_table")
 
 
 def fairness(context: Context) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, doubts, numbers, theme
+from flowsweep.render import axes, cuts, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def gaps(context: Context) -> Figure | None:
     )
     runs = int(rows.group_by("app", "problem", "rtt_ms").agg(pl.col("runs").first())["runs"].sum())
     total = rows.group_by("app", "problem", "rtt_ms", "stream").agg(pl.col("of_count").first())
-    between = sum(max(len(_rtts(context.of(rows, one))) - MAX_ROWS, 0) for one in shown)
+    points = [len(_rtts(context.of(rows, one))) for one in shown]
+    drawn = sum(min(number, MAX_ROWS) for number in points)
     return Figure(
         name="packet_intervals",
         heading=HEADING,
@@ -66,9 +67,7 @@ def gaps(context: Context) -> Figure | None:
             f"link, and of the RTT. In the titles: {_near(rows)}, exact to the buckets of the "
             "tables, 1.6 % wide; where these leave it open, from one share to the other.",
             left_out,
-            f"{between} RTTs in between are not drawn; all: flowsweep query packet_intervals DIR."
-            if between
-            else None,
+            cuts.told(drawn, sum(points), "RTTs are drawn", "packet_intervals"),
         ),
         chart=chart,
         rows=rows,
@@ -95,9 +94,7 @@ def _rtts(rows: pl.DataFrame) -> list[float | None]:
 
 def _panels(rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
     rtts = _rtts(rows)
-    if len(rtts) > MAX_ROWS:
-        step = (len(rtts) - 1) / (MAX_ROWS - 1)
-        rtts = [rtts[round(number * step)] for number in range(MAX_ROWS)]
+    rtts = [rtts[place] for place in cuts.evenly(len(rtts), MAX_ROWS)]
     width = theme.FULL_WIDTH if alone else theme.HALF_WIDTH
     top = float(rows["share"].max() or 0) * 100  # type: ignore[arg-type]
     return [

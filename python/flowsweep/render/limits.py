@@ -73,7 +73,7 @@ def shares(context: Context) -> Figure | None:
             f"Cannot tell: {numbers.plural(unknown, 'direction')} ({', '.join(reasons)})."
             if unknown
             else None,
-            points.left_out(frames),
+            points.left_out(frames, "limits"),
         ),
         chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,

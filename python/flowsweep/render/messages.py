@@ -66,7 +66,7 @@ def rate(context: Context) -> Figure | None:
             if doubtful
             else None,
             left_out,
-            points.left_out(frames),
+            points.left_out(frames, "message_rate"),
         ),
         chart=alt.concat(*panels, columns=2, align="each", spacing=GAP),
         rows=rows,

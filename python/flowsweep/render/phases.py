@@ -49,7 +49,7 @@ def times(context: Context) -> Figure | None:
             f"the runs of a point ({numbers.plural(runs, 'run')}), from the application's record.",
             "A bar ends before the completion time where ranks waited outside of phases, or had "
             "nothing to do. Scales differ between applications.",
-            points.left_out([frame for frame, _ in frames]),
+            points.left_out([frame for frame, _ in frames], "phase_times"),
         ),
         chart=chart,
         rows=rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import numbers
+from flowsweep.render import cuts, numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,10 +83,7 @@ def _name(row: dict[str, Any], varied: list[Any]) -> str:
 
 def drawn(rows: pl.DataFrame) -> pl.DataFrame:
     """At most `MAX_ROWS` points, evenly taken; the first, the baseline, is one of them."""
-    if rows.height <= MAX_ROWS:
-        return rows
-    step = (rows.height - 1) / (MAX_ROWS - 1)
-    return rows[[round(number * step) for number in range(MAX_ROWS)]]
+    return rows[cuts.evenly(rows.height, MAX_ROWS)]
 
 
 def width(names: list[str]) -> int:
@@ -94,7 +91,8 @@ def width(names: list[str]) -> int:
     return round(max(map(len, names)) * LETTER) + 8
 
 
-def left_out(frames: list[pl.DataFrame]) -> str | None:
-    """Says how many points are not drawn."""
-    number = sum(max(frame.height - MAX_ROWS, 0) for frame in frames)
-    return f"{numbers.plural(number, 'point')} in between not drawn." if number else None
+def left_out(frames: list[pl.DataFrame], query: str) -> str | None:
+    """Says how many points are drawn, if not all are."""
+    total = sum(frame.height for frame in frames)
+    shown = sum(min(frame.height, MAX_ROWS) for frame in frames)
+    return cuts.told(shown, total, "points are drawn", query)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ def strip(context: Context) -> Figure | None:
             else "Fewer than 6 runs a point: no intervals.",
             "Thin line: the tried points between which it lies.",
             "The axis covers the range that was tried.",
+            cuts.told(
+                rows.height,
+                context.rows("thresholds").height,
+                "thresholds, those with the socket buffer of the baseline, are drawn",
+                "thresholds",
+            ),
         ),
         chart=chart,
         rows=context.rows("thresholds"),

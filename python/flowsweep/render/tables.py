@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers
+from flowsweep.render import cuts, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +77,12 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> st
         mark = '<tr class="is-fine">' if is_fine else "<tr >"
         body = body.replace("<tr>", mark, 1)
     return head + begin + body.replace("<tr >", "<tr>")
+
+
+def cut_note(shown: int, total: int, query: str) -> str:
+    """A line below a table that does not show all rows; nothing where it does."""
+    said = cuts.told(shown, total, "rows", query)
+    return f'\n<p class="note">{escape(said)}</p>' if said else ""
 
 
 def words(head: str, rows: Sequence[Row], make: Callable[[Row], str | None], **more: Any) -> Column:

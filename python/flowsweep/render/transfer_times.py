@@ -20,7 +20,8 @@ def times(context: Context) -> Figure | None:
     """How long transfers of each size take, at the baseline and where they take longest."""
     import altair as alt
 
-    rows = context.rows("transfer_times").filter(pl.col("duration_s_p50") > 0)
+    everything = context.rows("transfer_times")
+    rows = everything.filter(pl.col("duration_s_p50") > 0)
     # between the sites, where there are such
     rows = rows.filter(
         (pl.col("from_site") != pl.col("to_site")).over("app", "problem")
@@ -36,6 +37,8 @@ def times(context: Context) -> Figure | None:
     size = (theme.FULL_WIDTH - 70, 270) if alone else (theme.HALF_WIDTH - 20, 200)
     panels = [_times_panel(context.of(rows, one), one, spans, size) for one in kept]
     sources = set(rows["source"])
+    known_apps = pl.concat([context.of(everything, one) for one in kept])
+    less = int(known_apps["transfers"].sum()) - int(rows["transfers"].sum())
     return Figure(
         name="transfer_times",
         heading="How long transfers take, by size",
@@ -45,6 +48,11 @@ def times(context: Context) -> Figure | None:
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",
+            f"Not among them: {numbers.count(less)} that stayed within a site, or of whose class "
+            "half took no time, as one packet does; all: flowsweep query transfer_times DIR."
+            if less
+            else None,
+            transfers.few(context, rows, "transfer_times"),
             "Dotted: equal goodput."
             + (
                 " Spans from the application's record."

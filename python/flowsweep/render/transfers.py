@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.wan import shown_runs
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
+NAME = "transfer_activity"
 #: Fewer transfers in a run are no activity worth a figure.
 FEWEST = 10
 MAX_PANELS = 16
@@ -32,24 +33,30 @@ def activity(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     first = shown_runs(context, rows)
+    runs = {
+        one: list(dict.fromkeys([first[one.app, one.problem], _hardest(context.of(rows, one))]))
+        for one in shown
+    }
+    places = {
+        one: sorted(set(mine["place"]))
+        for one in shown
+        for mine in [context.of(rows, one).filter(pl.col("run").is_in(runs[one]))]
+    }
+    widest = max(len(mine) for mine in runs.values())
+    room = cuts.fair([len(mine) for mine in places.values()], MAX_PANELS // widest)
     panels: list[Any] = []
     names: list[str] = []
-    left_out = 0
-    for one in shown:
+    for one, number in zip(shown, room, strict=True):
         mine = context.of(rows, one)
-        runs = list(dict.fromkeys([first[one.app, one.problem], _hardest(mine)]))
-        differing = _differing(mine.filter(pl.col("run").is_in(runs)))
-        for place in sorted(set(mine["place"])):
-            frames = [frame for run in runs if not (frame := _at(mine, run, place)).is_empty()]
-            if not frames or len(panels) + len(runs) > MAX_PANELS:
-                left_out += bool(frames)
-                continue
+        differing = _differing(mine.filter(pl.col("run").is_in(runs[one])))
+        for place in places[one][:number]:
+            frames = [frame for run in runs[one] if not (frame := _at(mine, run, place)).is_empty()]
             top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
             panels += [
                 _activity_panel(frame, one, top, differing, named=len(shown) > 1)
                 for frame in frames
             ]
-            panels += [_blank()] * (len(runs) - len(frames))
+            panels += [_blank()] * (len(runs[one]) - len(frames))
             names += [frame["run"][0] for frame in frames]
         # the next application begins in the left column
         if len(shown) > 1 and len(panels) % 2:
@@ -59,7 +66,7 @@ def activity(context: Context) -> Figure | None:
     main = [run for run in dict.fromkeys(names) if run in first.values()]
     hardest = [run for run in dict.fromkeys(names) if run not in first.values()]
     return Figure(
-        name="transfer_activity",
+        name=NAME,
         heading="When it transfers: transfers under way to each site",
         caption=sentence(
             context.drawn_runs(main),
@@ -73,10 +80,29 @@ def activity(context: Context) -> Figure | None:
             else "A transfer is a connection with payload, from first to last packet."
             if sources == {"connections"}
             else "Spans from the application's record; without one, connections with payload.",
-            f"{numbers.plural(left_out, 'more site')} not drawn." if left_out else None,
+            cuts.told(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
+            few(context, rows, NAME),
         ),
         chart=alt.concat(*panels, columns=columns, align="each", spacing=16),
         rows=context.rows("transfer_activity"),
+    )
+
+
+def few(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
+    """Names the applications of a query that a figure does not draw, because they transfer little.
+
+    Args:
+        context: Knows the applications.
+        drawn: The rows that are drawn.
+        query: The query that has the others.
+    """
+    kept = context.series_in(drawn)
+    others = [one.label for one in context.series_in(context.rows(query)) if one not in kept]
+    if not others:
+        return None
+    return (
+        f"Not drawn: {', '.join(others)} (no run has {FEWEST} transfers that come and go); "
+        f"all: flowsweep query {query} DIR."
     )
 
 

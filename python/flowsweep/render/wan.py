@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, theme
+from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def throughput(context: Context) -> Figure | None:
     )
     if not ranked:
         return None
-    left_out = max(len(ranked) - MAX_PANELS, 0)
-    chosen = [
-        (one, pair) for _, _, one, pair in sorted(ranked[:MAX_PANELS], key=lambda item: item[1])
-    ]
+    # The first pair of every application is among them, however many there are.
+    room = max(MAX_PANELS, len(shown))
+    chosen = [(one, pair) for _, _, one, pair in sorted(ranked[:room], key=lambda item: item[1])]
+    pairs = sum(len(_pairs(context.of(rows, one), 0)) for one in shown)
     alone = len(chosen) == 1
     size = (theme.FULL_WIDTH, 150) if alone else (theme.HALF_WIDTH, 96)
     panels = [
@@ -77,7 +77,11 @@ def throughput(context: Context) -> Figure | None:
             f"Not to be relied on, a capture has grade D: {', '.join(doubtful)}."
             if doubtful
             else None,
-            f"{numbers.plural(left_out, 'more pair')} of sites not drawn." if left_out else None,
+            cuts.told(len(chosen), pairs, "pairs of sites are drawn", "wan_throughput"),
+            f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
+            "drawn."
+            if pairs > len(ranked)
+            else None,
         ),
         chart=chart,
         rows=context.rows("wan_throughput"),
@@ -95,8 +99,13 @@ def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], st
     return found
 
 
-def _pairs(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """Pairs of sites with notable traffic, most of it first; each begins with who sends more."""
+def _pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[tuple[str, str]]:
+    """Pairs of sites, most traffic first; each begins with who sends more.
+
+    Args:
+        rows: Those of one run.
+        least: The share of the traffic of the run that a pair has at least.
+    """
     means = {
         (row[0], row[1]): row[2]
         for row in rows.select("from_site", "to_site", "run_mean_mbit_s").unique().rows()
@@ -108,7 +117,7 @@ def _pairs(rows: pl.DataFrame) -> list[tuple[str, str]]:
         if (mean, a) >= (back, b):
             found[a, b] = mean + back
     ordered = sorted(found, key=lambda pair: (-found[pair], pair))
-    return [pair for pair in ordered if found[pair] >= NOTABLE * total]
+    return [pair for pair in ordered if found[pair] >= least * total]
 
 
 def _panel(

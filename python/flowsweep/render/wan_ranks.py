@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers, points, theme
+from flowsweep.render import cuts, numbers, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def peaks(context: Context) -> Figure | None:
             "the runs; line: from the run with the least to the one with the most; open: mean over "
             "the run.",
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
+            cuts.told(
+                sum(line.height for _, line in lines),
+                rows.height,
+                "points are drawn",
+                "peak_by_ranks",
+            ),
         ),
         chart=panels[0] if alone else alt.concat(*panels, columns=2, align="each"),
         rows=rows,
@@ -118,7 +124,9 @@ def per_core(context: Context) -> Figure | None:
     """What a rank sends to other sites, per point of the sweep."""
     import altair as alt
 
-    rows = context.rows("throughput_per_core").filter(~pl.col("is_ranks_guessed"))
+    everything = context.rows("throughput_per_core")
+    rows = everything.filter(~pl.col("is_ranks_guessed"))
+    guessed = everything.height - rows.height
     whole = rows.filter(pl.col("site").is_null())
     if whole.is_empty():
         return None
@@ -146,7 +154,11 @@ def per_core(context: Context) -> Figure | None:
             f"Divided by all {count}, idle ones included; medians over the runs.",
             f"The largest peak is {numbers.estimate(most)} Mbit/s, "
             f"{numbers.estimate(most / 8)} MB/s per rank.",
-            points.left_out(frames),
+            points.left_out(frames, "throughput_per_core"),
+            f"Not drawn: {numbers.plural(guessed, 'row')} whose number of ranks is guessed; all: "
+            "flowsweep query throughput_per_core DIR."
+            if guessed
+            else None,
         ),
         chart=chart.properties(padding=PADDING),
         rows=context.rows("throughput_per_core"),

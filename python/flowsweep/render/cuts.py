@@ -1,0 +1,54 @@
+"""What a figure or table cannot show of everything: shared out fairly, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flowsweep.render import numbers
+
+
+def fair(wanted: Sequence[int], room: int) -> list[int]:
+    """How many of `room` places each gets that wants so many.
+
+    Each gets one at least, also where there is no room for all of them; what nobody else wants
+    goes to those that want more.
+    """
+    given = [min(one, 1) for one in wanted]
+    left = room - sum(given)
+    while left > 0:
+        short = [place for place, one in enumerate(wanted) if given[place] < one]
+        if not short:
+            break
+        each = max(left // len(short), 1)
+        for place in short[:left]:
+            more = min(each, wanted[place] - given[place])
+            given[place] += more
+            left -= more
+    return given
+
+
+def evenly(total: int, room: int) -> list[int]:
+    """At most `room` places of `total`, evenly taken; the first, the baseline, is one of them."""
+    if total <= room:
+        return list(range(total))
+    if room == 1:
+        return [0]
+    step = (total - 1) / (room - 1)
+    return [round(number * step) for number in range(room)]
+
+
+def told(shown: int, total: int, noun: str, query: str) -> str | None:
+    """`60 of 180 rows; all: flowsweep query NAME DIR`; None where all are shown.
+
+    Args:
+        shown: How many are there.
+        total: Of how many.
+        noun: What they are, in the plural.
+        query: The query that has them all.
+    """
+    if shown >= total:
+        return None
+    return (
+        f"{numbers.count(shown)} of {numbers.count(total)} {noun}; "
+        f"all: flowsweep query {query} DIR."
+    )
