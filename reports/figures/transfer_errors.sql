@@ -16,11 +16,17 @@ compared as (
 
 plain as (
     select
+        app,
+        problem,
         message_mb,
         latency_ms,
         buffer_bytes,
+        queue_bytes,
         links,
         congestion,
+        hosts_per_site,
+        ranks,
+        ranks_per_host,
         transfer_s as plain_s,
     from message_times
     where
@@ -45,19 +51,46 @@ final as (
             4
         ) as one_way_error,
         compared.buffer_bytes,
+        compared.queue_bytes,
         compared.links,
         compared.congestion,
+        compared.hosts_per_site,
+        compared.ranks,
+        compared.ranks_per_host,
+        compared.app,
+        compared.problem,
     from compared
     left join plain
         on
-            compared.message_mb = plain.message_mb
-            and compared.latency_ms = plain.latency_ms
-            and compared.buffer_bytes is not distinct from plain.buffer_bytes
-            and compared.links is not distinct from plain.links
-            and compared.congestion is not distinct from plain.congestion
+            (
+                compared.app,
+                compared.problem,
+                compared.message_mb,
+                compared.latency_ms,
+                compared.buffer_bytes,
+                compared.queue_bytes,
+                compared.links,
+                compared.congestion,
+                compared.hosts_per_site,
+                compared.ranks,
+                compared.ranks_per_host
+            ) is not distinct from (
+                plain.app,
+                plain.problem,
+                plain.message_mb,
+                plain.latency_ms,
+                plain.buffer_bytes,
+                plain.queue_bytes,
+                plain.links,
+                plain.congestion,
+                plain.hosts_per_site,
+                plain.ranks,
+                plain.ranks_per_host
+            )
 )
 
 select * from final
 order by
     message_mb, buffer_bytes, links, congestion, jitter_fraction, loss_percent,
-    latency_ms
+    latency_ms, app, problem, queue_bytes, hosts_per_site, ranks,
+    ranks_per_host

@@ -16,7 +16,7 @@ from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 
-@settings(max_examples=60, deadline=None, derandomize=True,
+@settings(max_examples=25, deadline=None, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(made.experiments())
 def test_random_experiments_add_up(experiment: list[made.Run]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.render import cuts, numbers, points
+from flowsweep.render.published import OTHER_HEADS, OTHER_KEYS
 from flowsweep.render.tables import (
     Column,
     application,
@@ -171,8 +172,8 @@ def transfers(context: Context) -> str | None:
     if frame.is_empty():
         return None
     latencies = sorted(set(frame["latency_ms"]))
-    keys = ["message_mb", "rate_asked_mbit_s", "buffer_bytes", "links", "congestion",
-            "loss_percent", "jitter_fraction"]  # fmt: skip
+    # the queue follows from the latency; of two at one latency the note below tells
+    keys = ["message_mb", "rate_asked_mbit_s", *OTHER_KEYS, "loss_percent", "jitter_fraction"]
     # A share of nothing has no row in the paper's tables.
     known = frame.filter(pl.col("jitter_fraction").is_not_null())
     rows = known.select(keys).unique(maintain_order=True).rows()
@@ -187,9 +188,7 @@ def transfers(context: Context) -> str | None:
     heads = (
         ("MB", numbers.plain),
         ("Mbit/s", numbers.plain),
-        ("buffer", numbers.size),
-        ("links", numbers.plain),
-        ("congestion", str),
+        *OTHER_HEADS,
         ("loss (%)", numbers.plain),
         ("jitter", numbers.plain),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,26 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
+
+def _text(value: str | None) -> str:
+    return numbers.NONE if value is None else escape(value)
+
+
 # What a row of the table is made of; the columns are latencies.
-KEYS = ("message_mb", "buffer_bytes", "links", "congestion", "loss_percent", "jitter_fraction")
+OTHER_KEYS = ("app", "problem", "buffer_bytes", "links", "congestion", "hosts_per_site", "ranks",
+              "ranks_per_host")  # fmt: skip
+KEYS = ("message_mb", *OTHER_KEYS, "loss_percent", "jitter_fraction")
+#: Columns for `OTHER_KEYS`, which are there only where they vary.
+OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
+    ("application", _text),
+    ("problem", _text),
+    ("buffer", numbers.size),
+    ("links", numbers.plain),
+    ("congestion", _text),
+    ("hosts a site", numbers.plain),
+    ("ranks", numbers.plain),
+    ("ranks a host", numbers.plain),
+)
 
 
 def errors(context: Context) -> str | None:
@@ -30,9 +50,7 @@ def errors(context: Context) -> str | None:
     }
     heads = (
         ("MB", numbers.plain),
-        ("buffer", numbers.size),
-        ("links", numbers.plain),
-        ("congestion", str),
+        *OTHER_HEADS,
         ("loss (%)", numbers.plain),
         ("jitter", numbers.plain),
     )
