@@ -141,8 +141,10 @@ def counted(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """41 s, 3 min, 2 h 5 min."""
+    """41 s, 3 min, 2 h 5 min, 1,129 days."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
+    if seconds >= 48 * 3600:
+        return f"{seconds / 86400:,.0f} days"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -22,6 +22,52 @@ connections as (
     group by run, host
 ),
 
+times as (
+    select
+        run,
+        host,
+        epoch_ns(min(first_time)) as begin_ns,
+        epoch_ns(max(last_time)) as end_ns,
+    from stg_captures
+    group by run, host
+),
+
+-- bins in which a packet passed; of captures of at most an hour nobody asks for silences
+bins as (
+    select distinct
+        run,
+        host,
+        epoch_ns(bin_start) as bin_begin_ns,
+        epoch_ns(bin_start) + bin_ns as bin_end_ns,
+    from stg_throughput
+    where
+        (run, host) in (
+            select (run, host) from times
+            where end_ns - begin_ns > 3600 * 1000000000::bigint
+        )
+),
+
+pauses as (
+    select
+        run,
+        host,
+        bin_end_ns as silence_from_ns,
+        lead(bin_begin_ns) over (
+            partition by run, host order by bin_begin_ns
+        ) - bin_end_ns as silence_ns,
+    from bins
+),
+
+silences as (
+    select
+        run,
+        host,
+        arg_max(silence_from_ns, silence_ns) as silence_from_ns,
+        max(silence_ns) as silence_ns,
+    from pauses
+    group by run, host
+),
+
 final as (
     select
         row_number() over (
@@ -62,6 +108,11 @@ final as (
         repeated_packets,
         repeated_bytes,
         payload_bytes,
+        ---------- of all files and interfaces of the host
+        begin_ns,
+        end_ns,
+        silence_from_ns,
+        silence_ns,
         ---------- beside the grade
         snaplen,
         wire_bytes,
@@ -71,6 +122,8 @@ final as (
         dropped_interface,
     from stg_captures
     left join connections using (run, host)
+    left join times using (run, host)
+    left join silences using (run, host)
 )
 
 select * from final

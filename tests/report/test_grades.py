@@ -47,6 +47,9 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
         ({"repeated_packets": 50, "repeated_bytes": 450, "payload_bytes": 1000}, "D",
          {grades.GAPS, grades.CONTENT}),
         ({"repeated_packets": 49, "repeated_bytes": 450, "payload_bytes": 1000}, "A", set()),
+        ({"end_ns": 10 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS}, "B", set()),
+        ({"end_ns": 10 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS - 1}, "A", set()),
+        ({"end_ns": 11 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS}, "A", set()),
     ],
 )  # fmt: skip
 def test_the_worst_fault_makes_the_grade_and_says_what_it_forbids(
@@ -76,16 +79,22 @@ def test_the_letter_for_the_unknown_is_the_mark_for_no_value() -> None:
     assert grades.UNKNOWN == numbers.NONE
 
 
+#: The tables that a grade depends on.
+ASKED = ("captures", "flows", "throughput")
+
+
 def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
     """The grade of parsed tables as `show` makes it, and the row of the report's model."""
-    read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ("captures", "flows")}
+    read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ASKED}
     tiny.runs(directory, [tiny.run("r")])
     for name, frame in read.items():
         path = directory / "tables" / name / "run=r" / "host=pc1" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(path)
     rows = Warehouse(directory).select("from captures order by grade_rank desc, grade")
-    return grades.together(facts(read["captures"], read["flows"])), rows.row(0, named=True)
+    return grades.together(facts(read["captures"], read["flows"], read["throughput"])), rows.row(
+        0, named=True
+    )
 
 
 COUNTS = (
@@ -102,6 +111,7 @@ SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
     is_cut=st.booleans(),
     start=st.sampled_from(["syn", "midstream"]),
     again=st.sampled_from([0, 60]),
+    pause_s=st.sampled_from([0, 3599, 3600, 86_400]),
 )
 def test_show_and_report_grade_the_same_tables_alike(
     tmp_path_factory: pytest.TempPathFactory,
@@ -110,6 +120,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     is_cut: bool,
     start: str,
     again: int,
+    pause_s: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("grade")
     kinds = ("not_ip", "unknown_link", "cut", "malformed")
@@ -121,15 +132,21 @@ def test_show_and_report_grade_the_same_tables_alike(
         bad_checksum_packets=None,
         unverified_packets=None,
         undecoded_packets=sum(counts[f"{kind}_packets"] for kind in kinds),
+        last_time=tiny.T0 + (pause_s + 1) * 10**9,
     )
+    busy = {0: 100, 1 + pause_s * 100: 100}
     flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start)
     flow |= {"retransmitted_packets": again, "retransmitted_bytes": again * 100}
     for name, made in (("captures", row), ("flows", flow)):
         times = pl.col("first_time", "last_time").cast(tiny.TIME)
         pl.DataFrame([made]).with_columns(times).write_parquet(folder / f"{name}.parquet")
+    bins = pl.DataFrame(tiny.bins("10.77.1.1", "10.77.2.1", busy))
+    bins = bins.with_columns(pl.col("bin_start").cast(tiny.TIME))
+    bins.write_parquet(folder / "throughput.parquet")
     shown, reported = both(folder, folder / "results")
     assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
     assert shown.reasons == reported["reasons"]
+    assert ("was the clock set" in shown.reasons) == (pause_s >= 3600)
     assert (grades.GAPS not in shown.forbidden) == reported["has_gaps"]
     assert (grades.CONTENT not in shown.forbidden) == reported["has_content"]
 

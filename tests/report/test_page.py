@@ -14,6 +14,7 @@ import tiny
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import (
+    axes,
     completion,
     flows,
     intervals,
@@ -21,12 +22,14 @@ from flowsweep.render import (
     messages,
     page,
     requirement,
+    svg,
     throughput,
     wan,
 )
-from flowsweep.render.figure import Context
+from flowsweep.render.figure import Context, Figure
 from flowsweep.warehouse import Warehouse
 
+DAY_NS = 86_400 * 10**9
 FIGURES = (
     requirement.strip, completion.by_rtt, completion.by_rate, throughput.series, throughput.cdf,
     wan.throughput, flows.sizes, intervals.gaps, limits.shares, messages.rate,
@@ -116,6 +119,64 @@ def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
     html = page.build(tmp_path).html
     assert '<figure id="figure-throughput_series"' in html
     assert "drops unknown" in html
+
+
+def test_a_capture_that_jumps_in_time_is_drawn_and_said_to_jump(tmp_path: Path) -> None:
+    days = 1529
+    late = {"first_time": tiny.T0 + days * DAY_NS, "last_time": tiny.T0 + days * DAY_NS}
+    bins = {2: 900, days * DAY_NS // (10 * tiny.MS): 900}
+    ends = ("192.0.2.7", "192.0.2.9")
+    tiny.runs(tmp_path, [{"run": "mine"}])
+    tiny.table(
+        tmp_path, "captures", "mine", "node7", [tiny.capture(last_time=tiny.T0 + days * DAY_NS)]
+    )
+    tiny.table(tmp_path, "flows", "mine", "node7", [tiny.flow(*ends, end="open")])
+    tiny.table(tmp_path, "throughput", "mine", "node7", tiny.bins(*ends, bins))
+    tiny.table(
+        tmp_path, "messages", "mine", "node7", [tiny.message(700), tiny.message(700, **late)]
+    )
+    made = page.build(tmp_path)
+    drawn = dict(re.findall(r'<figure id="figure-(\w+)">(.*?)</figure>', made.html, re.DOTALL))
+    assert {"throughput_series", "wan_throughput", "message_rate"} <= drawn.keys()
+    for name, figure in drawn.items():
+        assert not svg.is_broken(figure), name
+        assert "not drawn" not in figure, name
+    assert "time since its start (days)" in drawn["throughput_series"]
+    assert "mine, node7: packets of" in drawn["throughput_series"]
+    assert "none for 1,529 days" in drawn["throughput_series"]
+    # 2 messages in 1,529 days, not none.
+    rate = Warehouse(tmp_path).rows("message_rate")["messages_s"][0]
+    assert rate == pytest.approx(2 / (days * 86_400), rel=0.01)
+
+
+def test_a_value_without_a_place_on_its_axis_is_told_and_not_drawn(one_app: Path) -> None:
+    import altair as alt
+
+    scale = alt.Scale(type="log", domain=[1, 10])
+    rows = pl.DataFrame({"x": [0.0, 5.0]})
+    x = alt.X("x:Q", scale=scale)
+    chart = alt.Chart(alt.Data(values=rows.to_dicts())).mark_rule().encode(x=x, x2=alt.datum(0))
+    assert svg.is_broken(svg.render(chart, "made"))
+    drawn = page._drawn(Figure(name="made", heading="", caption="", chart=chart, rows=rows))
+    assert not svg.is_broken(drawn)
+    assert "not drawn: a value has no place on its axis" in drawn
+
+
+@pytest.mark.parametrize(
+    ("end_s", "unit", "ticks"),
+    [
+        (9_999, "s", None),
+        (10_800, "h", [0, 0.5, 1, 1.5, 2, 2.5, 3]),
+        (100_000, "h", [0, 5, 10, 15, 20, 25]),
+        (86_400 * 1529, "days", [0, 500, 1000, 1500]),
+    ],
+)
+def test_long_times_are_in_hours_or_days(end_s: float, unit: str, ticks: list[float]) -> None:
+    found, options = axes.since_start(end_s)
+    assert found == unit
+    size = {"s": 1, "h": 3600, "days": 86_400}[unit]
+    values = options.get("values")
+    assert (values and [value / size for value in values]) == ticks
 
 
 def test_a_label_has_only_what_tells_problems_apart() -> None:

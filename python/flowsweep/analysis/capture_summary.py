@@ -76,7 +76,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)
         tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
-    grade = grades.together(facts(captures, flows))
+    grade = grades.together(facts(captures, flows, tables["throughput"]))
     summary = Summary(
         # a name that is no UTF-8 could not be printed
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
@@ -112,7 +112,7 @@ def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
     return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
 
 
-def facts(captures: pl.DataFrame, flows: pl.DataFrame) -> list[dict[str, Any]]:
+def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
     """What the grade depends on, a row for each interface: as the model `capture_facts` has it."""
     import polars as pl
 
@@ -135,8 +135,29 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame) -> list[dict[str, Any]]:
             "undecoded_packets": sum(row[f"{kind}_packets"] or 0 for kind in kinds),
         }
         | of_flows
+        | _times(captures, bins)
         for row in captures.iter_rows(named=True)
     ]
+
+
+def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
+    """From when to when there are packets, and the longest silence between bins that have one."""
+    import polars as pl
+
+    begin, end = (
+        int(captures[column].dt.epoch("ns").drop_nulls().cast(pl.Int64).sort()[place])
+        if captures[column].null_count() < captures.height
+        else 0
+        for column, place in (("first_time", 0), ("last_time", -1))
+    )
+    found = {"begin_ns": begin, "end_ns": end}
+    if end - begin <= grades.JUMP_NS or bins.is_empty():
+        return found
+    starts = bins["bin_start"].dt.epoch("ns").unique().sort()
+    ends = starts + int(bins["bin_ns"][0])
+    silences = (starts.shift(-1) - ends).fill_null(0)
+    place = silences.arg_max() or 0
+    return found | {"silence_ns": silences[place], "silence_from_ns": ends[place]}
 
 
 def _notes(

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
-from flowsweep.units import counted, percent
+from flowsweep.units import counted, duration, percent
 
 UNKNOWN = "\N{EN DASH}"
 RANKS = {"A": 1, UNKNOWN: 2, "B": 2, "C": 3, "D": 4}
@@ -32,6 +33,10 @@ MEANINGS = {
 }
 #: So many packets, and such a share of the octets, that repeat others: no network is as bad.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
+
+#: A silence of so many ns, and of such a share of the time from first to last packet, is no
+#: pause of a program: the clock was set, or recordings were put together.
+JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 
 #: Claims that a fault of grade C may forbid. D forbids both.
 GAPS = "gaps between packets"
@@ -100,6 +105,13 @@ RULES = (
 )  # fmt: skip
 
 
+#: What `grade` asks that is of all interfaces of a capture together.
+OF_ALL_INTERFACES = (
+    "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
+    "begin_ns", "end_ns", "silence_ns", "silence_from_ns",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Note:
     """One thing to know of a capture, and the best grade that it leaves.
@@ -161,10 +173,12 @@ def grade(facts: Mapping[str, Any]) -> Grade:
     Args:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
             `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
-            `is_truncated`, `midstream_connections`, and of TCP with payload
-            `repeated_packets`, `repeated_bytes` and `payload_bytes`. Absent ones are 0.
+            `is_truncated`, `midstream_connections`, of TCP with payload `repeated_packets`,
+            `repeated_bytes` and `payload_bytes`, and of the host's whole capture, in ns since
+            1970, `begin_ns`, `end_ns`, `silence_from_ns` and `silence_ns` (how long the longest
+            silence was). Absent ones are 0.
     """
-    notes = (*_drops(facts), *_whole(facts), *_counts(facts), *_flows(facts))
+    notes = (*_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_flows(facts))
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
 
@@ -179,8 +193,8 @@ def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
     }
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
-    # These are of the flows, which know no interfaces: the same in every row.
-    for key in ("midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes"):
+    # These know no interfaces: the same in every row.
+    for key in OF_ALL_INTERFACES:
         sums[key] = rows[0].get(key)
     found = {(note.key, note.grade) for one in each for note in one.notes}
     notes = tuple(
@@ -207,6 +221,28 @@ def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
         grade = "C" if facts.get("is_drops_known") else "D"
         said = "cut or damaged: what comes behind the last whole packet is missing"
         yield Note("is_truncated", said, grade)
+
+
+def jump(facts: Mapping[str, Any]) -> str | None:
+    """What a capture spans and where it jumps in time, in words; None for one without a jump."""
+    begin, end, silence = (_number(facts, key) for key in ("begin_ns", "end_ns", "silence_ns"))
+    if silence < JUMP_NS or silence < JUMP_SHARE * (end - begin):
+        return None
+    return (
+        f"packets of {_day(begin)} to {_day(end)}, none for {duration(silence / 1e9)} from"
+        f" {_day(_number(facts, 'silence_from_ns'))} on: was the clock set, or are these"
+        " recordings put together?"
+    )
+
+
+def _day(ns: int) -> str:
+    return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d")
+
+
+def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
+    said = jump(facts)
+    if said is not None:
+        yield Note("silence_ns", said, "B")
 
 
 def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:

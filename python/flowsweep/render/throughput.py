@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep.analysis import grades
 from flowsweep.render import axes, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 
@@ -63,6 +64,7 @@ def series(context: Context) -> Figure | None:
             context.drawn_runs(runs),
             _captured_at(context, rows),
             f"Time shown: {window}.",
+            _jumps(context, rows),
             drawn,
             f"{numbers.size(outside)} that passed before or after it are not drawn."
             if outside
@@ -75,6 +77,18 @@ def series(context: Context) -> Figure | None:
         chart=chart,
         rows=passed,
     )  # fmt: skip
+
+
+def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
+    """Which of the captures shown jump in time: their curve is not of one recording."""
+    drawn = rows.select("run", "host").unique()
+    facts = context.model("capture_facts").join(drawn, on=["run", "host"])
+    told = {
+        f"{row['run']}, {row['host']}: {text}"
+        for row in facts.iter_rows(named=True)
+        if (text := grades.jump(row)) is not None
+    }
+    return " ".join(sorted(told)) or None
 
 
 def _hosts(rows: pl.DataFrame) -> str:
