@@ -87,6 +87,9 @@ grades as (
         runs.problem,
         arg_max(captures.grade, (captures.grade_rank, captures.grade))
             as worst_grade,
+        -- null without a capture
+        sum(captures.packets) filter (runs.is_baseline)::bigint
+            as baseline_packets,
     from captures
     inner join runs using (run)
     where runs.is_used
@@ -120,6 +123,7 @@ final as (
         counts.runs_used,
         counts.runs_left_out,
         grades.worst_grade,
+        grades.baseline_packets,
     from counts
     left join baselines using (app, problem)
     left join limits using (app, problem)

@@ -242,6 +242,27 @@ def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
     assert "into the host shown" in html
 
 
+@pytest.mark.parametrize("packets", [0, 1724])
+def test_captures_hold_no_packet_only_where_they_do(tmp_path: Path, packets: int) -> None:
+    """Runs of 3 ms: all their packets lie in bins that the time of the run does not hold."""
+    end = tiny.T0 + 3 * tiny.MS
+    runs = [
+        tiny.run(f"{point}{number}", baseline=point == "a", end=end, completion_s=0.003,
+                 rtt_asked_ns=(1 + (point == "b")) * tiny.MS)
+        for point in "ab" for number in range(3)
+    ]  # fmt: skip
+    tiny.runs(tmp_path, runs)
+    for run in runs:
+        tiny.table(tmp_path, "captures", run["run"], "pc3", [tiny.capture(packets=packets)])
+        if packets:
+            tiny.table(tmp_path, "throughput", run["run"], "pc3", tiny.bins(WEST, EAST, {9: 500}))
+    (row,) = Warehouse(tmp_path).rows("requirement").rows(named=True)
+    assert row["peak_mbit_s"] is None
+    assert row["baseline_packets"] == 3 * packets
+    first = page.build(tmp_path).first
+    assert ("hold no packet" in first) == (packets == 0), first
+
+
 def test_runs_at_other_points_are_never_one_row(tmp_path: Path) -> None:
     """Ranks, loss and the like are axes as RTT and rate are, with a flag or without."""
     changes = ({}, {"ranks": 12}, {"ranks": 3}, {"loss": 0.01}, {"jitter_ns": tiny.MS},

@@ -10,6 +10,7 @@ from flowsweep.analysis.verdict import plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
+    "baseline_packets": 1000,
     "peak_mbit_s": 20.0,
 }  # fmt: skip
 
@@ -147,13 +148,19 @@ def test_captures_without_a_completion_time_show_what_was_sent(
 
 
 def test_captures_without_a_packet_are_no_evidence() -> None:
-    assert sentences(threshold("rtt"), peak_mbit_s=None) == [
+    assert sentences(threshold("rtt"), baseline_packets=0) == [
         "Nothing can be said about lu: its captures at the baseline hold no packet."
     ]
 
 
 def test_completion_times_without_captures_are_evidence() -> None:
-    assert sentences(threshold("rtt"), peak_mbit_s=None, worst_grade=None)[0].startswith("lu needs")
+    unknown = {"peak_mbit_s": None, "worst_grade": None, "baseline_packets": None}
+    assert sentences(threshold("rtt"), **unknown)[0].startswith("lu needs")
+
+
+def test_captures_of_a_run_too_short_for_a_rate_are_not_said_to_hold_no_packet() -> None:
+    found = sentences(threshold("rtt"), peak_mbit_s=None, baseline_packets=1)
+    assert found[0].startswith("lu needs")
 
 
 @pytest.mark.parametrize("word", ["good", "fast", "optimal", "significant"])

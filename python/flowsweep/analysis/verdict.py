@@ -127,7 +127,7 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     name = f"**{label}**"
     by = {(one["axis"], one["level"] < 1.3): one for one in mine}
     axes = [axis for axis in AXES if (axis, True) in by]
-    if row["worst_grade"] is not None and row["peak_mbit_s"] is None:
+    if row["baseline_packets"] == 0:
         return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
     buffer = row["buffer_bytes"]
     found = []
