@@ -33,9 +33,28 @@ class FlowsweepError(Exception):
 
     def __str__(self) -> str:
         """The message as printed: one line for each part that is known."""
-        lines = [self.what]
-        for name in ("found", "expected", "remedy"):
-            value = getattr(self, name)
-            if value is not None:
-                lines.append(f"  {name:<9} {value}")
+        return "\n".join([self.what, *(f"  {name:<9} {text}" for name, text in self._parts())])
+
+    def fitted(self, width: int) -> str:
+        """The message for a window of `width` columns.
+
+        A remedy stays in one line: it often is a command, to be copied.
+        """
+        import textwrap
+
+        def wrapped(text: str, begin: str, behind: str) -> str:
+            fill = textwrap.TextWrapper(width, initial_indent=begin, subsequent_indent=behind,
+                                        break_long_words=False, break_on_hyphens=False)  # fmt: skip
+            return fill.fill(text)
+
+        lines = [wrapped(self.what, "", "  ")]
+        for name, text in self._parts():
+            begin = f"  {name:<9} "
+            lines.append(
+                f"{begin}{text}" if name == "remedy" else wrapped(text, begin, " " * len(begin))
+            )
         return "\n".join(lines)
+
+    def _parts(self) -> list[tuple[str, str]]:
+        named = [(name, getattr(self, name)) for name in ("found", "expected", "remedy")]
+        return [(name, text) for name, text in named if text is not None]

@@ -71,6 +71,17 @@ def test_what_is_wrong_is_told(words, told):
     assert caught.value.remedy == "parse --help"
 
 
+def test_a_message_fits_the_window_and_its_remedy_can_be_copied():
+    names = ", ".join(f"name_{number}" for number in range(40))
+    remedy = "snakemake --configfile " + "x" * 70
+    error = FlowsweepError("no such thing", found=names, expected="a name", remedy=remedy)
+    *lines, last = error.fitted(80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert last == f"  remedy    {remedy}"
+    assert " ".join(" ".join(lines).split()) == f"no such thing found {names} expected a name"
+    assert str(error).count("\n") == 3
+
+
 def test_every_command_has_a_help_that_fits_the_window(command):
     programs = [(name,) for name in COMMANDS] + [("testbed", "check"), ("testbed", "shell"), ()]
     for words in programs:

@@ -63,11 +63,21 @@ def _status(words: list[str]) -> int:
             return 0
         return _answer(sys.modules[__name__], "flowsweep", ABOUT, words)
     except FlowsweepError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(_shown(error), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+
+
+def _shown(error: FlowsweepError) -> str:
+    """The whole message; in a terminal no word of it is broken."""
+    if not sys.stderr.isatty():
+        return f"error: {error}"
+    import shutil
+
+    error.what = f"error: {error.what}"
+    return error.fitted(shutil.get_terminal_size().columns)
 
 
 def _answer(group: ModuleType, program: str, about: str | None, words: list[str]) -> int:

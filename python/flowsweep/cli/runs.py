@@ -7,6 +7,9 @@ from pathlib import Path
 
 from flowsweep.cli.arguments import Parser, add_output
 
+#: So many runs are named in a note.
+MAX_NAMED = 5
+
 
 def arguments(parser: Parser) -> None:
     """What it takes."""
@@ -29,8 +32,10 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
 
     left_out = run_records.write_table(directory, output, experiment)
     if left_out:
+        more = len(left_out) - MAX_NAMED
+        named = [*left_out[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
         print(
             f"note: {directory}: not in the plan of {experiment}, or made with other settings, "
-            f"and so not in the report: {', '.join(left_out)}",
+            f"and so not in the report: {', '.join(named)}",
             file=sys.stderr,
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import link_balance
+from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
@@ -56,12 +57,14 @@ def _capture_faults(bed: Bed, evidence: Evidence) -> list[str]:
     for host, manifest in evidence.manifests.items():
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
-            found.append(f"capture on {host} lost {lost} packets")
+            found.append(f"capture on {host} lost {counted(lost, 'packet')}")
             continue
         expected = sum(evidence.frames[host])
         written = int(manifest["packets_written"])
         if not bed.capture_filter and written != expected:
-            found.append(f"capture on {host} has {written} packets, its interface {expected}")
+            found.append(
+                f"capture on {host} has {counted(written, 'packet')}, its interface {expected}"
+            )
     return found
 
 
@@ -77,15 +80,19 @@ def _path_faults(bed: Bed, evidence: Evidence) -> list[str]:
             outbound += _added(evidence, "from", site, "dropped_queue")
         if hosts_sent + inbound != hosts_received + outbound:
             found.append(
-                f"bridge of {site}: {hosts_sent + inbound} frames in, "
+                f"bridge of {site}: {counted(hosts_sent + inbound, 'frame')} in, "
                 f"{hosts_received + outbound} out"
             )
         received = _added(evidence, "from", site, "received")
         delivered = _added(evidence, "to", site, "delivered")
         if received != outbound:
-            found.append(f"{site} sent {outbound} frames, the emulator received {received}")
+            found.append(
+                f"{site} sent {counted(outbound, 'frame')}, the emulator received {received}"
+            )
         if delivered != inbound:
-            found.append(f"the emulator delivered {delivered} frames, {site} received {inbound}")
+            found.append(
+                f"the emulator delivered {counted(delivered, 'frame')}, {site} received {inbound}"
+            )
     found += [
         f"emulator, {link.from_site} to {link.to_site}: {link.received} received, "
         f"{link.duplicated} duplicated, {link.delivered} delivered, {link.dropped} dropped"
@@ -123,10 +130,10 @@ def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
     found = []
     dropped = sum(int(port["kernel_dropped"]) for port in evidence.emulator["ports"])
     if dropped:
-        found.append(f"the kernel dropped {dropped} frames before the emulator")
+        found.append(f"the kernel dropped {counted(dropped, 'frame')} before the emulator")
     refused = sum(int(link["dropped_send"]) for link in evidence.emulator["links"])
     if refused:
-        found.append(f"the kernel refused {refused} frames from the emulator")
+        found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
     lateness = evidence.emulator["lateness_ns"]
     late = int(lateness["p99"]) if lateness is not None else 0
     limit = bed.limits.latest_ns(bed.shortest_rtt_ns)

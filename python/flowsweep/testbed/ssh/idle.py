@@ -6,6 +6,8 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.units import counted
+
 if TYPE_CHECKING:
     from flowsweep.testbed.bed import Bed
     from flowsweep.testbed.ssh.remote import Machine
@@ -46,7 +48,7 @@ def faults(
     for host, manifest in manifests.items():
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
-            found.append(f"capture on {host} lost {lost} packets")
+            found.append(f"capture on {host} lost {counted(lost, 'packet')}")
     for (near, far), rtt in before.items():
         later = after[near, far]
         if abs(later - rtt) > max(FLOOR_NS, SHARE * rtt):
