@@ -31,9 +31,10 @@ def test_counts_are_exact_to_9999() -> None:
     ]  # fmt: skip
 
 
-def test_an_interval_has_the_decimals_of_its_estimate() -> None:
-    assert numbers.interval(3.94, 4.561, 4.2) == "[3.94, 4.56]"
-    assert numbers.interval(150.4, None, 200) == "[150, not bounded above by this sweep]"
+def test_both_ends_of_an_interval_have_three_figures() -> None:
+    assert numbers.interval(3.94, 4.561) == "[3.94, 4.56]"
+    assert numbers.interval(0.362, 64.06) == "[0.362, 64.1]"
+    assert numbers.interval(150.4, None) == "[150, not bounded above by this sweep]"
 
 
 def test_buffers_are_binary_and_traffic_is_decimal() -> None:

@@ -46,10 +46,22 @@ def test_socket_buffers_are_named() -> None:
 
 
 def test_few_runs_are_admitted() -> None:
-    rows = [threshold("rate", runs_beside=3)]
-    assert sentences(*rows)[0].endswith("(n = 3, no interval).")
+    rows = [threshold("rate", runs_beside=2)]
+    assert sentences(*rows)[0] == (
+        "lu needs at least 165 Mbit/s (tried: 5.00 and 10.0; n = 2, no interval) "
+        "to stay within 10 % of its baseline time."
+    )
     found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"})
-    assert any("6 valid runs" in clause for clause in found.unknown)
+    assert any("3 valid runs" in clause for clause in found.unknown)
+
+
+def test_what_a_number_between_two_points_assumes_is_said() -> None:
+    for row, is_said in (
+        (threshold("rtt", low=4.0, high=16.0), True),
+        (threshold("rtt", state="never", estimate=None), False),
+    ):
+        found = verdict([row], [REQUIREMENT], {("lu", ""): "lu"})
+        assert any("assumes a straight line" in clause for clause in found.unknown) == is_said
 
 
 def test_an_open_interval_is_named() -> None:
@@ -59,8 +71,7 @@ def test_an_open_interval_is_named() -> None:
 
 def test_a_limit_that_was_never_reached() -> None:
     assert sentences(threshold("rtt", state="never"))[0] == (
-        "lu stayed within 10 % at every RTT up to 32.3 ms, the largest tried; "
-        "its limit lies beyond."
+        "lu stayed within 10 % at every RTT tried, up to 32.3 ms: no limit was reached."
     )
 
 
@@ -80,6 +91,39 @@ def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
         "The rate that lu needs cannot be told: the baseline itself varies by 14 %. "
         "More runs at 5.00 to 10.0 Mbit/s would help."
     )
+
+
+@pytest.mark.parametrize(("axis", "ends", "text"), [
+    ("rtt", (1.0, 32.3), "The RTT that lu needs cannot be told closer than 1.00 to 32.3 ms: why."),
+    ("rtt", (16.0, None), (
+        "The RTT that lu needs cannot be told: why. It stayed within 10 % at every RTT tried up to "
+        "16.0 ms."
+    )),
+    ("rate", (None, 16.0), (
+        "The rate that lu needs cannot be told: why. It stayed within 10 % at every rate tried "
+        "down to 16.0 Mbit/s."
+    )),
+    ("rtt", (None, 16.0), (
+        "The RTT that lu needs cannot be told: why. It is 10 % slower at 16.0 ms and at every RTT "
+        "tried beyond."
+    )),
+    # The mildest point is the baseline: that it is no slower than itself says nothing.
+    ("rtt", (1.0, None), "The RTT that lu needs cannot be told: why."),
+])  # fmt: skip
+def test_what_is_sure_of_a_threshold_that_cannot_be_told(
+    axis: str, ends: tuple[float | None, float | None], text: str
+) -> None:
+    row = threshold(
+        axis, state="cannot tell", reason="why", low=ends[0], high=ends[1], estimate=None,
+        easier=None, harder=None,
+    )  # fmt: skip
+    assert sentences(row) == [text]
+
+
+@pytest.mark.parametrize("state", ["one-sided", "never", "cannot tell", "not monotone"])
+def test_a_severe_threshold_that_is_not_bounded_is_not_told(state: str) -> None:
+    rows = [threshold("rate"), threshold("rate", 1.5, state=state, low=None, high=40.0)]
+    assert len(sentences(*rows)) == 1
 
 
 def test_the_severe_threshold_follows() -> None:

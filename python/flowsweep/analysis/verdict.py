@@ -137,17 +137,13 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
         needs = [_need(first[axis]) for axis in told]
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
         found.append(
-            f"{name} needs {' and '.join(needs)} to stay within 10 % of its baseline time"
-            f"{sockets}{_few(first[axis] for axis in told)}."
+            f"{name} needs {' and '.join(needs)} to stay within 10 % of its baseline time{sockets}."
         )
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
         ranges = [_range(first[axis]) for axis in never]
         subject = "It" if told else name
-        found.append(
-            f"{subject} stayed within 10 % {', and '.join(ranges)}; "
-            f"{'its limit lies' if len(never) == 1 else 'its limits lie'} beyond."
-        )
+        found.append(f"{subject} stayed within 10 % {', and '.join(ranges)}: no limit was reached.")
     found += [
         _exception(name, first[axis]) for axis in axes if axis not in told and axis not in never
     ]
@@ -159,11 +155,15 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
 
 
 def _value(row: dict[str, Any]) -> str:
-    """`**165 Mbit/s** [[ [124, 231] ]]`."""
+    """`**165 Mbit/s** [[ [124, 231] ]]`, or the points beside it where no interval is known."""
     unit = AXES[row["axis"]][1]
     text = f"**{numbers.estimate(row['estimate'])} {unit}**"
     if row["low"] is not None or row["high"] is not None:
-        text += f" [[{numbers.interval(row['low'], row['high'], row['estimate'])}]]"
+        return f"{text} [[{numbers.interval(row['low'], row['high'])}]]"
+    if row["runs_beside"] < MIN_RUNS:
+        beside = sorted(end for end in (row["easier"], row["harder"]) if end is not None)
+        tried = " and ".join(map(numbers.estimate, beside))
+        return f"{text} [[(tried: {tried}; n = {row['runs_beside']}, no interval)]]"
     return text
 
 
@@ -173,21 +173,15 @@ def _need(row: dict[str, Any]) -> str:
     return f"an RTT of at most {_value(row)}"
 
 
-def _few(rows: Any) -> str:
-    """`(n = 3, no interval)` where the runs do not carry one."""
-    least = min(row["runs_beside"] for row in rows)
-    return f" [[(n = {least}, no interval)]]" if least < MIN_RUNS else ""
-
-
 def _range(row: dict[str, Any]) -> str:
     value = numbers.estimate(row["hardest"])
     if row["axis"] == "rate":
-        return f"at every rate down to **{value} Mbit/s**, the lowest tried"
-    return f"at every RTT up to **{value} ms**, the largest tried"
+        return f"at every rate tried, down to **{value} Mbit/s**"
+    return f"at every RTT tried, up to **{value} ms**"
 
 
 def _severe(row: dict[str, Any]) -> str | None:
-    if row["state"] not in ("found", "one-sided"):
+    if row["state"] != "found":
         return None
     return f"{'below' if row['axis'] == 'rate' else 'above'} {_value(row)}"
 
@@ -200,17 +194,36 @@ def _exception(name: str, row: dict[str, Any]) -> str:
             f"mildest {noun} after the baseline; what it needs was not tried."
         )
     if row["state"] == "not monotone":
+        why = f" ({row['reason']})" if row["reason"] else ""
         return (
             f"{name} gets faster again between {numbers.estimate(row['mildest'])} and "
-            f"{numbers.estimate(row['hardest'])} {unit}: no single {noun} can be named."
+            f"{numbers.estimate(row['hardest'])} {unit}{why}: no single {noun} can be named."
         )
-    remedy = ""
+    closer, more = _bracket(row)
     if row["easier"] is not None and row["harder"] is not None:
         low, high = sorted((row["easier"], row["harder"]))
-        remedy = (
+        more += (
             f" More runs at {numbers.estimate(low)} to {numbers.estimate(high)} {unit} would help."
         )
-    return f"The {noun} that {name} needs cannot be told: {row['reason']}.{remedy}"
+    return f"The {noun} that {name} needs cannot be told{closer}: {row['reason']}.{more}"
+
+
+def _bracket(row: dict[str, Any]) -> tuple[str, str]:
+    """What is sure of a threshold that cannot be told: how close, or what lies on one side."""
+    noun, unit = AXES[row["axis"]]
+    low, high = row["low"], row["high"]
+    if low is not None and high is not None:
+        return f" closer than {numbers.estimate(low)} to {numbers.estimate(high)} {unit}", ""
+    is_rate = row["axis"] == "rate"
+    mild, hard = (high, low) if is_rate else (low, high)
+    direction = "down" if is_rate else "up"
+    if mild is not None and mild != row["mildest"]:
+        value = f"{numbers.estimate(mild)} {unit}"
+        return "", f" It stayed within 10 % at every {noun} tried {direction} to {value}."
+    if hard is not None:
+        value = f"{numbers.estimate(hard)} {unit}"
+        return "", f" It is 10 % slower at {value} and at every {noun} tried beyond."
+    return "", ""
 
 
 def _unknown(
@@ -220,6 +233,11 @@ def _unknown(
     if few:
         found.append(
             f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point"
+        )
+    if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
+        found.append(
+            "where between two tried points a limit lies: its number assumes a straight line, its "
+            "bracket nothing"
         )
     axes = {row["axis"] for row in thresholds}
     if axes == {"rtt", "rate"}:

@@ -1,7 +1,7 @@
 """Figures `completion_by_rtt` and `completion_by_rate`: slowdown along an axis.
 
-The line between two medians is the interpolant that the thresholds use (linear in RTT
-and in 1/rate), so that the drawn crossing is the printed one.
+The line between two medians is the one that the estimates of the thresholds assume (straight in
+RTT and in 1/rate): where the medians rise, the drawn crossing is the printed one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 
@@ -268,7 +269,7 @@ def _threshold_marks(
                 opacity=0.16, color=one.colour, clip=True
             )
             marks.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
-            words += " " + numbers.interval(row["low"], row["high"], row["estimate"])
+            words += " " + numbers.interval(row["low"], row["high"])
         data = values([{"x": row["estimate"], "text": words}])
         rule = alt.Chart(data).mark_rule(strokeWidth=1.5, color=one.colour, opacity=0.55)
         marks.append(rule.encode(x=x))
@@ -328,9 +329,9 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         if out
         else "No run was left out.",
         f"Baseline: {times}.",
-        "Vertical rules on points: 95 % interval (bootstrap)."
+        "Vertical rules on points: 95 % interval."
         if has_interval
-        else "Fewer than 6 runs a point: no intervals.",
+        else f"Fewer than {MIN_RUNS} runs a point: no intervals.",
         f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
         cuts.told(
             drawn.height,

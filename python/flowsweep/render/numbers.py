@@ -53,16 +53,15 @@ def column(values: list[float | None], digits: int = 3) -> list[str]:
     ]
 
 
-def interval(low: float | None, high: float | None, like: float) -> str:
-    """`[124, 231]` with the decimals of the estimate; open ends in words."""
-    places = decimals(like)
+def interval(low: float | None, high: float | None) -> str:
+    """`[124, 231]`; open ends in words."""
     if low is None and high is None:
         return "[not bounded by this sweep]"
     if high is None:
-        return f"[{fixed(low, places)}, not bounded above by this sweep]"
+        return f"[{estimate(low)}, not bounded above by this sweep]"
     if low is None:
-        return f"[not bounded below by this sweep, {fixed(high, places)}]"
-    return f"[{fixed(low, places)}, {fixed(high, places)}]"
+        return f"[not bounded below by this sweep, {estimate(high)}]"
+    return f"[{estimate(low)}, {estimate(high)}]"
 
 
 def count(value: float | None) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import axes, cuts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
@@ -19,6 +20,8 @@ WIDEST = 500
 # Pixels for names at the left; what they leave goes to the plot.
 LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
 LETTER = 6.3
+# States with an estimate that is believed.
+TOLD = ("found", "one-sided")
 # The name stands in the first of the two rows of an application.
 ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
@@ -47,16 +50,19 @@ def strip(context: Context) -> Figure | None:
     # A browser's font may be wider than the one that was measured with: room at the right.
     room = {"left": 4 + left // 8, "top": 8, "right": 40, "bottom": 4}
     chart: Any = alt.vconcat(*panels, spacing=26).properties(padding=room)
-    has_interval = rows["low"].is_not_null().any() or rows["high"].is_not_null().any()
+    drawn = rows.rows(named=True)
     return Figure(
         name="thresholds",
         heading="What each application needs" if len(shown) > 1 else f"What {shown[0].label} needs",
         caption=sentence(
             "Where the median completion time is 10 % (filled) and 50 % (open) above the baseline.",
-            "Bars: 95 % intervals (bootstrap)."
-            if has_interval
-            else "Fewer than 6 runs a point: no intervals.",
-            "Thin line: the tried points between which it lies.",
+            "Bars: 95 % intervals, from one tried point to another; the mark inside assumes a "
+            "straight line between points."
+            if any(map(_has_bar, drawn))
+            else f"Fewer than {MIN_RUNS} runs a point: no intervals.",
+            "Thin line: the tried points beside it, by their medians alone."
+            if any(map(_is_by_medians, drawn))
+            else None,
             "The axis covers the range that was tried.",
             cuts.told(
                 rows.height,
@@ -127,8 +133,9 @@ def _marks(
     (x, y), axis, unit = place, row["axis"], row["unit"]
     *span, width = ends
     marks: list[alt.Chart] = []
-    words, italic = describe(row, unit), row["state"] not in ("found", "one-sided")
-    if row["estimate"] is not None and row["state"] in ("found", "one-sided"):
+    words, italic = describe(row, unit), row["state"] not in TOLD
+    told = row["state"] in TOLD
+    if _is_by_medians(row):
         easier = row["easier"] or span[0 if axis == "rtt" else 1]
         between = alt.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
         marks.append(
@@ -136,12 +143,13 @@ def _marks(
                 x=x, x2="end:Q", y=y
             )
         )
-        if row["low"] is not None or row["high"] is not None:
-            low, high = row["low"] or span[0], row["high"] or span[1]
-            bar = alt.Chart(values([{"row": name, "x": low, "end": high}])).mark_bar(
-                height=6, opacity=0.35, color=one.colour, clip=True
-            )
-            marks.append(bar.encode(x=x, x2="end:Q", y=y))
+    elif _has_bar(row):
+        low, high = row["low"] or span[0], row["high"] or span[1]
+        bar = alt.Chart(values([{"row": name, "x": low, "end": high}])).mark_bar(
+            height=6, opacity=0.35, color=one.colour, clip=True
+        )
+        marks.append(bar.encode(x=x, x2="end:Q", y=y))
+    if told:
         point = alt.Chart(values([{"row": name, "x": row["estimate"]}])).mark_point(
             size=60, shape=one.shape, filled=row["level"] < 1.3, color=one.colour, strokeWidth=1.8
         )
@@ -166,13 +174,28 @@ def _marks(
     return marks
 
 
+def _is_by_medians(row: dict[str, Any]) -> bool:
+    """Whether it is told with too few runs for an interval."""
+    return row["state"] in TOLD and row["low"] is None and row["high"] is None
+
+
+def _has_bar(row: dict[str, Any]) -> bool:
+    return _is_bracketed(row) or (row["state"] in TOLD and not _is_by_medians(row))
+
+
+def _is_bracketed(row: dict[str, Any]) -> bool:
+    """Whether it cannot be told closer than between two tried points."""
+    ends = (row["low"], row["high"])
+    return row["state"] == "cannot tell" and None not in ends
+
+
 def describe(row: dict[str, Any], unit: str) -> str:
     """One threshold in a few words."""
     state = row["state"]
-    if state in ("found", "one-sided"):
+    if state in TOLD:
         text = f"{numbers.estimate(row['estimate'])} {unit}"
         if row["low"] is not None or row["high"] is not None:
-            text += " " + numbers.interval(row["low"], row["high"], row["estimate"]).replace(
+            text += " " + numbers.interval(row["low"], row["high"]).replace(
                 "not bounded above by this sweep", "open"
             ).replace("not bounded below by this sweep", "open")
         return text
@@ -183,4 +206,7 @@ def describe(row: dict[str, Any], unit: str) -> str:
         return "already at the mildest point"
     if state == "not monotone":
         return "faster again"
+    if _is_bracketed(row):
+        low, high = (numbers.estimate(row[end]) for end in ("low", "high"))
+        return f"{low} to {high} {unit}, no closer"
     return "cannot tell"

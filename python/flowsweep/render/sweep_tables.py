@@ -75,7 +75,7 @@ def _threshold_cell(found: list[Row]) -> str:
     if state in ("found", "one-sided"):
         first = numbers.estimate(row["estimate"])
         if row["low"] is not None or row["high"] is not None:
-            second = numbers.interval(row["low"], row["high"], row["estimate"])
+            second = numbers.interval(row["low"], row["high"])
             second = re.sub(r"not bounded (above|below) by this sweep", "open", second)
         else:
             ends = (row["easier"] or row["mildest"], row["harder"])

@@ -1,0 +1,205 @@
+"""One line of a sweep to what it says of each threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flowsweep.analysis import slowdown, thresholds
+from flowsweep.render import numbers
+
+# A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
+# at most this factor apart: two steps of the usual sweep, which goes up by four.
+MAX_GAPS = 2
+MAX_FACTOR = 16.0
+# From here on the baseline's own spread is named as the reason why nothing can be told.
+MAX_VARIATION = 0.10
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Where a line crosses one level, or why that cannot be told; x in ms or Mbit/s.
+
+    Attributes:
+        state: found, one-sided, never, at once, not monotone, cannot tell.
+        easier: Tried point next to the crossing on the mild side.
+        harder: Tried point next to the crossing on the hard side.
+        first_reached: First tried point whose median is at the level (the paper's way).
+        runs_beside: Fewest valid runs at the two points beside the crossing and the baseline.
+    """
+
+    state: str
+    reason: str | None = None
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    easier: float | None = None
+    harder: float | None = None
+    first_reached: float | None = None
+    mildest: float | None = None
+    hardest: float | None = None
+    largest_slowdown: float | None = None
+    first_slowdown: float | None = None
+    runs_beside: int = 0
+    runs_used: int = 0
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of one line that have valid runs, mildest first.
+
+    Attributes:
+        axis: rtt or rate.
+        x: Measured RTT (ms) or rate (Mbit/s, infinite where not limited).
+        is_off: Whether the point misses what was asked.
+    """
+
+    axis: str
+    x: list[float]
+    line: slowdown.Line
+    is_off: list[bool]
+
+    @property
+    def hardness(self) -> thresholds.Floats:
+        """RTT, or 1/rate: in these the completion time is close to a straight line."""
+        values = np.array(self.x, dtype=np.float64)
+        return values if self.axis == "rtt" else 1.0 / values
+
+
+def threshold(points: Points, level: float) -> Threshold:
+    """What the runs of a line say of where it crosses one level."""
+    line = points.line
+    medians, fitted = line.medians, thresholds.monotone(line.medians, line.weights)
+    crossing = thresholds.crossing(points.hardness, fitted, level)
+    last_below, first_above = thresholds.bracket(line.intervals, level)
+    above = np.flatnonzero(medians >= level)
+    common = Threshold(
+        "cannot tell",
+        first_reached=points.x[above[0]] if len(above) else None,
+        mildest=_finite(points.x[0]),
+        hardest=points.x[-1],
+        largest_slowdown=float(medians.max()),
+        first_slowdown=float(medians[0 if first_above == 0 else 1]),
+        runs_beside=min(map(len, [line.baseline, *line.times])),
+        runs_used=sum(map(len, line.times)),
+    )
+    falls = [fall for fall in line.falls if medians[fall.slower] >= level > medians[fall.faster]]
+    if falls:
+        return replace(common, state="not monotone", reason=_fall(points, falls))
+    if last_below == len(medians) - 1:
+        return replace(common, state="never")
+    if first_above == 0:
+        return replace(common, state="at once")
+    ends = (last_below, first_above)
+    low, high = _interval(points, ends)
+    common = replace(common, low=low, high=high)
+    if np.isfinite(crossing):
+        harder = int(np.argmax(fitted >= level))
+        beside = [line.baseline, line.times[harder - 1], line.times[harder]]
+        common = replace(
+            common,
+            estimate=_x(points.axis, crossing),
+            easier=_finite(points.x[harder - 1]),
+            harder=points.x[harder],
+            runs_beside=min(map(len, beside)),
+        )
+    return _told(points, common, ends, level)
+
+
+def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
+    """A threshold as far as its bracket tells it."""
+    last_below, first_above = ends
+    if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):
+        reason = "the emulator was off by more than 5 % at the deciding points"
+        return replace(common, reason=reason)
+    if last_below >= 0 and first_above < len(points.x):
+        if _is_wide(points, ends):
+            reason = _varies(points) or "the runs at the points between spread too far"
+            return replace(common, reason=reason)
+        return replace(common, state="found")
+    if common.estimate is not None:
+        if last_below > 0 or first_above < len(points.x):
+            return replace(common, state="one-sided")
+        is_single = thresholds.crossing_count(points.line.medians, level) == 1
+        if common.runs_beside < slowdown.MIN_RUNS and is_single:
+            return replace(common, state="found", low=None, high=None)
+    return replace(common, reason=_varies(points) or _undecided(points, ends, level))
+
+
+def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, float | None]:
+    """The tried points of a bracket, the smaller value first; None where it is open."""
+    last_below, first_above = ends
+    mild = _finite(points.x[last_below]) if last_below >= 0 else None
+    hard = points.x[first_above] if first_above < len(points.x) else None
+    return (mild, hard) if points.axis == "rtt" else (hard, mild)
+
+
+def _is_wide(points: Points, ends: tuple[int, int]) -> bool:
+    """Whether a closed bracket is no answer: more was tried inside it than the runs tell apart."""
+    last_below, first_above = ends
+    hard, mild = points.hardness[first_above], points.hardness[last_below]
+    return bool(first_above - last_below > MAX_GAPS and hard > MAX_FACTOR * mild)
+
+
+def _varies(points: Points) -> str | None:
+    baseline = points.line.baseline
+    variation = np.std(baseline, ddof=1) / np.mean(baseline) if len(baseline) > 1 else 0.0
+    if variation <= MAX_VARIATION:
+        return None
+    return f"the baseline itself varies by {variation:.0%}".replace("%", " %")
+
+
+def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
+    """The point that leaves a bracket open: the least sure of those inside it."""
+    inside = range(ends[0] + 1, ends[1])
+    index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
+    few = [
+        f"{numbers.plural(len(times), 'valid run')} at {place}"
+        for place, times in (
+            (_place(points, index), points.line.times[index]),
+            ("the baseline", points.line.baseline),
+        )
+        if len(times) < slowdown.MIN_RUNS
+    ]
+    if few:
+        return f"{' and '.join(few)}, where an interval needs {slowdown.MIN_RUNS}"
+    return f"{_takes(points, index)}, which decides neither way about {level - 1:.0%}".replace(
+        "%", " %"
+    )
+
+
+def _fall(points: Points, falls: Sequence[slowdown.Fall]) -> str:
+    """The deepest fall in words."""
+    medians = points.line.medians
+    deepest = max(falls, key=lambda fall: medians[fall.slower] / medians[fall.faster])
+    return f"{_takes(points, deepest.slower)}, but {_takes(points, deepest.faster)}"
+
+
+def _takes(points: Points, index: int) -> str:
+    low, high = points.line.intervals[index]
+    median = numbers.estimate(points.line.medians[index])
+    interval = f" {numbers.interval(low, high)}" if low < high < np.inf else ""
+    return f"at {_place(points, index)} it takes {median}{interval} times its baseline time"
+
+
+def _place(points: Points, index: int) -> str:
+    """The point's value with its unit."""
+    value = points.x[index]
+    if not np.isfinite(value):
+        return "no limit"
+    return f"{numbers.estimate(value)} {'ms' if points.axis == 'rtt' else 'Mbit/s'}"
+
+
+def _x(axis: str, hardness: float) -> float:
+    """RTT or rate of a hardness; ends that the sweep does not bound become 0 or infinite."""
+    if axis == "rtt":
+        return hardness if hardness > 0 else 0.0
+    if hardness <= 0:
+        return float("inf")
+    return 1.0 / hardness
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

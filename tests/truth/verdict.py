@@ -1,0 +1,187 @@
+"""The verdict's statistics and sentences against sweeps of which the truth is known.
+
+Prints for each shape, number of runs and spread: how often what is printed as interval holds the
+true threshold, how often one is told, and how many sweeps got a sentence that is false of the true
+curve. Exits with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import made_sweeps
+import numpy as np
+
+from flowsweep.analysis import need, verdict
+from flowsweep.analysis.estimates import LEVELS
+
+RUNS = (3, 6, 10, 20)
+SPREADS = (0.01, 0.02, 0.05)
+LEAST_HELD, MOST_FALSE = 0.93, 0.05
+TOLD = ("found", "one-sided", "never", "at once", "not monotone")
+# Printed numbers have three figures.
+ROUNDING = 0.005
+
+NUMBER = r"([\d.,]+)"
+END = rf"{NUMBER}|not bounded (?:above|below) by this sweep"
+NEED = re.compile(rf"(?:at least|RTT of at most) {NUMBER} \S+ \[({END}), ({END})\]")
+SEVERE = re.compile(rf"50 % slower (?:above|below) {NUMBER} \S+ \[({END}), ({END})\]")
+FALL = re.compile(rf"at {NUMBER} \S+ it takes .* but at {NUMBER} \S+ it takes")
+TAKES = re.compile(rf"at {NUMBER} \S+ it takes {NUMBER}(?: \[{NUMBER}, {NUMBER}\])? times")
+CLOSER = re.compile(rf"cannot be told closer than {NUMBER} to {NUMBER} ")
+WITHIN = re.compile(rf"stayed within 10 % at every (?:RTT|rate) tried,? (?:up|down) to {NUMBER}")
+BEYOND = re.compile(rf"It is 10 % slower at {NUMBER} \S+ and at every (?:RTT|rate) tried beyond")
+
+
+def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
+    """What the analysis finds at each level, and the sentences that the report opens with."""
+    found = [need.threshold(sweep.points, level) for level in LEVELS]
+    key = {"app": "app", "problem": "", "buffer_bytes": None, "axis": sweep.points.axis}
+    rows = [key | {"level": level} | asdict(one) for level, one in zip(LEVELS, found, strict=True)]
+    requirement = key | {"baseline_s": 10.0, "worst_grade": "A", "peak_mbit_s": 1.0}
+    told = verdict.verdict(rows, [requirement], {("app", ""): "app"})
+    return found, [verdict.plain(sentence) for sentence in told.sentences]
+
+
+def false_sentences(sweep: made_sweeps.Sweep, sentences: list[str]) -> list[str]:
+    """Those sentences that the true curve contradicts."""
+    return [sentence for sentence in sentences if not is_true(sweep, sentence)]
+
+
+def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
+    """Whether the true curve agrees with everything that the sentence claims.
+
+    Raises:
+        ValueError: The sentence is none of those that are known here.
+    """
+    claims = []
+    if match := NEED.search(sentence):
+        claims.append(_holds(sweep, LEVELS[0], match[2], match[4]))
+    if match := SEVERE.search(sentence):
+        claims.append(_holds(sweep, LEVELS[1], match[2], match[4]))
+    if match := CLOSER.search(sentence):
+        claims.append(_holds(sweep, LEVELS[0], match[1], match[2]))
+    if match := WITHIN.search(sentence):
+        claims.append(_all_within(sweep, _value(match[1])))
+    if match := BEYOND.search(sentence):
+        claims.append(_all_beyond(sweep, _value(match[1])))
+    if "gets faster again" in sentence:
+        slower, faster = (_true_at(sweep, _value(one)) for one in FALL.search(sentence).groups())
+        claims.append(slower > faster)
+    if "cannot be told" in sentence:
+        # A refusal is no claim; an interval that it names as its reason is judged apart.
+        claims.append(True)
+    if not claims:
+        raise ValueError(f"no rule judges the sentence {sentence!r}")
+    return all(claims)
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _end(text: str, default: float) -> float:
+    return default if text.startswith("not") else _value(text)
+
+
+def _holds(sweep: made_sweeps.Sweep, level: float, low: str, high: str) -> bool:
+    """Whether every place at which the true curve passes the level lies between the two.
+
+    A curve that does not pass it in the range that was tried passes it beyond.
+    """
+    least = _end(low, 0.0) * (1 - ROUNDING)
+    most = _end(high, float("inf")) * (1 + ROUNDING)
+    beyond = float("inf") if sweep.points.axis == "rtt" else 0.0
+    return all(least <= one <= most for one in sweep.crossings(level) or [beyond])
+
+
+def _index(sweep: made_sweeps.Sweep, value: float) -> int:
+    """The tried point that was printed as `value`."""
+    return int(np.argmin(np.abs(np.array(sweep.points.x) - value)))
+
+
+def _true_at(sweep: made_sweeps.Sweep, value: float) -> float:
+    return float(sweep.slowdowns()[_index(sweep, value)])
+
+
+def _all_within(sweep: made_sweeps.Sweep, value: float) -> bool:
+    return bool((sweep.slowdowns()[: _index(sweep, value) + 1] <= LEVELS[0]).all())
+
+
+def _all_beyond(sweep: made_sweeps.Sweep, value: float) -> bool:
+    return bool((sweep.slowdowns()[_index(sweep, value) :] >= LEVELS[0]).all())
+
+
+def measure(shape: str, runs: int, spread: float, sweeps: int) -> Counter[str]:
+    """Counts over many sweeps: `sweeps, intervals, held, told, gaps, bracketed, false`."""
+    counts: Counter[str] = Counter(sweeps=sweeps)
+    for seed in range(sweeps):
+        sweep = made_sweeps.make(shape, runs, spread, seed)
+        found, sentences = printed(sweep)
+        counts["told"] += found[0].state in TOLD
+        counts["state " + found[0].state] += 1
+        for level, one in zip(LEVELS, found, strict=True):
+            if one.low is None and one.high is None:
+                continue
+            counts["intervals"] += 1
+            low, high = ("not" if end is None else f"{end!r}" for end in (one.low, one.high))
+            counts["held"] += _holds(sweep, level, low, high)
+        counts["false"] += bool(false_sentences(sweep, sentences))
+    return counts
+
+
+def main() -> int:
+    """Prints the table; 1 if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="40 sweeps of each kind, not 1,000")
+    sweeps = 40 if parser.parse_args().quick else 1_000
+    jobs = [
+        (shape, runs, spread, sweeps)
+        for shape in made_sweeps.SHAPES for runs in RUNS for spread in SPREADS
+    ]  # fmt: skip
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        results = dict(zip(jobs, pool.map(measure, *zip(*jobs, strict=True)), strict=True))
+    return report(results, sweeps)
+
+
+def report(results: dict[Any, Counter[str]], sweeps: int) -> int:
+    """The table and the goals."""
+    print(f"Verdict: {sweeps:,} made sweeps of each shape, number of runs and spread")
+    print("holds: intervals that hold the true threshold; told: sweeps with an answer;")
+    print("false: sweeps with a false sentence; all in %, for spreads of 1, 2 and 5 %")
+    print(f"\n{'shape':18}{'runs':>5}{'holds':>18}{'told':>18}{'false':>18}")
+    shares: dict[str, list[float]] = {"held": [], "told": [], "false": []}
+    for shape in made_sweeps.SHAPES:
+        for runs in RUNS:
+            cells = []
+            for name, of in (("held", "intervals"), ("told", "sweeps"), ("false", "sweeps")):
+                for spread in SPREADS:
+                    counts = results[shape, runs, spread, sweeps]
+                    share = counts[name] / counts[of] if counts[of] else float("nan")
+                    shares[name].append(share)
+                    cells.append(f"{share * 100:6.1f}" if counts[of] else "     -")
+            print(f"{shape if runs == RUNS[0] else '':18}{runs:>5}{''.join(cells)}")
+    held, false = np.nanmin(shares["held"]), max(shares["false"])
+    is_held, is_true_enough = held >= LEAST_HELD, false <= MOST_FALSE
+    print(f"\nleast held {held:.1%}, goal at least {LEAST_HELD:.0%}: {_word(is_held)}")
+    print(f"most false {false:.1%}, goal at most {MOST_FALSE:.0%}: {_word(is_true_enough)}")
+    print(f"told: median {np.median(shares['told']):.0%}, least {min(shares['told']):.0%}")
+    return 0 if is_held and is_true_enough else 1
+
+
+def _word(reached: bool) -> str:
+    return "reached" if reached else "MISSED"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
