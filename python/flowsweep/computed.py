@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 #: What each is made from.
 READS = {
-    **{name: {"sweep_runs", "sweep_points"} for name in ESTIMATES},
+    **{name: {"sweep_runs", "sweep_points", "runs"} for name in ESTIMATES},
     "link_balances": {"stg_runs"},
     "capture_grades": {"capture_facts"},
 }
@@ -63,5 +63,9 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
     made = estimates.estimate(
         runs=select("select * from sweep_runs order by all"),
         points=select("select * from sweep_points order by all"),
+        baselines=select(
+            "select app, problem, completion_s from runs"
+            " where is_baseline and is_used order by all"
+        ),
     )
     return {table: frame.rows() for table, frame in made.items()}

@@ -355,3 +355,41 @@ def test_the_command_prints_rows(one_app: Path, form: str) -> None:
         assert pl.read_json(done.stdout.encode()).height == 4
     else:
         assert len(done.stdout.strip().splitlines()) == 5
+
+
+def test_thresholds_of_a_line_off_the_baseline_know_the_baselines_runs(tmp_path: Path) -> None:
+    # With small buffers the baseline point lies on another line: its spread counts all the same.
+    def rows(baseline: list[float]) -> list[dict[str, object]]:
+        tiny.runs(tmp_path, [
+            tiny.run(f"base-{n}", baseline=True, buffer_bytes=2**20, completion_s=time)
+            for n, time in enumerate(baseline)
+        ] + [
+            tiny.run(
+                f"{rtt}-{n}", rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
+                buffer_bytes=2**16, completion_s=time + 0.001 * n,
+            )
+            for rtt, time in ((1, 1.0), (16, 1.3))
+            for n in range(3)
+        ])  # fmt: skip
+        found = Warehouse(tmp_path).rows("thresholds").rows(named=True)
+        return [row for row in found if row["buffer_bytes"] == 2**16 and row["level"] == 1.1]
+
+    assert [row["state"] for row in rows([1.0, 1.001, 1.002])] == ["found"]
+    assert [row["state"] for row in rows([0.8, 1.001, 1.3])] == ["cannot tell"]
+
+
+def test_a_point_whose_runs_all_failed_is_not_called_within_the_level(tmp_path: Path) -> None:
+    for status, state in (("valid", "never"), ("failed", "cannot tell")):
+        tiny.runs(tmp_path, [
+            tiny.run(
+                f"{rtt}-{n}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
+                rtt_measured_ns=rtt * tiny.MS, status=status if rtt == 64 else "valid",
+            )
+            for rtt in (1, 4, 16, 64)
+            for n in range(3)
+        ])  # fmt: skip
+        row, _ = Warehouse(tmp_path).rows("thresholds").rows(named=True)
+        assert (row["state"], row["reason"]) == (
+            state,
+            None if state == "never" else "no run is valid at 64.0 ms",
+        )

@@ -105,7 +105,7 @@ def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
     )),
     ("rtt", (None, 16.0), (
         "The RTT that lu needs cannot be told: why. It is 10 % slower at 16.0 ms and at every RTT "
-        "tried beyond."
+        "beyond that has valid runs."
     )),
     # The mildest point is the baseline: that it is no slower than itself says nothing.
     ("rtt", (1.0, None), "The RTT that lu needs cannot be told: why."),

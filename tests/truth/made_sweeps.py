@@ -4,8 +4,9 @@ Noise: a run takes `truth * exp(spread * z)`, z normal, so that the true median 
 shape "one outlier" z has Student's t distribution with 3 degrees of freedom, and one run of the
 sweep, baseline included, takes half as long again. In "noisy baseline" the baseline's spread is
 three times as large. "At a tried point" is the hardest case: the curve is a hair above the level
-there, so that each end of an interval is wrong as often as it can be. In every second sweep the baseline has as many runs as the other points, in
-the others twice as many, as `flowsweep run` makes them.
+there, so that each end of an interval is wrong as often as it can be. In every second sweep the
+baseline has as many runs as the other points, in the others twice as many, as `flowsweep run` makes
+them.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _curve(
     crossing = float(np.exp(random.uniform(np.log(first * 1.3), np.log(last / 1.1))))
 
     if shape == "at a tried point":
-        crossing = float(random.choice(hardness[1:])) * 0.9999
+        crossing = float(random.choice(hardness[1:])) * 0.999
 
     def part(u: np.ndarray) -> np.ndarray:
         """0 at the baseline, 1 at the crossing."""

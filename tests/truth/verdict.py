@@ -29,18 +29,15 @@ RUNS = (3, 6, 10, 20)
 SPREADS = (0.01, 0.02, 0.05)
 LEAST_HELD, MOST_FALSE = 0.93, 0.05
 TOLD = ("found", "one-sided", "never", "at once", "not monotone")
-# Printed numbers have three figures.
-ROUNDING = 0.005
 
 NUMBER = r"([\d.,]+)"
 END = rf"{NUMBER}|not bounded (?:above|below) by this sweep"
 NEED = re.compile(rf"(?:at least|RTT of at most) {NUMBER} \S+ \[({END}), ({END})\]")
 SEVERE = re.compile(rf"50 % slower (?:above|below) {NUMBER} \S+ \[({END}), ({END})\]")
 FALL = re.compile(rf"at {NUMBER} \S+ it takes .* but at {NUMBER} \S+ it takes")
-TAKES = re.compile(rf"at {NUMBER} \S+ it takes {NUMBER}(?: \[{NUMBER}, {NUMBER}\])? times")
 CLOSER = re.compile(rf"cannot be told closer than {NUMBER} to {NUMBER} ")
 WITHIN = re.compile(rf"stayed within 10 % at every (?:RTT|rate) tried,? (?:up|down) to {NUMBER}")
-BEYOND = re.compile(rf"It is 10 % slower at {NUMBER} \S+ and at every (?:RTT|rate) tried beyond")
+BEYOND = re.compile(rf"It is 10 % slower at {NUMBER} \S+ and at every (?:RTT|rate) beyond")
 
 
 def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
@@ -75,6 +72,8 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
         claims.append(_all_within(sweep, _value(match[1])))
     if match := BEYOND.search(sentence):
         claims.append(_all_beyond(sweep, _value(match[1])))
+    if "times slower at the mildest" in sentence:
+        claims.append(bool((sweep.slowdowns() >= LEVELS[0]).all()))
     if "gets faster again" in sentence:
         slower, faster = (_true_at(sweep, _value(one)) for one in FALL.search(sentence).groups())
         claims.append(slower > faster)
@@ -90,19 +89,19 @@ def _value(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _end(text: str, default: float) -> float:
-    return default if text.startswith("not") else _value(text)
-
-
 def _holds(sweep: made_sweeps.Sweep, level: float, low: str, high: str) -> bool:
     """Whether every place at which the true curve passes the level lies between the two.
 
     A curve that does not pass it in the range that was tried passes it beyond.
     """
-    least = _end(low, 0.0) * (1 - ROUNDING)
-    most = _end(high, float("inf")) * (1 + ROUNDING)
+    least, most = _end(sweep, low, 0.0), _end(sweep, high, float("inf"))
     beyond = float("inf") if sweep.points.axis == "rtt" else 0.0
     return all(least <= one <= most for one in sweep.crossings(level) or [beyond])
+
+
+def _end(sweep: made_sweeps.Sweep, text: str, default: float) -> float:
+    """The tried point that was printed with three figures; `default` for an open end."""
+    return default if text.startswith("not") else sweep.points.x[_index(sweep, _value(text))]
 
 
 def _index(sweep: made_sweeps.Sweep, value: float) -> int:

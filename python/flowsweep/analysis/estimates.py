@@ -42,18 +42,31 @@ TABLES = {
 }
 
 
-def estimate(runs: pl.DataFrame, points: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Both tables from the rows of `sweep_runs` and `sweep_points`."""
+def estimate(
+    runs: pl.DataFrame, points: pl.DataFrame, baselines: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """Both tables.
+
+    Args:
+        runs: Rows of `sweep_runs`.
+        points: Rows of `sweep_points`.
+        baselines: `app, problem, completion_s` of each valid run at a baseline. That point may lie
+            on another line, or on none.
+    """
     import polars as pl
 
     intervals: list[dict[str, object]] = []
     found: list[dict[str, object]] = []
     for key in points.select(KEYS).unique().sort(KEYS).iter_rows(named=True):
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
-        baseline = _at_the_baseline(runs, key)
+        baseline = baselines.filter(match[:2])["completion_s"].to_list()
         asked, line = _points(runs.filter(match), points.filter(match), baseline)
         if line is None:
-            reason = "there is no valid run at the baseline, or at fewer than two points"
+            reason = (
+                "fewer than two points have a valid run"
+                if baseline
+                else "there is no valid run at the baseline"
+            )
             refused = asdict(Threshold("cannot tell", reason))
             found += [{**key, "level": level, **refused} for level in LEVELS]
             continue
@@ -68,17 +81,6 @@ def estimate(runs: pl.DataFrame, points: pl.DataFrame) -> dict[str, pl.DataFrame
     }
 
 
-def _at_the_baseline(runs: pl.DataFrame, key: dict[str, object]) -> list[float]:
-    """Times (s) of an application's runs at the baseline, which may lie on another line."""
-    import polars as pl
-
-    mine = runs.filter(
-        pl.col("is_baseline"), pl.col("is_used"), *(pl.col(name) == key[name] for name in KEYS[:2])
-    )
-    times: list[float] = mine.unique("run").sort("run")["completion_s"].to_list()
-    return times
-
-
 def _points(
     runs: pl.DataFrame, points: pl.DataFrame, baseline: list[float]
 ) -> tuple[list[float | None], Points | None]:
@@ -86,12 +88,12 @@ def _points(
     import polars as pl
 
     axis = points["axis"][0]
-    usable = points.filter(pl.col("runs_used") > 0)
     if axis == "rtt":
-        usable = usable.filter(pl.col("x").is_not_null()).sort("x")
+        tried = points.filter(pl.col("x").is_not_null()).sort("x")
     else:
-        usable = usable.with_columns(pl.col("x").fill_null(float("inf")))
-        usable = usable.filter(pl.col("x") > 0).sort("x", descending=True)
+        tried = points.with_columns(pl.col("x").fill_null(float("inf")))
+        tried = tried.filter(pl.col("x") > 0).sort("x", descending=True)
+    usable = tried.filter(pl.col("runs_used") > 0)
     if not baseline or usable.height < 2:
         return [], None
     used = runs.filter("is_used")
@@ -106,6 +108,7 @@ def _points(
         x=usable["x"].to_list(),
         line=slowdown.Line(times, baseline, index),
         is_off=[_is_off(row) for row in usable.iter_rows(named=True)],
+        without_runs=tried.filter(pl.col("runs_used") == 0)["x"].to_list(),
     )
 
 

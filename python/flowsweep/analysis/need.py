@@ -54,12 +54,14 @@ class Points:
         axis: rtt or rate.
         x: Measured RTT (ms) or rate (Mbit/s, infinite where not limited).
         is_off: Whether the point misses what was asked.
+        without_runs: RTTs or rates that were tried and have no valid run; they have no point.
     """
 
     axis: str
     x: list[float]
     line: slowdown.Line
     is_off: list[bool]
+    without_runs: Sequence[float] = ()
 
     @property
     def hardness(self) -> thresholds.Floats:
@@ -74,6 +76,8 @@ def threshold(points: Points, level: float) -> Threshold:
     medians, fitted = line.medians, thresholds.monotone(line.medians, line.weights)
     crossing = thresholds.crossing(points.hardness, fitted, level)
     last_below, first_above = thresholds.bracket(line.intervals, level)
+    # Nothing is sure of a point without a valid run, nor of what lies beyond it.
+    last_below = min(last_below, _before_a_gap(points))
     above = np.flatnonzero(medians >= level)
     common = Threshold(
         "cannot tell",
@@ -88,9 +92,9 @@ def threshold(points: Points, level: float) -> Threshold:
     falls = [fall for fall in line.falls if medians[fall.slower] >= level > medians[fall.faster]]
     if falls:
         return replace(common, state="not monotone", reason=_fall(points, falls))
-    if last_below == len(medians) - 1:
+    if last_below == len(medians) - 1 and not points.without_runs:
         return replace(common, state="never")
-    if first_above == 0:
+    if first_above == 0 and _before_a_gap(points) >= 0:
         return replace(common, state="at once")
     ends = (last_below, first_above)
     low, high = _interval(points, ends)
@@ -128,6 +132,13 @@ def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float
     return replace(common, reason=_varies(points) or _undecided(points, ends, level))
 
 
+def _before_a_gap(points: Points) -> int:
+    """The hardest point with no milder one that lacks valid runs."""
+    is_rtt = points.axis == "rtt"
+    missing = [value if is_rtt else 1 / value for value in points.without_runs]
+    return int(np.searchsorted(points.hardness, min(missing, default=np.inf))) - 1
+
+
 def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, float | None]:
     """The tried points of a bracket, the smaller value first; None where it is open."""
     last_below, first_above = ends
@@ -154,11 +165,14 @@ def _varies(points: Points) -> str | None:
 def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
     """The point that leaves a bracket open: the least sure of those inside it."""
     inside = range(ends[0] + 1, ends[1])
+    if points.without_runs and ends[0] == _before_a_gap(points):
+        choose = min if points.axis == "rtt" else max
+        return f"no run is valid at {_place(points, choose(points.without_runs))}"
     index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
     few = [
         f"{numbers.plural(len(times), 'valid run')} at {place}"
         for place, times in (
-            (_place(points, index), points.line.times[index]),
+            (_place(points, points.x[index]), points.line.times[index]),
             ("the baseline", points.line.baseline),
         )
         if len(times) < slowdown.MIN_RUNS
@@ -181,12 +195,13 @@ def _takes(points: Points, index: int) -> str:
     low, high = points.line.intervals[index]
     median = numbers.estimate(points.line.medians[index])
     interval = f" {numbers.interval(low, high)}" if low < high < np.inf else ""
-    return f"at {_place(points, index)} it takes {median}{interval} times its baseline time"
+    return (
+        f"at {_place(points, points.x[index])} it takes {median}{interval} times its baseline time"
+    )
 
 
-def _place(points: Points, index: int) -> str:
-    """The point's value with its unit."""
-    value = points.x[index]
+def _place(points: Points, value: float) -> str:
+    """An RTT or rate with its unit."""
     if not np.isfinite(value):
         return "no limit"
     return f"{numbers.estimate(value)} {'ms' if points.axis == 'rtt' else 'Mbit/s'}"

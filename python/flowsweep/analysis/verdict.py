@@ -222,7 +222,7 @@ def _bracket(row: dict[str, Any]) -> tuple[str, str]:
         return "", f" It stayed within 10 % at every {noun} tried {direction} to {value}."
     if hard is not None:
         value = f"{numbers.estimate(hard)} {unit}"
-        return "", f" It is 10 % slower at {value} and at every {noun} tried beyond."
+        return "", f" It is 10 % slower at {value} and at every {noun} beyond that has valid runs."
     return "", ""
 
 
