@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.verdict import plain, verdict
 
 REQUIREMENT = {
@@ -94,7 +95,10 @@ def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
 
 
 @pytest.mark.parametrize(("axis", "ends", "text"), [
-    ("rtt", (1.0, 32.3), "The RTT that lu needs cannot be told closer than 1.00 to 32.3 ms: why."),
+    ("rtt", (1.0, 32.3), (
+        "The RTT that lu needs cannot be told closer than 1.00 to 32.3 ms: why. "
+        "More runs at the points between would help."
+    )),
     ("rtt", (16.0, None), (
         "The RTT that lu needs cannot be told: why. It stayed within 10 % at every RTT tried up to "
         "16.0 ms."
@@ -118,6 +122,12 @@ def test_what_is_sure_of_a_threshold_that_cannot_be_told(
         easier=None, harder=None,
     )  # fmt: skip
     assert sentences(row) == [text]
+
+
+def test_more_runs_do_not_help_where_the_emulator_was_off() -> None:
+    for ends in ({}, {"low": 1.0, "high": 32.3}):
+        row = threshold("rtt", state="cannot tell", reason=EMULATOR_OFF, **ends)
+        assert "More runs" not in sentences(row)[0]
 
 
 @pytest.mark.parametrize("state", ["one-sided", "never", "cannot tell", "not monotone"])

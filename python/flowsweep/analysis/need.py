@@ -16,6 +16,7 @@ MAX_GAPS = 2
 MAX_FACTOR = 16.0
 # From here on the baseline's own spread is named as the reason why nothing can be told.
 MAX_VARIATION = 0.10
+EMULATOR_OFF = "the emulator was off by more than 5 % at the deciding points"
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,7 @@ def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float
     """A threshold as far as its bracket tells it."""
     last_below, first_above = ends
     if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):
-        reason = "the emulator was off by more than 5 % at the deciding points"
-        return replace(common, reason=reason)
+        return replace(common, reason=EMULATOR_OFF)
     if last_below >= 0 and first_above < len(points.x):
         if _is_wide(points, ends):
             reason = _varies(points) or "the runs at the points between spread too far"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import numbers
 
@@ -200,12 +201,20 @@ def _exception(name: str, row: dict[str, Any]) -> str:
             f"{numbers.estimate(row['hardest'])} {unit}{why}: no single {noun} can be named."
         )
     closer, more = _bracket(row)
-    if row["easier"] is not None and row["harder"] is not None:
-        low, high = sorted((row["easier"], row["harder"]))
-        more += (
-            f" More runs at {numbers.estimate(low)} to {numbers.estimate(high)} {unit} would help."
-        )
-    return f"The {noun} that {name} needs cannot be told{closer}: {row['reason']}.{more}"
+    said = f"The {noun} that {name} needs cannot be told{closer}: {row['reason']}.{more}"
+    return said + _remedy(row, is_bracketed=bool(closer))
+
+
+def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
+    """Where more runs would help; they do not where the emulator missed what was asked."""
+    if row["reason"] == EMULATOR_OFF:
+        return ""
+    if is_bracketed:
+        return " More runs at the points between would help."
+    if row["easier"] is None or row["harder"] is None:
+        return ""
+    low, high = map(numbers.estimate, sorted((row["easier"], row["harder"])))
+    return f" More runs at {low} to {high} {AXES[row['axis']][1]} would help."
 
 
 def _bracket(row: dict[str, Any]) -> tuple[str, str]:

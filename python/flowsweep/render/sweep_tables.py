@@ -90,6 +90,8 @@ def _threshold_cell(found: list[Row]) -> str:
         first, second = "no single", "faster again"
     else:
         first, second = badge("cannot tell", "note"), escape(row["reason"] or "")
+        if row["low"] is not None and row["high"] is not None:
+            second = f"{numbers.interval(row['low'], row['high'])}: {second}"
     return f"{first}<small>{second}</small>"
 
 
