@@ -64,8 +64,7 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
         runs=select("select * from sweep_runs order by all"),
         points=select("select * from sweep_points order by all"),
         baselines=select(
-            "select app, problem, completion_s from runs"
-            " where is_baseline and is_used order by all"
+            "select app, problem, completion_s from runs where is_baseline and is_used order by all"
         ),
     )
     return {table: frame.rows() for table, frame in made.items()}

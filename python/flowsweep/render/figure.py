@@ -46,7 +46,7 @@ class Context:
         known = dict(self.model("shown_runs").select("run", "because").iter_rows())
         why: dict[str, list[str]] = {}
         for run in sorted(set(runs)):
-            reason = known.get(run, "another one has no such traffic: the first that has")
+            reason = known.get(run, "the first that has such traffic")
             why.setdefault(reason, []).append(run)
         told = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in why.items())
         return f"One run each, {told}."

@@ -37,10 +37,12 @@ def sizes(context: Context) -> Figure | None:
         heading="In which pieces: payload of each flow against its duration",
         caption=sentence(
             f"{numbers.count(total)} flow directions of {', '.join(sorted(set(rows['run'])))}, "
-            "all hosts, each taken from the capture of the host that sent it.",
-            f"{numbers.plural(far, 'direction')} taken from elsewhere, the sender was not captured."
-            if far
-            else None,
+            "all hosts, each taken from the capture of the host that sent it"
+            + (
+                f"; {numbers.plural(far, 'direction')} from elsewhere, the sender was not captured."
+                if far
+                else "."
+            ),
             "R4: cells of 1/8 and 1/6 decade, area = number of flows."
             if rows["is_cell"].any()
             else "One point per direction.",

@@ -63,14 +63,31 @@ def gaps(context: Context) -> Figure | None:
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",
             "R3: share of all gaps of the direction per 1/20 decade.",
-            "Dotted: predicted places of back-to-back packets of 1,514 bytes at the rate of the "
-            f"link, and of the RTT. In the titles: {_near(rows)}, exact to the buckets of the "
-            "tables, 1.6 % wide; where these leave it open, from one share to the other.",
+            _predicted(rows),
             left_out,
             cuts.told(drawn, sum(points), "RTTs are drawn", "packet_intervals"),
         ),
         chart=chart,
         rows=rows,
+    )
+
+
+def _predicted(rows: pl.DataFrame) -> str | None:
+    """Which places are predicted, and which gaps the titles count; None where none is."""
+    places = [
+        name
+        for column, name in (
+            ("back_to_back_us", "back-to-back packets of 1,514 bytes at the rate of the link"),
+            ("near_rtt_low_us", "the RTT"),
+        )
+        if rows.filter(pl.col(column) > 0).height
+    ]
+    if not places:
+        return None
+    return (
+        f"Dotted: predicted places of {', and of '.join(places)}. In the titles: {_near(rows)}, "
+        "exact to the buckets of the tables, 1.6 % wide; where these leave it open, from one "
+        "share to the other."
     )
 
 
@@ -80,12 +97,12 @@ def _near(rows: pl.DataFrame) -> str:
     parts = []
     if known.height:
         factor = known["back_to_back_limit_us"][0] / known["back_to_back_us"][0]
-        parts.append(f"the share up to {factor:.4g} times the first")
+        parts.append(f"the share up to {factor:.4g} times back to back")
     known = rows.filter(pl.col("near_rtt_low_us") > 0)
     if known.height:
         factor = (known["near_rtt_high_us"][0] / known["near_rtt_low_us"][0]) ** 0.5
         parts.append(f"the share within a factor of {factor:.4g} of the RTT")
-    return " and ".join(parts) or "nothing, as neither rate nor RTT is known"
+    return " and ".join(parts)
 
 
 def _rtts(rows: pl.DataFrame) -> list[float | None]:

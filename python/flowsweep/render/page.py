@@ -91,7 +91,7 @@ def build(directory: Path) -> Page:
         if parts:
             sections.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
         else:
-            absent.append(section.absent(warehouse))
+            absent.append(section.absent(context))
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
     folder = warehouse.folder
     environment = jinja2.Environment(
@@ -251,7 +251,7 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
 def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
     runs = context.rows("run_table")
     counted = runs.filter(~pl.col("is_warmup"))
-    valid = counted.filter(pl.col("status") == "valid").height
+    valid = counted.filter(pl.col("is_traffic_used") | (pl.col("status") == "valid")).height
     unknown = counted.filter(pl.col("status") == "no record").height
     quality = context.model("captures")
     grades = quality.filter(

@@ -69,6 +69,8 @@ def runs_heading(context: Context) -> str:
     parts = [f"{numbers.count(number)} {name}" for name, number in status.iter_rows()]
     if traffic:
         parts.insert(0, f"{numbers.count(traffic)} for traffic alone, without a completion time")
+        if not used:
+            return f"{numbers.plural(rows.height, 'run')}: {', '.join(parts)}"
     verb = "counts" if 1 in (used, rows.height) else "count"
     of_all = f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')}"
     return f"{of_all} {verb}: {', '.join(parts)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from flowsweep.render import (
     completion,
@@ -26,9 +25,6 @@ from flowsweep.render import (
 )
 from flowsweep.render.figure import Context, Figure
 
-if TYPE_CHECKING:
-    from flowsweep.warehouse import Warehouse
-
 #: Sections whose tables stand below the figures.
 FIGURES_FIRST = ("sensitivity", "wan", "transfers", "application")
 
@@ -42,6 +38,7 @@ class Section:
     Attributes:
         subject: What the section is about, for the end of the page where it has no data.
         query: The query whose needs tell why it has none.
+        too_little: What is missing where its query has rows, and there is nothing to draw.
     """
 
     anchor: str
@@ -50,11 +47,16 @@ class Section:
     query: str
     figures: tuple[Callable[[Context], Figure | None], ...] = ()
     tables: tuple[tuple[str, Heading, Callable[[Context], str | None]], ...] = ()
+    too_little: str = ""
 
-    def absent(self, warehouse: Warehouse) -> str:
+    def absent(self, context: Context) -> str:
         """Why the page lacks this section, in words that are true of the tables."""
-        lacks = warehouse.lacks(self.query)
-        return f"No {self.subject}: {lacks or f'the query {self.query} has no rows to draw'}."
+        if context.rows(self.query).height:
+            told = self.too_little or f"the rows of the query {self.query} have nothing to draw"
+        else:
+            lacks = context.warehouse.lacks(self.query)
+            told = lacks or f"the query {self.query} has no rows"
+        return f"No {self.subject}: {told}."
 
 
 SECTIONS = (
@@ -90,6 +92,7 @@ SECTIONS = (
     Section("messages", "Messages", "messages", "message_rate", figures=(messages.rate,)),
     Section(
         "transfers", "Transfers", "transfers", "transfer_activity",
+        too_little=f"no run has {transfers.FEWEST} transfers that come and go",
         figures=(transfers.activity, transfer_times.times),
         tables=(("fairness", demand_tables.fairness_heading, demand_tables.fairness),),
     ),

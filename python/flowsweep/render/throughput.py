@@ -71,8 +71,7 @@ def series(context: Context) -> Figure | None:
             else None,
             doubts.of_traffic(context, rows),
             "Wire bytes with Ethernet header.",
-            "Scales differ between applications, and between directions where one is 10 times "
-            "the other.",
+            _scales(shown, rows),
         ),
         chart=chart,
         rows=passed,
@@ -89,6 +88,21 @@ def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
         if (text := grades.jump(row)) is not None
     }
     return " ".join(sorted(told)) or None
+
+
+def _scales(shown: list[Series], rows: pl.DataFrame) -> str | None:
+    """Which panels have a scale of their own."""
+    peaks = rows.group_by("app", "problem", "direction").agg(pl.col("max_mbit_s").max())
+    ends = peaks.group_by("app", "problem").agg(
+        pl.col("max_mbit_s").min().alias("low"), pl.col("max_mbit_s").max().alias("high")
+    )
+    apart = ends.filter(pl.col("low") * OWN_SCALE < pl.col("high")).height > 0
+    parts = [
+        "between applications" if len(shown) > 1 else "",
+        f"between directions where one is more than {OWN_SCALE} times the other" if apart else "",
+    ]
+    differ = ", and ".join(part for part in parts if part)
+    return f"Scales differ {differ}." if differ else None
 
 
 def _hosts(rows: pl.DataFrame) -> str:

@@ -71,8 +71,12 @@ def throughput(context: Context) -> Figure | None:
             f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
             if outside
             else None,
-            "Wire bytes, where they were sent, so before the link: a burst may exceed its rate "
-            "(dotted).",
+            "Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
+            + (
+                " (dotted)."
+                if any(any(_near(_rates(context.of(rows, one), pair))) for one, pair in chosen)
+                else "."
+            ),
             "Some senders were not captured; there it is what arrived." if far else None,
             f"Not to be relied on, a capture has grade D: {', '.join(doubtful)}."
             if doubtful
@@ -120,6 +124,24 @@ def _pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[tuple[str, str]]:
     return [pair for pair in ordered if found[pair] >= least * total]
 
 
+def _rates(rows: pl.DataFrame, pair: tuple[str, str]) -> tuple[float | None, float, float]:
+    """What all links carry, if their rate is known, and the peaks there and back, Mbit/s."""
+    sides = [
+        rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b))
+        for a, b in (pair, pair[::-1])
+    ]
+    rate, links = sides[0]["rate_mbit_s"][0], sides[0]["links"][0]
+    peaks = [float(side["run_peak_mbit_s"].max() or 0) for side in sides]  # type: ignore[arg-type]
+    return rate * (links or 1) if rate else None, peaks[0], peaks[1]
+
+
+def _near(rates: tuple[float | None, float, float]) -> tuple[bool, bool]:
+    """Whether the peaks there and back come near what the links carry."""
+    capacity, there, back = rates
+    least = NEAR_CAPACITY * capacity if capacity else float("inf")
+    return there >= least, back >= least
+
+
 def _panel(
     rows: pl.DataFrame,
     one: Series,
@@ -134,20 +156,17 @@ def _panel(
         rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b)).sort("start_s")
         for a, b in (pair, pair[::-1])
     )
-    peaks = [float(side["run_peak_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
+    peaks = _rates(rows, pair)[1:]
     # the last step is shorter, and may be higher than the peak
     tops = [float(side["max_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
     up = max(peaks[0], tops[0], peaks[1] * LEAST_SIDE, 1e-3)
     down = max(peaks[1], tops[1], peaks[0] * LEAST_SIDE, 1e-3)
-    rate = there["rate_mbit_s"][0]
-    capacity = rate * (there["links"][0] or 1) if rate else None
+    rates = _rates(rows, pair)
     rules = []
-    if capacity and peaks[0] >= NEAR_CAPACITY * capacity:
-        rules.append({"y": capacity})
-        up = max(up, capacity)
-    if capacity and peaks[1] >= NEAR_CAPACITY * capacity:
-        rules.append({"y": -capacity})
-        down = max(down, capacity)
+    for sign, near in zip((1, -1), _near(rates), strict=True):
+        if near and rates[0]:
+            rules.append({"y": sign * rates[0]})
+            up, down = (max(up, rates[0]), down) if sign > 0 else (up, max(down, rates[0]))
     end = float(there["end_s"].max())  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
     x = alt.X(
