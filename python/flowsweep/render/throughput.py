@@ -70,7 +70,7 @@ def series(context: Context) -> Figure | None:
             if outside
             else None,
             doubts.of_traffic(context, rows),
-            "Wire bytes with Ethernet header.",
+            "Wire bytes with link header.",
             _scales(shown, rows),
         ),
         chart=chart,
