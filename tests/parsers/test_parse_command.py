@@ -280,6 +280,14 @@ def test_ingest_joins_the_parts_of_a_rotated_capture_and_keeps_numbered_hosts_ap
     assert counts.rows() == [("node-00007", 1, 0), ("pc1", 3, 3)]
 
 
+def test_ingest_counts_one_host_as_one(tmp_path: Path) -> None:
+    run = tmp_path / "r1"
+    run.mkdir()
+    (run / "pc1.pcap").write_bytes(some_packets())
+    done = flowsweep("ingest", run, "--output", tmp_path / "tables")
+    assert done.stderr.startswith("r1: 1 host, 20 packets -> ")
+
+
 def test_ingest_publishes_no_host_when_one_is_unreadable(tmp_path: Path) -> None:
     run, tables = tmp_path / "r1", tmp_path / "tables"
     run.mkdir()

@@ -71,6 +71,12 @@ def test_every_id_is_unique(html: str) -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_no_place_in_a_picture_is_no_number(html: str) -> None:
+    pictures = re.findall(r"<svg .*?</svg>", html, re.DOTALL)
+    assert len(pictures) > 5
+    assert not [picture[:80] for picture in pictures if svg.is_broken(picture)]
+
+
 def test_the_sql_of_every_figure_is_under_it(html: str) -> None:
     for name in ("completion_by_rtt", "throughput_cdf", "packet_intervals", "totals"):
         sql = page.jinja2.Environment(autoescape=True).from_string("{{ x }}").render(

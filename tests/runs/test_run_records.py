@@ -103,6 +103,14 @@ def test_runs_that_the_plan_has_no_more_are_marked_and_told(runs, command, tmp_p
     assert pl.read_parquet(tmp_path / "t").height == 4
 
 
+def test_of_many_runs_that_are_left_out_a_few_are_named(runs, command, tmp_path):
+    experiment = tmp_path / "mine.yaml"
+    experiment.write_text(PLANNED)
+    found = runs(**{f"old{number}": {"spec_hash": "0123456789abcdef"} for number in range(7)})
+    result = command("flowsweep", "runs", found, "--experiment", experiment, "-o", tmp_path / "t")
+    assert result.stderr.strip().endswith("report: old0, old1, old2, old3, old4, 2 more")
+
+
 MADE = {"spec_hash": "0123456789abcdef", "reason": "other programs used 70 % of the cores"}
 
 
