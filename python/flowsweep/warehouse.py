@@ -73,7 +73,9 @@ class Warehouse:
                 f"{directory}: the table of the runs is missing",
                 found=f"no file {self.tables / 'runs.parquet'}",
                 expected="one row per run, made from runs/*/run.json",
-                remedy=f"flowsweep runs {directory}/runs --output {self.tables}/runs.parquet",
+                remedy=f"flowsweep runs {directory}/runs --output {self.tables}/runs.parquet"
+                if (directory / "runs").is_dir()
+                else "snakemake --configfile EXPERIMENT.yaml makes it",
             )
         self.models = {
             path.stem: path.read_text(encoding="utf-8")

@@ -125,6 +125,23 @@ def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path
     assert snakemake(tmp_path, first, "--dry-run").returncode == 0
 
 
+def test_runs_are_those_of_the_tables_only_where_both_are_of_one_experiment(tmp_path, monkeypatch):
+    """Else a remedy for the runs of the report would be applied to others."""
+    monkeypatch.chdir(tmp_path)
+    results = Path("results/tiny")
+    results.mkdir(parents=True)
+    assert not results_folder.has_own_runs(results)
+    experiment = experiments.load(planned(Path("a")))
+    results_folder.mark_runs(experiment, results)
+    assert results_folder.has_own_runs(results)
+    marks = results / results_folder.TABLES_MARK
+    marks.mkdir()
+    (marks / "one").write_text("elsewhere/tiny/runs\n")
+    assert not results_folder.has_own_runs(results)
+    (marks / "one").write_text(f"{results_folder.source(experiment, results)}\n")
+    assert results_folder.has_own_runs(results)
+
+
 def test_a_file_that_was_moved_is_the_same_experiment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results = Path("results/tiny")

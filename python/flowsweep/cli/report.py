@@ -34,11 +34,12 @@ def report(*, directory: Path) -> None:
 
 def _tell_invalid(directory: Path) -> None:
     """How many runs of the report are invalid, one reason, and how to make them anew."""
+    from flowsweep.experiment import results
     from flowsweep.units import counted
     from flowsweep.warehouse import Warehouse
 
-    if not (directory / "runs").is_dir():
-        return  # recorded elsewhere
+    if not results.has_own_runs(directory):
+        return
     invalid = [
         row
         for row in Warehouse(directory).rows("run_table").iter_rows(named=True)

@@ -72,6 +72,15 @@ def check(experiment: Experiment, results: Path) -> str | None:
     )
 
 
+def has_own_runs(results: Path) -> bool:
+    """Whether the tables are of the runs in the same folder, and not of some recorded elsewhere."""
+    if not (results / "runs").is_dir():
+        return False
+    runs = _read(results / "runs" / RUNS_MARK)
+    tables = [_read(path) for path in (results / TABLES_MARK).glob("*")]
+    return runs is None or not tables or runs in tables
+
+
 def mark_runs(experiment: Experiment, results: Path) -> None:
     """Notes whose runs are about to be made in `results`."""
     runs = results / "runs"
