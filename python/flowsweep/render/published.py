@@ -70,20 +70,24 @@ def errors(context: Context) -> str | None:
                 _middle([one for (key, _), one in cells.items() if key == row], "one_way_error")
                 for row in rows
             ],
-        )
+        ),
+        Column(
+            "as stated",
+            [_stated([one for (key, _), one in cells.items() if key == row]) for row in rows],
+        ),
     ]
     return table("transfer_errors", columns)
 
 
 def heading(context: Context) -> str:
-    """How far off the cells are that nothing was chosen on."""
+    """How far off the cells are that nothing was fitted to."""
     rows = context.rows("transfer_errors").rows(named=True)
     others = [abs(row["error"]) for row in rows if not row["is_chosen_on"]]
     if not others:
-        return "Beside the published times: the row that the unknowns were chosen on"
+        return "Beside the published times: the row that base RTT and window were fitted to"
     return (
         f"Beside the published times: of {numbers.plural(len(others), 'cell')} that nothing was "
-        f"chosen on, the median error is {numbers.share(median(others))}, the largest "
+        f"fitted to, the median error is {numbers.share(median(others))}, the largest "
         f"{numbers.share(max(others))}"
     )
 
@@ -91,7 +95,7 @@ def heading(context: Context) -> str:
 def _cell(row: Row | None) -> str:
     if row is None:
         return numbers.NONE
-    error = "chosen on" if row["is_chosen_on"] else numbers.estimate(row["transfer_s"]) + " s"
+    error = "fitted" if row["is_chosen_on"] else numbers.estimate(row["transfer_s"]) + " s"
     return f"{numbers.change(row['error'])}<small>{error}</small>"
 
 
@@ -100,3 +104,12 @@ def _middle(rows: list[Row], key: str) -> str:
     known = [row[key] for row in rows if row[key] is not None]
     plain = not rows[0]["loss_percent"] and not rows[0]["jitter_fraction"]
     return numbers.NONE if plain or not known else numbers.change(median(known))
+
+
+def _stated(rows: list[Row]) -> str:
+    """From the least to the most error of the values that the paper states, over a row."""
+    known = sorted(row["stated_error"] for row in rows if row["stated_error"] is not None)
+    if not known:
+        return numbers.NONE
+    low, high = numbers.change(known[0]), numbers.change(known[-1])
+    return low if low == high else f"{low} to {high}"
