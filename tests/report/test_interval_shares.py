@@ -108,5 +108,5 @@ def test_gaps_are_not_told_of_a_capture_whose_grade_forbids_it(
     figure = intervals.gaps(Context(warehouse, [theme.Series("app", "n 1", "app", 0)]))
     assert figure is not None
     assert figure.caption == f"Left out: 1 capture of grade {grade} (why: see the quality table)."
-    html, _ = page.build(tmp_path)
+    html = page.build(tmp_path).html
     assert figure.caption in html
