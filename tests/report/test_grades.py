@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import synthetic
 import tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,17 @@ from flowsweep.analysis import grades
 from flowsweep.analysis.capture_summary import facts, summarise
 from flowsweep.cli.show import show
 from flowsweep.parsing import TABLES, parse_tables
-from flowsweep.render import numbers
+from flowsweep.render import (
+    flows,
+    intervals,
+    limits,
+    messages,
+    numbers,
+    page,
+    throughput,
+    wan,
+)
+from flowsweep.render.figure import Context
 from flowsweep.warehouse import Warehouse
 
 PCAPS = os.environ.get("FLOWSWEEP_PCAPS")
@@ -177,3 +189,53 @@ def test_show_prints_the_grade_in_text_and_json(capsys: pytest.CaptureFixture[st
     assert (told["grade"], told["grade_means"]) == ("D", "not to be relied on")
     show(files=[path], output_format="text", verify_checksums=False)
     assert "\nquality  D   not to be relied on\n" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small experiment whose captures have no fault."""
+    plan = synthetic.Plan(rtts_ms=(1, 16), rates_mbit_s=(100,), repetitions=1, warmup=0)
+    return synthetic.make(tmp_path_factory.mktemp("graded"), plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_traffic", "has_gaps", "has_content"),
+    [
+        ({}, "", True, True),
+        ({"time_regressions": 1}, " of grade C: what is there counts", False, True),
+        ({"dropped_share": 0.005}, " of grade C: what is there counts", False, True),
+        ({"unread_share": 0.1}, " of grade C: what is there counts", True, False),
+        ({"dropped_share": 0.02}, "Not to be relied on: ", False, False),
+    ],
+)
+def test_every_figure_says_what_a_grade_forbids_it(
+    swept: Path,
+    tmp_path: Path,
+    changes: dict[str, float],
+    of_traffic: str,
+    has_gaps: bool,
+    has_content: bool,
+) -> None:
+    directory = Path(shutil.copytree(swept, tmp_path / "results"))
+    for path in directory.glob("tables/captures/*/*/captures.parquet"):
+        share = pl.col("packets") / 1
+        pl.read_parquet(path).with_columns(
+            time_regressions=pl.lit(changes.get("time_regressions", 0)).cast(pl.Int64),
+            dropped_kernel=(share * changes.get("dropped_share", 0)).ceil().cast(pl.Int64),
+            unread_tcp_packets=(share * changes.get("unread_share", 0)).ceil().cast(pl.Int64),
+        ).write_parquet(path)
+    warehouse = Warehouse(directory)
+    shown = Context(warehouse, page._series(warehouse, ""))
+    for make in (throughput.series, throughput.cdf, flows.sizes, wan.throughput):
+        caption = make(shown).caption
+        assert (of_traffic in caption) if of_traffic else (" of grade " not in caption), make
+    html = page.build(directory).html
+    for name in ("totals", "lightpaths"):
+        part = html[html.index(f'id="part-{name}"') :].partition("<details>")[0]
+        assert (of_traffic in part) if of_traffic else (" of grade " not in part), name
+    for make, may in ((intervals.gaps, has_gaps), (messages.rate, has_content)):
+        figure = make(shown)
+        assert figure.rows.is_empty() != may
+        assert figure.caption.startswith("Left out: ") != may
+    known = limits.shares(shown).rows["unknown_share"]
+    assert set(known) == ({0.0} if has_content else {1.0})

@@ -26,15 +26,19 @@ def left_out(context: Context, allows: str) -> str | None:
     return f"Left out: {_by_grade(captures)} (why: see the quality table)."
 
 
-def of_traffic(context: Context, rows: pl.DataFrame) -> str | None:
+def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None:
     """Says which captures behind some traffic lack packets, and which may not be relied on.
 
     Args:
         context: Knows the captures.
-        rows: Those of a query: the runs in them, and the hosts if they name some.
+        rows: Those of a query: the runs in them, and the hosts if they name some. None: the
+            captures of all valid runs.
     """
-    keys = [key for key in ("run", "host") if key in rows.columns]
-    captures = context.model("captures").join(rows.select(keys).unique(), on=keys, how="semi")
+    captures = _counted(context)
+    if rows is not None:
+        keys = [key for key in ("run", "host") if key in rows.columns]
+        named = rows.select(keys).unique()
+        captures = context.model("captures").join(named, on=keys, how="semi")
     bad, some = captures.filter(~pl.col("has_traffic")), captures.filter(pl.col("grade") == "C")
     parts = []
     if not bad.is_empty():

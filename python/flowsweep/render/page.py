@@ -22,7 +22,7 @@ import yaml
 from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import numbers, run_tables, svg, tables, theme
+from flowsweep.render import doubts, numbers, run_tables, svg, tables, theme
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
@@ -32,6 +32,8 @@ from flowsweep.warehouse import Warehouse, figure_names
 if TYPE_CHECKING:
     from flowsweep.analysis.adds_up import Contradiction
 
+#: Tables that rest on the traffic of captures.
+TRAFFIC = ("totals", "lightpaths", "completion_by_problem")
 MAX_DATA_ROWS = 5_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
@@ -159,6 +161,7 @@ def _table_part(context: Context, name: str, heading: str, html: str) -> dict[st
             for part in (
                 _filled(hint.get("caption", ""), context),
                 run_tables.framing(context) if name == "run_quality" else None,
+                doubts.of_traffic(context) if name in TRAFFIC else None,
             )
             if part
         ),

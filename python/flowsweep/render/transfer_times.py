@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, numbers, points, theme, transfers
+from flowsweep.render import axes, doubts, numbers, points, theme, transfers
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def times(context: Context) -> Figure | None:
             "half took no time, as one packet does; all: flowsweep query transfer_times DIR."
             if less
             else None,
+            doubts.of_traffic(context) if "connections" in sources else None,
             transfers.few(context, rows, "transfer_times"),
             "Dotted: equal goodput."
             + (

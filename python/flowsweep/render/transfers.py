@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, cuts, numbers, theme
+from flowsweep.render import axes, cuts, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.wan import shown_runs
 
@@ -81,6 +81,9 @@ def activity(context: Context) -> Figure | None:
             if sources == {"connections"}
             else "Spans from the application's record; without one, connections with payload.",
             cuts.told(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
+            doubts.of_traffic(context, pl.DataFrame({"run": names}))
+            if "connections" in sources
+            else None,
             few(context, rows, NAME),
         ),
         chart=alt.concat(*panels, columns=columns, align="each", spacing=16),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, cuts, numbers, theme
+from flowsweep.render import axes, cuts, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def throughput(context: Context) -> Figure | None:
     chart: Any = panels[0] if alone else alt.concat(*panels, columns=2, align="each", spacing=18)
     step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
     far = rows["is_far_side"].any()
-    doubtful = sorted(set(rows.filter("is_doubtful")["run"]))
     return Figure(
         name="wan_throughput",
         heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
@@ -78,9 +77,7 @@ def throughput(context: Context) -> Figure | None:
                 else "."
             ),
             "Some senders were not captured; there it is what arrived." if far else None,
-            f"Not to be relied on, a capture has grade D: {', '.join(doubtful)}."
-            if doubtful
-            else None,
+            doubts.of_traffic(context, rows.select("run")),
             cuts.told(len(chosen), pairs, "pairs of sites are drawn", "wan_throughput"),
             f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
             "drawn."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import cuts, numbers, points, theme
+from flowsweep.render import cuts, doubts, numbers, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def peaks(context: Context) -> Figure | None:
             "the runs; line: from the run with the least to the one with the most; open: mean over "
             "the run.",
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
+            doubts.of_traffic(context),
             cuts.told(
                 sum(line.height for _, line in lines),
                 rows.height,
@@ -154,6 +155,7 @@ def per_core(context: Context) -> Figure | None:
             f"Divided by all {count}, idle ones included; medians over the runs.",
             f"The largest peak is {numbers.estimate(most)} Mbit/s, "
             f"{numbers.estimate(most / 8)} MB/s per rank.",
+            doubts.of_traffic(context),
             points.left_out(frames, "throughput_per_core"),
             f"Not drawn: {numbers.plural(guessed, 'row')} whose number of ranks is guessed; all: "
             "flowsweep query throughput_per_core DIR."
