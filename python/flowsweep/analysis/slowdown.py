@@ -58,8 +58,10 @@ class Median:
         if mine + its == 0:
             return ratio, ratio
         freedom = (mine + its) ** 2 / (mine**2 / (self.runs - 1) + its**2 / (other.runs - 1))
-        factor = np.exp(student.quantile(1 - tail, freedom) * math.sqrt(mine + its))
-        return ratio / float(factor), ratio * float(factor)
+        half = student.quantile(1 - tail, freedom) * math.sqrt(mine + its)
+        # An exponent above 709 is more than a double holds.
+        factor = math.exp(min(half, 700.0))
+        return ratio / factor, ratio * factor
 
 
 @functools.cache

@@ -331,7 +331,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         f"Baseline: {times}.",
         "Vertical rules on points: 95 % interval."
         if has_interval
-        else f"Fewer than {MIN_RUNS} runs a point: no intervals.",
+        else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
         f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
         cuts.told(
             drawn.height,

@@ -59,8 +59,9 @@ def strip(context: Context) -> Figure | None:
             "Bars: 95 % intervals, from one tried point to another; the mark inside assumes a "
             "straight line between points."
             if any(map(_has_bar, drawn))
-            else f"Fewer than {MIN_RUNS} runs a point: no intervals.",
-            "Thin line: the tried points beside it, by their medians alone."
+            else None,
+            f"Thin line: the tried points beside it, by their medians alone; an interval needs "
+            f"{MIN_RUNS} runs a point."
             if any(map(_is_by_medians, drawn))
             else None,
             "The axis covers the range that was tried.",

@@ -1,0 +1,78 @@
+"""What the strip of thresholds and its table say of each state, and of no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from flowsweep.render import page, requirement, sweep_tables
+from flowsweep.render.figure import Context, Figure
+from flowsweep.warehouse import Warehouse
+
+BARS, THIN = "Bars: 95 % intervals", "Thin line: the tried points beside it"
+
+
+def row(state: str, **changes: Any) -> dict[str, Any]:
+    found = {
+        "state": state, "axis": "rtt", "estimate": 11.3, "low": 4.06, "high": 16.06,
+        "easier": 4.06, "harder": 16.06, "mildest": 0.36, "hardest": 64.06, "reason": "why",
+    }  # fmt: skip
+    return found | changes
+
+
+NOTHING = {"estimate": None, "low": None, "high": None}
+
+
+@pytest.mark.parametrize(("one", "strip", "cell"), [
+    (row("found"), "11.3 ms [4.06, 16.1]", "11.3 [4.06, 16.1]"),
+    (row("found", low=None, high=None), "11.3 ms", "11.3 tried: 4.06, 16.1"),
+    (row("one-sided", high=None), "11.3 ms [4.06, open]", "11.3 [4.06, open]"),
+    (row("never", **NOTHING), "> 64.1 ms: not reached", "&gt; 64.1 not reached"),
+    (row("never", axis="rate", **NOTHING), "< 64.1 Mbit/s: not reached", "&lt; 64.1 not reached"),
+    (row("at once", **NOTHING), "already at the mildest point", "at once at the mildest point"),
+    (row("not monotone", **NOTHING), "faster again", "no single faster again"),
+    (row("cannot tell"), "4.06 to 16.1 ms, no closer", "cannot tell [4.06, 16.1]: why"),
+    (row("cannot tell", high=None), "cannot tell", "cannot tell why"),
+])  # fmt: skip
+def test_each_state_has_its_words(one: dict[str, Any], strip: str, cell: str) -> None:
+    unit = "ms" if one["axis"] == "rtt" else "Mbit/s"
+    assert requirement.describe(one, unit) == strip
+    text = sweep_tables._threshold_cell([one])
+    for tag in ("<small>", "</small>", '<span class="badge note">', "</span>"):
+        text = text.replace(tag, " ")
+    assert " ".join(text.split()) == cell
+
+
+def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:
+    """The figure of a sweep with these slowdowns by RTT (ms), 0.1 % apart from run to run."""
+    tiny.runs(directory, [
+        tiny.run(
+            f"{rtt}-{n}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
+            rtt_measured_ns=rtt * tiny.MS, completion_s=slowdown + 0.001 * n,
+        )
+        for rtt, slowdown in slowdowns.items()
+        for n in range(runs)
+    ])  # fmt: skip
+    warehouse = Warehouse(directory)
+    found = requirement.strip(Context(warehouse, page._series(warehouse, "")))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("slowdowns", "runs", "bars", "thin"), [
+    ({1: 1.0, 4: 1.02, 16: 1.3}, 3, True, False),
+    ({1: 1.0, 4: 1.02, 16: 1.3}, 2, False, True),
+    # Nothing is drawn between points, though there are runs enough.
+    ({1: 1.0, 4: 1.0, 16: 1.0}, 3, False, False),
+    ({1: 1.0, 4: 1.0, 16: 1.0}, 2, False, False),
+])  # fmt: skip
+def test_the_caption_explains_what_is_drawn_and_nothing_else(
+    tmp_path: Path, slowdowns: dict[int, float], runs: int, bars: bool, thin: bool
+) -> None:
+    figure = strip(tmp_path, slowdowns, runs)
+    assert (BARS in figure.caption, THIN in figure.caption) == (bars, thin)
+    drawn = str(figure.chart.to_dict(validate=False))
+    assert ("'type': 'bar'" in drawn, "'type': 'rule'" in drawn) == (bars, thin)
