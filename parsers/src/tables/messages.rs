@@ -7,12 +7,14 @@ use arrow_array::RecordBatch;
 use super::arrays;
 use super::columns::{
     Column,
-    Kind::{Int64, Text, Time},
+    Kind::{Bool, Int64, Text, Time},
 };
 use super::few::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{Connections, MessageRow, NO_GAP, States, evidence, unfinished_messages};
+use crate::track::{
+    Connections, MessageRow, NO_GAP, Place, States, evidence, unfinished_messages,
+};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -58,10 +60,26 @@ pub(super) const COLUMNS: &[Column] = &[
         "evidence",
         Text,
         "",
-        "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (there was room to send), push (full segment with PSH before a small pause), close (FIN or RST), open (the capture ends). Writes that were queued together cannot be told apart: counts are lower bounds then, sizes upper.",
+        "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (a stop that neither window, recovery, acknowledgement nor pacing explains), push (full segment, handed over alone, with PSH before a stop), close (FIN or RST), open (the capture ends). A stop that may lie within a write ends nothing: counts are lower bounds, sizes upper.",
         "RFC 9293 3.7, 3.8.6.2",
     )
     .of_few(),
+    Column::new(
+        "at_sender",
+        Bool,
+        "",
+        "The capture lies beside the sender: true if the RTT to the receiver is more than four times that to the sender, false if it is less than a fourth; null between, and where one of them is not known. Far from the sender its stops cannot be told from those of the path.",
+        "",
+    )
+    .or_null(),
+    Column::new(
+        "merged_possible",
+        Bool,
+        "",
+        "Several writes may be in it: it waited for an acknowledgement, for room or for its pace, or was sent in several goes, so that later writes could be queued behind the first. False: it left at once, and is one write. Null where at_sender is not true.",
+        "",
+    )
+    .or_null(),
 ];
 
 /// Collects rows until a batch is full.
@@ -126,6 +144,14 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
                     .map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)),
             ),
             few(&REASONS, None, reasons),
+            arrays::boolean_or_null(rows.iter().map(|row| match row.place {
+                Place::Unknown => None,
+                place => Some(place == Place::AtSender),
+            })),
+            arrays::boolean_or_null(
+                rows.iter()
+                    .map(|row| (row.place == Place::AtSender).then_some(row.held)),
+            ),
         ],
     )
 }

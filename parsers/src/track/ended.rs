@@ -2,6 +2,7 @@
 
 use super::messages::{MessageRow, NO_GAP};
 use super::order::counts_to_starts;
+use super::place::Place;
 use crate::memory::prefetch;
 
 /// Takes the messages of one direction that ended.
@@ -42,9 +43,15 @@ struct Short {
     gap_before_ns: u32,
     /// Which packet of the part ended it.
     packet: u16,
-    backward: bool,
+    /// [`BACKWARD`], [`HELD`], and the place.
+    bits: u8,
     evidence: u8,
 }
+
+const BACKWARD: u8 = 1;
+const HELD: u8 = 2;
+const AT_SENDER: u8 = 4;
+const FAR: u8 = 8;
 
 /// Messages between asking for one's memory and writing it.
 const WRITTEN_AHEAD: usize = 4;
@@ -70,7 +77,13 @@ impl Short {
             lasted_ns: u32::try_from(row.last_time.checked_sub(row.first_time)?).ok()?,
             gap_before_ns,
             packet,
-            backward: row.backward,
+            bits: if row.backward { BACKWARD } else { 0 }
+                | if row.held { HELD } else { 0 }
+                | match row.place {
+                    Place::Unknown => 0,
+                    Place::AtSender => AT_SENDER,
+                    Place::Far => FAR,
+                },
             evidence: row.evidence,
         })
     }
@@ -84,7 +97,7 @@ impl Short {
             lasted_ns: 0,
             gap_before_ns: LARGE,
             packet,
-            backward: false,
+            bits: 0,
             evidence: 0,
         }
     }
@@ -140,7 +153,13 @@ impl Part {
             last_time: short.first_time + i64::from(short.lasted_ns),
             bytes: short.bytes.into(),
             gap_before_ns,
-            backward: short.backward,
+            backward: short.bits & BACKWARD != 0,
+            place: match short.bits & (AT_SENDER | FAR) {
+                0 => Place::Unknown,
+                AT_SENDER => Place::AtSender,
+                _ => Place::Far,
+            },
+            held: short.bits & HELD != 0,
             evidence: short.evidence,
         }
     }
@@ -247,6 +266,8 @@ mod tests {
                 bytes,
                 gap_before_ns: gap,
                 backward: number % 2 == 1,
+                place: [Place::Unknown, Place::AtSender, Place::Far][number as usize / 2 % 3],
+                held: number / 6 % 2 == 1,
                 evidence: number as u8,
             }
         })

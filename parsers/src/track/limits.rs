@@ -104,6 +104,12 @@ impl Limits {
         !(self.recovering | self.full_window | released)
     }
 
+    /// Nanoseconds to `time` since an acknowledgement last freed octets or room.
+    #[inline]
+    pub(super) fn since_release(&self, time: i64) -> i64 {
+        since(time, self.last_release)
+    }
+
     /// An acknowledgement came just before `time`.
     fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
         let after = since(time, self.last_release);

@@ -1,10 +1,15 @@
 //! New octets of one TCP direction to application messages, from headers alone.
 //!
 //! A message ends where its sender had no more to send: at a segment shorter than the MSS, at a turn of the
-//! conversation, at a pause that neither the window nor a recovery explains, or at a full segment with PUSH
-//! before a small pause. PUSH alone proves little: Linux also sets it inside long writes.
+//! conversation, or behind a full segment at a stop that only an empty queue explains. A stop alone does not: a
+//! congestion window, the receiver's window, a recovery and pacing stop a sender within a write, too. What was queued
+//! then, the PUSH flag tells. Hosts set it where a write ends; Linux, since 5.5, also on whatever it hands to the card
+//! as several segments. So a segment without it has octets queued behind it; one that was handed over alone and has
+//! it ends a write; the last of several that has it tells nothing.
 
 use super::ended::Ended;
+use super::full::{Length, Mss};
+use super::place::Place;
 use crate::segment::since;
 
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
@@ -13,9 +18,9 @@ pub(crate) mod evidence {
     pub(crate) const TURN: u8 = 1;
     /// Its last segment is shorter than the MSS, and the window did not cut it.
     pub(crate) const SHORT: u8 = 2;
-    /// A pause follows during which there was room to send.
+    /// A stop follows that neither window, recovery, acknowledgement nor pacing explains.
     pub(crate) const PAUSE: u8 = 4;
-    /// Its last segment is full, carries PUSH, and a small pause follows.
+    /// Its last segment is full, was handed over alone, carries PUSH, and a stop follows.
     pub(crate) const PUSH: u8 = 8;
     /// FIN or RST.
     pub(crate) const CLOSE: u8 = 16;
@@ -32,10 +37,20 @@ pub(crate) mod evidence {
     ];
 }
 
-/// A pause is at least this long, whatever the spacing inside messages.
+/// Segments of one handing over leave the sender's host within this time of each other.
+const STOP_NS: i64 = 50_000;
+/// A pause is at least this long, whatever the pace.
 const SHORTEST_PAUSE_NS: i64 = 200_000;
-/// Below this a segment is taken for short while the MSS is not known: every host accepts as much, RFC 9293 3.7.1.
-const SMALLEST_MSS: u32 = 536;
+/// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
+/// retransmission timeout of Linux, and a clock tick.
+const SILENCE_NS: i64 = 250_000_000;
+/// A congestion window has ten segments at the start (RFC 6928), and paced hosts spread at least so many over a round
+/// trip time; two of them for what was measured wrongly.
+const SPREAD: i64 = 8;
+/// Where the round trip time is not known.
+const UNKNOWN_RTT_NS: i64 = 100_000_000;
+/// The flight time of what a far sender sends varies.
+const FLIGHT_SLACK_NS: i64 = 1_000_000;
 
 /// One application message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +63,9 @@ pub(crate) struct MessageRow {
     /// [`NO_GAP`] for the first of a direction.
     pub gap_before_ns: i64,
     pub backward: bool,
+    pub place: Place,
+    /// Octets were queued while it was sent: later writes may have joined it. Only known at the sender.
+    pub held: bool,
     pub evidence: u8,
 }
 
@@ -63,17 +81,24 @@ pub(super) struct Message {
     gap_before: i64,
     first_time: i64,
     packets: u32,
-    /// Typical gap inside messages: moves towards every gap by an eighth.
-    spacing_ns: u32,
+    /// Typical time that 1024 octets take between stops inside messages: moves towards each by an eighth.
+    pace_ns: u32,
     last_time: i64,
-    /// Largest payload of a single segment without PUSH that came three times.
-    mss: u16,
-    candidate: u16,
-    times: u8,
-    /// What the last segment says about an end behind it.
+    /// Octets since the last stop.
+    train: u32,
+    /// Round trip time from the capture to the sender, in nanoseconds; 0 beside it.
+    behind_ns: u32,
+    mss: Mss,
+    /// What the last segment says about an end behind it: SHORT, or PUSH.
     ending: u8,
     /// Any message was sent.
     begun: bool,
+    /// The last segment carried PUSH.
+    pushed: bool,
+    /// A segment of this direction carried PUSH.
+    pushes: bool,
+    held: bool,
+    place: Place,
     /// The other side answered all octets so far.
     pub answered: bool,
     bytes: u64,
@@ -85,70 +110,91 @@ pub(super) struct Sending {
     pub time: i64,
     /// New octets.
     pub bytes: u64,
-    pub payload: u32,
-    /// Largest payload the other side accepts, where known.
-    pub accepted: Option<u32>,
-    pub push: bool,
+    pub length: Length,
     /// It fills a hole: it belongs to an earlier message, or the order was lost.
     pub late: bool,
     /// The sender had heard all that the other side sent.
     pub heard: bool,
+    /// All before it was acknowledged, or no acknowledgement was captured.
+    pub idle: bool,
     /// Before it there was room in the window and no recovery.
-    pub free: bool,
+    pub room: bool,
+    /// An acknowledgement that was no answer came just before it.
+    pub released: bool,
+    /// Since the last acknowledgement.
+    pub waited_ns: i64,
     /// It ends where the window ends.
     pub cut: bool,
-    pub smoothed_rtt_ns: u32,
+    /// Round trip time to the receiver and back, where known.
+    pub rtt_ns: Option<i64>,
 }
 
 impl Message {
+    /// The next segment with new octets begins a message.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// Takes in where the capture lies, and the round trip time from there to the sender, where known.
+    pub(super) fn seen_from(&mut self, place: Place, behind_ns: Option<i64>) {
+        self.place = place;
+        let behind = match place {
+            Place::AtSender => 0,
+            Place::Far | Place::Unknown => behind_ns.unwrap_or(UNKNOWN_RTT_NS),
+        };
+        self.behind_ns = u32::try_from(behind).unwrap_or(u32::MAX);
+    }
+
     /// Takes in a segment; a message that ended before it goes to `ended`.
     #[allow(clippy::inline_always)] // as the caller, `Tcp::data`
     #[inline(always)]
     pub(super) fn send(&mut self, sending: &Sending, ended: &mut Ended<'_>) {
         let gap = since(sending.time, self.last_time).max(0);
+        let mut alone = self.packets == 0 || self.pushed;
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
             if why == 0 {
-                self.learn(gap);
+                alone |= self.went_on_after(gap);
             } else {
                 self.end(why, ended);
+                alone = true;
             }
         }
         if self.packets == 0 {
             self.first_time = sending.time;
             self.gap_before = if self.begun { gap } else { NO_GAP };
             self.begun = true;
+            self.train = 0;
+            // What waited was queued, unless it is an answer.
+            self.held = !(sending.room && !sending.released);
         }
         self.packets = self.packets.saturating_add(1);
         self.bytes += sending.bytes;
+        self.train = self.train.saturating_add(sending.length.payload);
         self.last_time = self.last_time.max(sending.time);
         self.answered = false;
         if !sending.late {
-            let short = self.is_short(sending);
-            self.ending = match (short && !sending.cut, sending.push) {
-                (true, _) => evidence::SHORT,
-                (false, true) => evidence::PUSH,
-                (false, false) => 0,
-            };
+            self.ending = self.says(sending, alone);
+            self.pushed = sending.length.push;
+            self.pushes |= self.pushed;
         }
     }
 
-    /// A segment of `payload` octets is full, and the one before ended nothing.
+    /// A segment with `payload` octets beside `options` is full, and nothing ends behind it in a burst.
     #[inline]
-    pub(super) fn is_full(&self, payload: u32) -> bool {
-        payload == u32::from(self.mss) && self.ending == 0 && !self.answered
+    pub(super) fn is_full(&self, payload: u32, options: u32) -> bool {
+        self.mss.is_usual(payload, options) && self.ending == 0 && !self.pushed && !self.answered
     }
 
-    /// Takes in the time of another full segment of a burst, unless the message ended before it.
+    /// Takes in the time of another full segment of a burst, without PUSH: whatever stops such a burst, the queue is
+    /// not empty.
     #[inline]
-    pub(super) fn goes_on(&mut self, time: i64, smoothed_rtt_ns: u32) -> bool {
+    pub(super) fn goes_on(&mut self, time: i64, payload: u32) {
         let gap = since(time, self.last_time).max(0);
-        if gap > self.pause(smoothed_rtt_ns) {
-            return false;
-        }
-        self.learn(gap);
+        self.went_on_after(gap);
+        self.train = self.train.saturating_add(payload);
         self.last_time = self.last_time.max(time);
-        true
     }
 
     /// Takes in how many segments, and octets, the burst had.
@@ -158,23 +204,31 @@ impl Message {
         self.bytes += bytes;
     }
 
-    /// Takes in a gap inside a message.
+    /// Takes in a gap inside a message; whether what comes behind it was handed over apart.
     #[inline]
-    fn learn(&mut self, gap: i64) {
-        let change = self.spacing_ns / 8 + 1;
-        self.spacing_ns = if gap > i64::from(self.spacing_ns) {
-            self.spacing_ns.saturating_add(change)
-        } else {
-            self.spacing_ns - change.min(self.spacing_ns)
-        };
+    fn went_on_after(&mut self, gap: i64) -> bool {
+        if gap <= STOP_NS {
+            return false;
+        }
+        self.held = true;
+        self.learn(gap);
+        self.train = 0;
+        self.place == Place::AtSender
     }
 
-    /// Gaps longer than this end a message.
     #[inline]
-    fn pause(&self, smoothed_rtt_ns: u32) -> i64 {
-        (3 * i64::from(self.spacing_ns))
-            .max(i64::from(smoothed_rtt_ns / 4))
-            .max(SHORTEST_PAUSE_NS)
+    fn learn(&mut self, gap: i64) {
+        let (gap, train) = (gap.min(1 << 40) as u64, u64::from(self.train));
+        if self.pace_ns == 0 {
+            self.pace_ns = u32::try_from((gap << 10) / train.max(1)).unwrap_or(u32::MAX);
+            return;
+        }
+        let change = self.pace_ns / 8 + 1;
+        self.pace_ns = if gap << 10 > u64::from(self.pace_ns) * train {
+            self.pace_ns.saturating_add(change)
+        } else {
+            self.pace_ns.saturating_sub(change)
+        };
     }
 
     #[inline]
@@ -183,52 +237,69 @@ impl Message {
         if self.answered && sending.heard {
             why |= evidence::TURN;
         }
-        if sending.free {
-            let pause = self.pause(sending.smoothed_rtt_ns);
-            if gap > pause {
-                why |= evidence::PAUSE;
-            }
-            if gap > pause / 4 {
-                why |= self.ending & evidence::PUSH;
-            }
+        if gap > SHORTEST_PAUSE_NS && sending.room && self.is_slower(gap) {
+            why |= self.pauses(sending, gap);
         }
         why
     }
 
+    /// A stop of `gap` is longer than the pace explains.
+    fn is_slower(&self, gap: i64) -> bool {
+        let expected = u64::from(self.pace_ns) * u64::from(self.train) >> 10;
+        gap as u64 > 3 * expected
+    }
+
+    /// What a stop of `gap` tells, which neither window, recovery nor the pace so far explains.
+    #[inline(never)] // few segments come behind one
+    fn pauses(&self, sending: &Sending, gap: i64) -> u8 {
+        let beside = self.place == Place::AtSender;
+        let released = beside && sending.released;
+        if self.ending != 0 {
+            // The queue was empty.
+            return if released {
+                0
+            } else {
+                evidence::PAUSE | self.ending & evidence::PUSH
+            };
+        }
+        let behind = i64::from(self.behind_ns);
+        // What the last acknowledgement let go was here after the flight there and back.
+        let due = match self.place {
+            Place::AtSender => SHORTEST_PAUSE_NS,
+            Place::Far | Place::Unknown => behind + behind / 4 + FLIGHT_SLACK_NS,
+        };
+        let overdue = sending.idle && !released && sending.waited_ns > due;
+        let ended = if self.pushed || !self.pushes {
+            let in_flight = beside && !sending.idle && !released;
+            (overdue || in_flight) && gap > self.spread(sending)
+        } else {
+            overdue && sending.waited_ns.min(gap) > SILENCE_NS.max(2 * behind)
+        };
+        if ended { evidence::PAUSE } else { 0 }
+    }
+
+    /// How long a paced sender may stop behind the octets since its last stop.
+    fn spread(&self, sending: &Sending) -> i64 {
+        let rtt = sending.rtt_ns.unwrap_or(0).max(i64::from(self.behind_ns));
+        let rtt = if rtt > 0 { rtt } else { UNKNOWN_RTT_NS };
+        let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460).max(1));
+        let segments = (i64::from(self.train) / mss).min(SPREAD + SPREAD / 2);
+        rtt.saturating_mul(segments) / SPREAD
+    }
+
+    /// What a segment says about an end behind it. `alone`: it was not handed over together with those before it.
     #[inline]
-    fn is_short(&mut self, sending: &Sending) -> bool {
-        let payload = sending.payload;
-        // The usual full segment, without a division.
-        if payload == u32::from(self.mss) {
-            return false;
+    fn says(&mut self, sending: &Sending, alone: bool) -> u8 {
+        let length = sending.length;
+        let short = self.mss.is_short(length) && !sending.cut;
+        // A host that sets PUSH at all, sets it where its queue is empty.
+        if short && (length.push || !self.pushes) {
+            evidence::SHORT
+        } else if length.push && alone && !self.mss.is_several(length) {
+            evidence::PUSH
+        } else {
+            0
         }
-        let most = sending.accepted.unwrap_or(9216).min(u32::from(u16::MAX));
-        // Small messages of one size are no MSS: every host takes longer segments. A segment with PUSH may be
-        // a whole write, of whatever size; without, more was queued behind it.
-        if !sending.push
-            && (SMALLEST_MSS..=most).contains(&payload)
-            && payload > u32::from(self.mss)
-        {
-            if payload == u32::from(self.candidate) {
-                self.times += 1;
-                if self.times >= 3 {
-                    self.mss = self.candidate;
-                }
-            } else if payload > u32::from(self.candidate) || self.times < 2 {
-                self.candidate = payload as u16;
-                self.times = 1;
-            }
-        }
-        if sending
-            .accepted
-            .is_some_and(|most| most > 0 && payload.is_multiple_of(most))
-        {
-            return false;
-        }
-        if self.mss == 0 {
-            return sending.accepted.is_some() || payload < SMALLEST_MSS;
-        }
-        !payload.is_multiple_of(u32::from(self.mss))
     }
 
     /// The last segment was short.
@@ -236,9 +307,9 @@ impl Message {
         self.ending & evidence::SHORT != 0
     }
 
-    /// Largest payload seen often, where there is one.
-    pub(super) fn mss(&self) -> Option<u32> {
-        (self.mss > 0).then_some(u32::from(self.mss))
+    /// Largest payload seen often beside `options`, where there is one.
+    pub(super) fn mss(&self, options: u32) -> Option<u32> {
+        self.mss.payload(options)
     }
 
     /// Ends the message that is being sent, if there is one.
@@ -246,6 +317,7 @@ impl Message {
     pub(super) fn end(&mut self, why: u8, ended: &mut Ended<'_>) {
         self.unfinished(why, ended);
         (self.packets, self.bytes, self.ending) = (0, 0, 0);
+        self.pushed = false;
     }
 
     /// Tells the message that is being sent, if there is one.
@@ -257,6 +329,8 @@ impl Message {
             let row = MessageRow {
                 connection: ended.connection,
                 backward: ended.backward,
+                place: self.place,
+                held: self.held,
                 first_time: self.first_time,
                 last_time: self.last_time,
                 bytes: self.bytes,

@@ -28,7 +28,8 @@ impl Tcp {
             limits,
             ..
         } = &mut **sender;
-        if !message.is_full(before.payload) {
+        let idle = self.una == UNKNOWN || self.una >= self.end;
+        if idle || !message.is_full(before.payload, before.options_bytes().into()) {
             return 0;
         }
         let following = following
@@ -40,12 +41,10 @@ impl Tcp {
         let mut count = 0;
         for segment in following.clone() {
             let time = segment.time;
-            if !segment.goes_on(before, end as u32)
-                || limits.waits(time, rtt)
-                || !message.goes_on(time, rtt.smoothed_ns)
-            {
+            if !segment.goes_on(before, end as u32) || limits.waits(time, rtt) {
                 break;
             }
+            message.goes_on(time, before.payload);
             end += payload;
             let full_window = self.edge != UNKNOWN && self.edge.wrapping_sub(end) < payload;
             limits.goes_on(time, full_window, rtt);

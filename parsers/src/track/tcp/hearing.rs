@@ -22,6 +22,7 @@ impl Tcp {
             all: false,
             peer_window: self.has(WINDOW).then_some(self.last_window),
             peer_mss: self.has(HAS_MSS).then_some(self.mss),
+            behind_ns: self.round_trip_ns(),
         };
         if !segment.has(flag::ACK) {
             return told;

@@ -33,6 +33,8 @@ struct Acknowledged {
     peer_window: Option<u16>,
     /// MSS of the other side's SYN, where it was captured.
     peer_mss: Option<u16>,
+    /// Round trip time from the capture to this side, where known.
+    behind_ns: Option<i64>,
 }
 
 /// What a SYN announced.
@@ -206,6 +208,16 @@ impl Tcp {
             rtt.add(self.handshake);
         }
         rtt
+    }
+
+    /// From the capture to the other side and back: of the SYN, or the shortest of the data.
+    #[inline]
+    fn round_trip_ns(&self) -> Option<i64> {
+        if self.has(MEASURED) {
+            return Some(self.handshake);
+        }
+        let rtt = &self.sender.as_ref()?.rtt;
+        (rtt.samples > 0).then_some(rtt.min_ns)
     }
 
     /// From the SYN to its acknowledgement.

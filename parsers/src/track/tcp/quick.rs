@@ -106,6 +106,7 @@ impl Tcp {
         let told = Acknowledged {
             all,
             peer_mss: peer.has(HAS_MSS).then_some(peer.mss),
+            behind_ns: peer.round_trip_ns(),
             ..Acknowledged::default()
         };
         let data = Data {

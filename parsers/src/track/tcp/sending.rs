@@ -2,7 +2,9 @@
 
 use super::super::ended::Ended;
 use super::super::limits::Sent;
+use super::super::full::Length;
 use super::super::messages::{Sending, evidence};
+use super::super::place::Place;
 use super::super::ranges::{Added, Ranges};
 use super::super::sender::Pending;
 use super::{
@@ -144,6 +146,7 @@ impl Tcp {
         ended: &mut Ended<'_>,
     ) {
         let payload = i64::from(segment.payload);
+        let ahead = self.round_trip_ns();
         let Some(sender) = &mut self.sender else {
             return;
         };
@@ -159,24 +162,33 @@ impl Tcp {
         let room = self.edge.wrapping_sub(self.end);
         let known = self.edge != UNKNOWN;
         let released = sender.limits.was_released(segment.time, &sender.rtt);
+        let options = u32::from(data.options_bytes);
         if new > 0 {
             let sending = Sending {
                 time: segment.time,
                 bytes: new as u64,
-                payload: segment.payload,
-                accepted: told
-                    .peer_mss
-                    .map(|mss| u32::from(mss).saturating_sub(u32::from(data.options_bytes))),
-                push: segment.has(flag::PSH),
+                length: Length {
+                    payload: segment.payload,
+                    options,
+                    accepted: told.peer_mss.map(u32::from),
+                    push: segment.has(flag::PSH),
+                },
                 late: data.late,
                 heard: told.all,
-                free: sender.limits.free(released),
+                idle: data.idle || self.una == UNKNOWN,
+                room: sender.limits.free(false),
+                released,
+                waited_ns: sender.limits.since_release(segment.time),
                 cut: known && room == 0,
-                smoothed_rtt_ns: sender.rtt.smoothed_ns,
+                rtt_ns: ahead,
             };
+            if sender.message.is_over() {
+                let place = Place::between(ahead, told.behind_ns);
+                sender.message.seen_from(place, told.behind_ns);
+            }
             sender.message.send(&sending, ended);
         }
-        let mss = sender.message.mss().unwrap_or(1460);
+        let mss = sender.message.mss(options).unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
             released,

@@ -1,0 +1,291 @@
+"""Programs whose messages are known, one after the other between pc1 and pc2 of a testbed.
+
+The command of an experiment, in the hub. Writes into `$FLOWSWEEP_OUTPUT` for each program and
+direction how many messages were sent, as the program itself logs it or by construction:
+`{"truth": [{program, port, direction, count, sizes, source}], "skipped": {program: reason}}`.
+`sizes` are those that are known, without what a protocol adds. A program that is missing here is
+skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import message_writers
+
+HERE = Path(__file__).parent
+HOSTS = dict(pair.split("=") for pair in os.environ.get("FLOWSWEEP_HOSTS", "").split(",") if pair)
+PROBLEM = json.loads(os.environ.get("FLOWSWEEP_PROBLEM", "{}"))
+LIMIT_S = 60
+REDIS = {6380: ("SET of 100 B", "set", 100), 6381: ("SET of 20 kB", "set", 20_000)}
+REDIS[6382] = ("GET of 20 kB", "get", 20_000)
+POSTGRES_PORT = 5440
+NGINX_PORT = 8081
+PYTHON_PORT = 8082
+MPI_PORT = 21_000
+PAGES = {"small": 300, "page": 8000, "image": 100_000}
+
+
+class MissingError(Exception):
+    """A program is not on this machine."""
+
+
+def on(host: str, *words: object) -> list[str]:
+    return ["on", host, *map(str, words)]
+
+
+def found(*names: str) -> str:
+    """The path of a program."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, versions)])
+    for name in names:
+        if path := shutil.which(name, path=places):
+            return path
+    raise MissingError(f"{names[0]} is not installed")
+
+
+def output(*words: object, **more: Any) -> str:
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, **more
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{words}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def serving(*words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """A server, ended afterwards."""
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **more)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(LIMIT_S)
+
+
+def row(program: str, port: int, direction: str, count: int, source: str, *sizes: int) -> dict:
+    return {
+        "program": program,
+        "port": port,
+        "direction": direction,
+        "count": count,
+        "sizes": list(sizes),
+        "source": source,
+    }
+
+
+def both(program: str, port: int, asked: int, answered: int, source: str) -> list[dict]:
+    """Requests and answers."""
+    return [
+        row(f"{program}, requests", port, "forward", asked, source),
+        row(f"{program}, answers", port, "backward", answered, source),
+    ]
+
+
+def redis(folder: Path, count: int) -> Iterator[dict]:
+    """redis-benchmark with one client; redis counts its commands."""
+    server, client, load = map(found, ("redis-server", "redis-cli", "redis-benchmark"))
+    for port, (title, command, octets) in REDIS.items():
+        door = folder / f"redis{port}"
+        words = [server, "--port", port, "--bind", HOSTS["pc2"], "--unixsocket", door]
+        words += ["--save", "", "--protected-mode", "no", "--daemonize", "no"]
+        with serving(*on("pc2", *words), cwd=folder):
+            wait_for(HOSTS["pc2"], port, "pc2", folder)
+            ask = (*on("pc2", client, "-s", door),)
+            if command == "get":
+                output(*ask, "-x", "set", "key:__rand_int__", input="x" * octets)
+            output(*ask, "config", "resetstat")
+            words = [load, "-h", HOSTS["pc2"], "-p", port, "-c", 1, "-n", count]
+            output(*on("pc1", *words, "-d", octets, "-t", command, "-q"))
+            told = output(*ask, "info", "commandstats")
+            stats = {name: int(n) for name, n in re.findall(r"cmdstat_([^:]*):calls=(\d+)", told)}
+            # It asks for two settings first, in one write.
+            calls = stats[command] + (stats.get("config|get", 0) > 0)
+            yield from both(f"redis {title}", port, calls, calls, "INFO commandstats")
+
+
+def wait_for(address: str, port: int, host: str, folder: Path) -> None:
+    """Until a port of a host listens, looked up there: a trial would be a connection."""
+    for _ in range(LIMIT_S * 20):
+        listening = output(*on(host, "ss", "-Hltn"))
+        if re.search(rf"(?:{re.escape(address)}|\*|0\.0\.0\.0):{port}\b", listening):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"nothing listens at {address}:{port}; see {folder}")
+
+
+def pgbench(folder: Path, count: int) -> Iterator[dict]:
+    """pgbench with one client; PostgreSQL logs each statement."""
+    postgres, initdb, load = found("postgres"), found("initdb"), found("pgbench")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    data, log = folder / "pg", folder / "pg.log"
+    os.chown(folder, 65534, 65534)
+    environment = {**os.environ, "LC_ALL": "C", "HOME": str(folder)}
+    more: dict[str, Any] = {"cwd": folder, "env": environment}
+    output(*user, initdb, "-D", data, "-U", "bench", "-A", "trust", "--no-sync", **more)
+    (data / "pg_hba.conf").write_text("local all all trust\nhost all all all trust\n")
+    settings = [f"port={POSTGRES_PORT}", f"listen_addresses={HOSTS['pc2']}", "fsync=off"]
+    settings += [f"unix_socket_directories={folder}", "log_line_prefix=%r ", "autovacuum=off"]
+    words = [*user, Path(postgres).resolve(), "-D", data]
+    words += [word for setting in settings for word in ("-c", setting)]
+    with log.open("w") as said, serving(*on("pc2", *words), stderr=said, **more):
+        wait_for(HOSTS["pc2"], POSTGRES_PORT, "pc2", folder)
+        local = ["-h", folder, "-p", POSTGRES_PORT, "-U", "bench"]
+        output(*on("pc2", load, "-i", "-q", *local, "postgres"), **more)
+        alter = f"ALTER SYSTEM SET log_statement = 'all'"
+        psql = on("pc2", found("psql"), *local, "-d", "postgres", "-c")
+        output(*psql, alter, **more)
+        output(*psql, "SELECT pg_reload_conf()", **more)
+        time.sleep(0.3)
+        words = [load, "-h", HOSTS["pc2"], "-p", POSTGRES_PORT, "-U", "bench", "-n"]
+        words += ["-c", 1, "-t", count, "--protocol=simple", "postgres"]
+        output(*on("pc1", *words), **{**more, "env": {**environment, "PGSSLMODE": "disable"}})
+        time.sleep(0.2)
+    clients = re.findall(rf"^{re.escape(HOSTS['pc1'])}\((\d+)\) LOG:  statement:", log.read_text(), re.M)
+    # A connection also says hello, and goodbye to which nothing answers.
+    connections = len(set(clients))
+    source = "log of statements, and its protocol's hello and goodbye"
+    asked = len(clients) + 2 * connections
+    yield from both("pgbench", POSTGRES_PORT, asked, asked - connections, source)
+
+
+FETCH = """
+import http.client, sys
+host, port, *pages = sys.argv[1:]
+connection = http.client.HTTPConnection(host, int(port), timeout=60)
+for page in pages:
+    connection.request("GET", "/" + page)
+    connection.getresponse().read()
+"""
+
+
+def nginx(folder: Path, count: int) -> Iterator[dict]:
+    """One client with keep-alive; nginx logs each answer. As Debian sets it: sendfile, nopush."""
+    server = found("nginx")
+    pages = _pages(folder)
+    os.chmod(folder, 0o755)
+    config = folder / "nginx.conf"
+    config.write_text(f"""
+daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.err; user root; worker_processes 1;
+events {{}}
+http {{
+  log_format octets "$request_uri $bytes_sent"; access_log {folder}/nginx.log octets;
+  sendfile on; tcp_nopush on; keepalive_requests 100000;
+  server {{ listen {HOSTS["pc2"]}:{NGINX_PORT}; root {folder}/pages; }}
+}}""")
+    with serving(*on("pc2", server, "-c", config)):
+        wait_for(HOSTS["pc2"], NGINX_PORT, "pc2", folder)
+        output(*on("pc1", sys.executable, "-c", FETCH, HOSTS["pc2"], NGINX_PORT, *(pages * count)))
+        time.sleep(0.2)
+    answers = (folder / "nginx.log").read_text().splitlines()
+    asked, answered = both("nginx", NGINX_PORT, len(answers), len(answers), "access log")
+    answered["sizes"] = [int(line.split()[1]) for line in answers]
+    yield asked
+    yield answered
+
+
+def http_server(folder: Path, count: int) -> Iterator[dict]:
+    """Python's http.server, which writes the header and then the page."""
+    pages = [page for page in _pages(folder) if PAGES[page] <= 1 << 16]
+    serve = (
+        "import http.server as s; s.SimpleHTTPRequestHandler.protocol_version = 'HTTP/1.1';"
+        f"s.ThreadingHTTPServer(({HOSTS['pc2']!r}, {PYTHON_PORT}),"
+        "s.SimpleHTTPRequestHandler).serve_forever()"
+    )
+    log = folder / "http.log"
+    with log.open("w") as said, serving(
+        *on("pc2", sys.executable, "-c", serve), cwd=folder / "pages", stderr=said
+    ):
+        wait_for(HOSTS["pc2"], PYTHON_PORT, "pc2", folder)
+        words = [sys.executable, "-c", FETCH, HOSTS["pc2"], PYTHON_PORT, *(pages * count)]
+        output(*on("pc1", *words))
+    answers = log.read_text().count('" 200 ')
+    source = "its log; by construction it writes header and page apart"
+    yield from both("http.server", PYTHON_PORT, answers, 2 * answers, source)
+
+
+def _pages(folder: Path) -> list[str]:
+    (folder / "pages").mkdir(exist_ok=True)
+    for name, octets in PAGES.items():
+        (folder / "pages" / name).write_bytes(bytes(octets))
+    return list(PAGES)
+
+
+def mpi(folder: Path, count: int) -> Iterator[dict]:
+    """Open MPI over TCP; the ranks count their own messages."""
+    from flowsweep.testbed import launch
+
+    file = folder / "ranks.json"
+    ranks = [sys.executable, HERE / "message_ranks.py", count, file]
+    ports = ["--mca", "btl_tcp_port_min_v4", MPI_PORT, "--mca", "btl_tcp_port_range_v4", 100]
+    words = [found("mpirun"), "--host", "pc1:1,pc2:1", "-np", 2, "--leave-session-attached"]
+    words += ["--map-by", "slot", "--bind-to", "none"]
+    words += ["--prtemca", "plm_ssh_agent", shutil.which("agent"), "--prtemca"]
+    words += ["prte_if_include", "10.99.0.0/16", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
+    words += ["--mca", "btl_tcp_if_include", "10.77.0.0/16", "--mca", "btl_tcp_disable_family", 6]
+    words += ["--mca", "mpi_yield_when_idle", 1, *ports, *ranks]
+    del launch
+    output(*words)
+    for rank, sizes in enumerate(json.loads(file.read_text())):
+        # Which of them opens the connection, the captures tell.
+        yield row(f"MPI rank {rank}", MPI_PORT, f"from pc{rank + 1}", len(sizes), "its calls", *sizes)
+
+
+def writers(_: Path, count: int) -> Iterator[dict]:
+    """The writers of `message_writers.py`."""
+    script = HERE / "message_writers.py"
+    words = on("pc2", sys.executable, script, "receive", HOSTS["pc2"])
+    with serving(*words) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        started = {
+            name: subprocess.Popen(
+                on("pc1", sys.executable, script, "send", HOSTS["pc2"], name, count),
+                stdout=subprocess.PIPE, text=True,
+            )
+            for name in ()
+        }
+        for name in message_writers.WRITERS:
+            words = on("pc1", sys.executable, script, "send", HOSTS["pc2"], name, count)
+            sizes = json.loads(output(*words))
+            port = message_writers.PORTS[name]
+            yield row(name, port, "forward", len(sizes), "by construction", *sizes)
+        del started
+
+
+PROGRAMS = (redis, pgbench, nginx, http_server, mpi, writers)
+
+
+def main() -> None:
+    count = PROBLEM.get("count", 50)
+    truth: list[dict] = []
+    skipped: dict[str, str] = {}
+    took = {}
+    for program in PROGRAMS:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                truth += program(Path(name), count)
+            except MissingError as error:
+                skipped[program.__name__] = str(error)
+        took[program.__name__] = round(time.monotonic() - start, 2)
+    told = {"truth": truth, "skipped": skipped, "took_s": took}
+    Path(os.environ["FLOWSWEEP_OUTPUT"]).write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
