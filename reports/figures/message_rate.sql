@@ -1,5 +1,6 @@
 -- One row per application, problem and point: messages between the sites, by the second,
--- and their sizes. A message counts if it began within the time of the run.
+-- and their sizes. A message counts if it began within the time of the run. Numbers are
+-- lower bounds: writes that were queued together are one message.
 with
 
 grades as (
@@ -39,6 +40,9 @@ by_run as (
     select
         run,
         count(*) / any_value(span_s) as messages_s,
+        -- unknown where one of them has no bound
+        case when count(most_writes) = count(*) then sum(most_writes) end
+        / any_value(span_s) as most_s,
     from counted
     where has_content and span_s > 0
     group by run
@@ -51,6 +55,7 @@ rates as (
         median(messages_s) as messages_s,
         min(messages_s) as messages_s_min,
         max(messages_s) as messages_s_max,
+        case when count(most_s) = count(*) then median(most_s) end as messages_s_most,
     from by_run
     inner join points using (run)
     group by points.point
@@ -68,6 +73,10 @@ sizes as (
         max(bytes) as max_bytes,
         avg(is_end_guessed::integer) as guessed_share,
         avg((not is_at_sender)::integer) as far_share,
+        avg(coalesce(merged_possible, true)::integer) as merged_share,
+        coalesce(
+            sum(bytes) filter (coalesce(merged_possible, true)) / sum(bytes), 0
+        ) as merged_bytes_share,
     from counted
     inner join points using (run)
     where has_content
@@ -107,9 +116,12 @@ select
         rounded(messages_s) as messages_s,
         rounded(messages_s_min) as messages_s_min,
         rounded(messages_s_max) as messages_s_max,
+        rounded(messages_s_most) as messages_s_most,
         round(mean_bytes, 1) as mean_bytes,
         round(guessed_share, 6) as guessed_share,
-        round(far_share, 6) as far_share
+        round(far_share, 6) as far_share,
+        round(merged_share, 6) as merged_share,
+        round(merged_bytes_share, 6) as merged_bytes_share
     ),
 from final
 order by app, problem, is_baseline desc, point

@@ -10,19 +10,51 @@ located as (
         flows.sender,
         flows.receiver,
         flows.is_on_path,
-        flows.is_at_sender,
+        -- by its address, or where that is of no known host by round-trip times
+        case
+            when flows.sender is null then coalesce(messages.at_sender, false)
+            else flows.is_at_sender
+        end as is_at_sender,
         string_split(messages.evidence, '+') as reasons,
     from stg_messages as messages
     inner join flows using (run, host, connection, direction)
     where flows.is_counted
 ),
 
+turned as (
+    select
+        *,
+        list_contains(reasons, 'turn')
+        and lag(list_contains(reasons, 'turn'), 1, true) over (
+            partition by run, host, connection, direction
+            order by first_ns, last_ns
+        ) as is_between_turns,
+    from located
+),
+
+-- Writes that were queued together are one message. How many they may be: what lies
+-- between two answers is one request or answer; elsewhere as many as fit that are as
+-- large as the smallest one that was surely written alone. Null: nothing bounds them.
+bounded as (
+    select
+        *,
+        case
+            when merged_possible is null then null
+            when not merged_possible or is_between_turns then 1
+            else ceil(
+                bytes / min(bytes) filter (not merged_possible)
+                    over (partition by run, host, connection, direction)
+            )::bigint
+        end as most_writes,
+    from turned
+),
+
 final as (
     select
-        * exclude (first_time, last_time, reasons),
+        * exclude (first_time, last_time, reasons, is_between_turns),
         -- a pause or a PUSH flag may also lie within a message
         not list_has_any(reasons, ['turn', 'short', 'close']) as is_end_guessed,
-    from located
+    from bounded
 )
 
 select * from final

@@ -308,6 +308,8 @@ def _messages(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "packets": item["packets"],
             "gap_before_ns": BIN_NS // 2 if number else None,
             "evidence": "pause" if number % 4 == 3 else "turn+short",
+            "at_sender": True,
+            "merged_possible": number % 5 == 4,
         }
         for number, item in enumerate(series)
     ]

@@ -226,6 +226,44 @@ def test_messages_seen_only_by_the_receiver_are_flagged(tmp_path: Path) -> None:
     assert (row["messages"], row["far_share"]) == (3, 1.0)
 
 
+WHOLE = {"merged_possible": False, "evidence": "short"}
+QUEUED = {"merged_possible": True, "evidence": "short"}
+ANSWERED = {"merged_possible": True, "evidence": "turn+short"}
+FAR = {"merged_possible": None, "at_sender": False}
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "shares"),
+    [
+        # left at once
+        ([(100, WHOLE), (300, WHOLE)], 2, (0, 0)),
+        # 1,000 octets were queued, and may be ten writes as small as the one that was alone
+        ([(100, WHOLE), (1000, QUEUED)], 11, (0.5, 0.909091)),
+        ([(100, WHOLE), (1001, QUEUED)], 12, (0.5, 0.909173)),
+        # one answer, after another one
+        ([(100, WHOLE | {"evidence": "turn+short"}), (1000, ANSWERED)], 2, (0.5, 0.909091)),
+        # an answer, but something was sent before it
+        ([(100, WHOLE), (1000, ANSWERED)], 11, (0.5, 0.909091)),
+        # nothing tells how small a write may be
+        ([(1000, QUEUED), (1000, QUEUED)], None, (1, 1)),
+        ([(1000, FAR)], None, (1, 1)),
+    ],
+)
+def test_what_was_queued_together_is_told_with_the_most_that_it_can_be(
+    tmp_path: Path, rows: list[Any], most: int | None, shares: tuple[float, float]
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    with_messages(tmp_path, "pc3", [1])
+    tiny.table(tmp_path, "messages", "r", "pc3", [
+        tiny.message(size, first_time=tiny.T0 + number * tiny.MS, **changes)
+        for number, (size, changes) in enumerate(rows)
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
+    # a run of 1 s
+    assert (row["messages_s"], row["messages_s_most"]) == (len(rows), most)
+    assert (row["merged_share"], row["merged_bytes_share"]) == shares
+
+
 def test_a_capture_with_many_drops_is_no_source_of_messages(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     with_messages(tmp_path, "pc3", [1, 2, 3], dropped_kernel=5_000)

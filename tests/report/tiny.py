@@ -86,6 +86,7 @@ def message(size: int, **changes: Any) -> dict[str, Any]:
     row = {
         "connection": 0, "direction": "forward", "first_time": T0, "last_time": T0,
         "bytes": size, "packets": 1, "gap_before_ns": None, "evidence": "turn+short",
+        "at_sender": True, "merged_possible": False,
     }  # fmt: skip
     return row | changes
 

@@ -2,7 +2,7 @@
 
 The command of an experiment, in the hub. Writes into `$FLOWSWEEP_OUTPUT` for each program and
 direction how many messages were sent, as the program itself logs it or by construction:
-`{"truth": [{program, port, direction, count, sizes, source}], "skipped": {program: reason}}`.
+`{"truth": [{program, port, sender, count, sizes, source}], "skipped": {program: reason}}`.
 `sizes` are those that are known, without what a protocol adds. A program that is missing here is
 skipped.
 """
@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import message_writers
+
+from flowsweep.testbed import bed as beds
 
 HERE = Path(__file__).parent
 HOSTS = dict(pair.split("=") for pair in os.environ.get("FLOWSWEEP_HOSTS", "").split(",") if pair)
@@ -77,11 +79,11 @@ def serving(*words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
         process.wait(LIMIT_S)
 
 
-def row(program: str, port: int, direction: str, count: int, source: str, *sizes: int) -> dict:
+def row(program: str, port: int, sender: str, count: int, source: str, *sizes: int) -> dict:
     return {
         "program": program,
         "port": port,
-        "direction": direction,
+        "sender": sender,
         "count": count,
         "sizes": list(sizes),
         "source": source,
@@ -91,8 +93,8 @@ def row(program: str, port: int, direction: str, count: int, source: str, *sizes
 def both(program: str, port: int, asked: int, answered: int, source: str) -> list[dict]:
     """Requests and answers."""
     return [
-        row(f"{program}, requests", port, "forward", asked, source),
-        row(f"{program}, answers", port, "backward", answered, source),
+        row(f"{program}, requests", port, "pc1", asked, source),
+        row(f"{program}, answers", port, "pc2", answered, source),
     ]
 
 
@@ -146,7 +148,7 @@ def pgbench(folder: Path, count: int) -> Iterator[dict]:
         wait_for(HOSTS["pc2"], POSTGRES_PORT, "pc2", folder)
         local = ["-h", folder, "-p", POSTGRES_PORT, "-U", "bench"]
         output(*on("pc2", load, "-i", "-q", *local, "postgres"), **more)
-        alter = f"ALTER SYSTEM SET log_statement = 'all'"
+        alter = "ALTER SYSTEM SET log_statement = 'all'"
         psql = on("pc2", found("psql"), *local, "-d", "postgres", "-c")
         output(*psql, alter, **more)
         output(*psql, "SELECT pg_reload_conf()", **more)
@@ -227,44 +229,33 @@ def _pages(folder: Path) -> list[str]:
 
 def mpi(folder: Path, count: int) -> Iterator[dict]:
     """Open MPI over TCP; the ranks count their own messages."""
-    from flowsweep.testbed import launch
-
-    file = folder / "ranks.json"
-    ranks = [sys.executable, HERE / "message_ranks.py", count, file]
+    ranks = [sys.executable, HERE / "message_ranks.py", count, folder]
     ports = ["--mca", "btl_tcp_port_min_v4", MPI_PORT, "--mca", "btl_tcp_port_range_v4", 100]
     words = [found("mpirun"), "--host", "pc1:1,pc2:1", "-np", 2, "--leave-session-attached"]
     words += ["--map-by", "slot", "--bind-to", "none"]
-    words += ["--prtemca", "plm_ssh_agent", shutil.which("agent"), "--prtemca"]
-    words += ["prte_if_include", "10.99.0.0/16", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
-    words += ["--mca", "btl_tcp_if_include", "10.77.0.0/16", "--mca", "btl_tcp_disable_family", 6]
-    words += ["--mca", "mpi_yield_when_idle", 1, *ports, *ranks]
-    del launch
-    output(*words)
-    for rank, sizes in enumerate(json.loads(file.read_text())):
-        # Which of them opens the connection, the captures tell.
-        yield row(f"MPI rank {rank}", MPI_PORT, f"from pc{rank + 1}", len(sizes), "its calls", *sizes)
+    words += ["--prtemca", "plm_ssh_agent", found("agent")]
+    words += ["--prtemca", "prte_if_include", beds.MANAGEMENT_NETWORK]
+    words += ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "mpi_yield_when_idle", 1]
+    words += ["--mca", "btl_tcp_if_include", beds.EXPERIMENT_NETWORK]
+    words += ["--mca", "btl_tcp_disable_family", 6]
+    output(*words, *ports, *ranks)
+    for rank in range(2):
+        sizes = json.loads((folder / str(rank)).read_text())
+        # Each end of the connection also says who it is.
+        source = "its own calls, and the hello of a connection"
+        yield row(f"MPI rank {rank}", MPI_PORT, f"pc{rank + 1}", len(sizes) + 1, source, *sizes)
 
 
 def writers(_: Path, count: int) -> Iterator[dict]:
     """The writers of `message_writers.py`."""
     script = HERE / "message_writers.py"
-    words = on("pc2", sys.executable, script, "receive", HOSTS["pc2"])
-    with serving(*words) as receiver:
+    with serving(*on("pc2", sys.executable, script, "receive", HOSTS["pc2"])) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == "ready\n"
-        started = {
-            name: subprocess.Popen(
-                on("pc1", sys.executable, script, "send", HOSTS["pc2"], name, count),
-                stdout=subprocess.PIPE, text=True,
-            )
-            for name in ()
-        }
-        for name in message_writers.WRITERS:
+        for name, port in message_writers.PORTS.items():
             words = on("pc1", sys.executable, script, "send", HOSTS["pc2"], name, count)
             sizes = json.loads(output(*words))
-            port = message_writers.PORTS[name]
-            yield row(name, port, "forward", len(sizes), "by construction", *sizes)
-        del started
+            yield row(name, port, "pc1", len(sizes), "by construction", *sizes)
 
 
 PROGRAMS = (redis, pgbench, nginx, http_server, mpi, writers)

@@ -1,7 +1,7 @@
 """MPI ranks whose messages are known: a master that hands out tasks, and a worker.
 
-`message_ranks.py COUNT FILE`, under mpirun with two ranks. Every rank counts its own calls of Send
-by size; rank 0 writes both lists into FILE as JSON.
+`message_ranks.py COUNT FOLDER`, under mpirun with two ranks. Every rank writes the sizes of what it
+sent, in order, into the JSON file FOLDER/RANK.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mpi4py import MPI
 TASK, RESULT = 8, 20_000
 
 
-def main(count: int, file: Path) -> None:
+def main(count: int, folder: Path) -> None:
     """Ping-pong of small and of large messages, then tasks, then results without an answer."""
     world = MPI.COMM_WORLD
     rank, other = world.rank, 1 - world.rank
@@ -54,10 +54,7 @@ def main(count: int, file: Path) -> None:
         else:
             time.sleep(chance.uniform(0.01, 0.06))
             send(RESULT)
-    world.Barrier()
-    told = world.gather(sent)
-    if rank == 0:
-        file.write_text(json.dumps(told))
+    (folder / str(rank)).write_text(json.dumps(sent))
 
 
 if __name__ == "__main__":

@@ -90,6 +90,9 @@ def send(host: str, name: str, count: int) -> list[int]:
             connection.sendall(bytes(size))
             sizes.append(size)
             time.sleep(pause)
+        connection.shutdown(socket.SHUT_WR)
+        # Until the other side has all, and closed.
+        connection.recv(1)
     return sizes
 
 

@@ -44,9 +44,15 @@ const SHORTEST_PAUSE_NS: i64 = 200_000;
 /// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
 /// retransmission timeout of Linux, and a clock tick.
 const SILENCE_NS: i64 = 250_000_000;
-/// A congestion window has ten segments at the start (RFC 6928), and paced hosts spread at least so many over a round
-/// trip time; two of them for what was measured wrongly.
-const SPREAD: i64 = 8;
+/// Segments that a paced sender spreads over a round trip time at least. At the start of a connection its window has
+/// ten (RFC 6928); two of them for what was measured wrongly. BBR may find a lower rate later.
+const SPREAD_AT_START: i64 = 8;
+const SPREAD_LATER: i64 = 2;
+/// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
+/// segments. A stop behind that is as long.
+const SHORTEST_SPREAD_NS: i64 = 3_000_000;
+const LONGEST_SPREAD_NS: i64 = 16_000_000;
+const LEAST_HANDED_OVER: i64 = 2;
 /// Where the round trip time is not known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
 /// The flight time of what a far sender sends varies.
@@ -155,19 +161,14 @@ impl Message {
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
             if why == 0 {
-                alone |= self.went_on_after(gap);
+                alone |= self.went_on_after(gap, sending.room && !sending.released);
             } else {
                 self.end(why, ended);
-                alone = true;
             }
         }
         if self.packets == 0 {
-            self.first_time = sending.time;
-            self.gap_before = if self.begun { gap } else { NO_GAP };
-            self.begun = true;
-            self.train = 0;
-            // What waited was queued, unless it is an answer.
-            self.held = !(sending.room && !sending.released);
+            alone = true;
+            self.begin(sending, gap);
         }
         self.packets = self.packets.saturating_add(1);
         self.bytes += sending.bytes;
@@ -178,6 +179,20 @@ impl Message {
             self.ending = self.says(sending, alone);
             self.pushed = sending.length.push;
             self.pushes |= self.pushed;
+        }
+    }
+
+    #[inline(never)] // with `end`
+    fn begin(&mut self, sending: &Sending, gap: i64) {
+        // What waited was queued, unless it is an answer.
+        let answers = self.answered && sending.heard;
+        let free = sending.room && !sending.released;
+        self.held = !free || !answers && self.may_be_paced(sending, gap);
+        self.first_time = sending.time;
+        self.gap_before = if self.begun { gap } else { NO_GAP };
+        self.begun = true;
+        if gap > STOP_NS {
+            self.train = 0;
         }
     }
 
@@ -192,7 +207,7 @@ impl Message {
     #[inline]
     pub(super) fn goes_on(&mut self, time: i64, payload: u32) {
         let gap = since(time, self.last_time).max(0);
-        self.went_on_after(gap);
+        self.went_on_after(gap, true);
         self.train = self.train.saturating_add(payload);
         self.last_time = self.last_time.max(time);
     }
@@ -204,16 +219,20 @@ impl Message {
         self.bytes += bytes;
     }
 
-    /// Takes in a gap inside a message; whether what comes behind it was handed over apart.
+    /// Takes in a gap inside a message; whether what comes behind it was handed over apart. `free`: neither window,
+    /// recovery nor acknowledgement explains it; far from the sender nobody knows.
     #[inline]
-    fn went_on_after(&mut self, gap: i64) -> bool {
+    fn went_on_after(&mut self, gap: i64, free: bool) -> bool {
         if gap <= STOP_NS {
             return false;
         }
         self.held = true;
-        self.learn(gap);
+        let beside = self.place == Place::AtSender;
+        if free || !beside {
+            self.learn(gap);
+        }
         self.train = 0;
-        self.place == Place::AtSender
+        beside
     }
 
     #[inline]
@@ -280,11 +299,31 @@ impl Message {
 
     /// How long a paced sender may stop behind the octets since its last stop.
     fn spread(&self, sending: &Sending) -> i64 {
-        let rtt = sending.rtt_ns.unwrap_or(0).max(i64::from(self.behind_ns));
-        let rtt = if rtt > 0 { rtt } else { UNKNOWN_RTT_NS };
+        let (rtt, over) = (self.rtt(sending), self.spread_over());
         let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460).max(1));
-        let segments = (i64::from(self.train) / mss).min(SPREAD + SPREAD / 2);
-        rtt.saturating_mul(segments) / SPREAD
+        let segments = i64::from(self.train) / mss;
+        let longest = (rtt.saturating_mul(LEAST_HANDED_OVER) / over).max(LONGEST_SPREAD_NS);
+        (rtt.saturating_mul(segments) / over).clamp(SHORTEST_SPREAD_NS, longest)
+    }
+
+    /// What is sent `gap` behind the message before it may have waited for its pace.
+    fn may_be_paced(&self, sending: &Sending, gap: i64) -> bool {
+        let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460));
+        let spread = self.rtt(sending).saturating_mul(i64::from(self.train)) / self.spread_over();
+        self.begun && gap.saturating_mul(mss) <= spread
+    }
+
+    fn rtt(&self, sending: &Sending) -> i64 {
+        let rtt = sending.rtt_ns.unwrap_or(0).max(i64::from(self.behind_ns));
+        if rtt > 0 { rtt } else { UNKNOWN_RTT_NS }
+    }
+
+    fn spread_over(&self) -> i64 {
+        if self.pace_ns == 0 {
+            SPREAD_AT_START
+        } else {
+            SPREAD_LATER
+        }
     }
 
     /// What a segment says about an end behind it. `alone`: it was not handed over together with those before it.

@@ -21,6 +21,9 @@ GAP = 40
 NARROWEST = 8
 #: Above this share of guessed ends a point is drawn open: messages may be split or joined.
 MAX_GUESSED = 0.2
+#: If there may be so many times more messages than were counted, their number is a lower bound.
+BOUND = 1.1
+AT_LEAST = "≥ "
 
 
 def rate(context: Context) -> Figure | None:
@@ -40,7 +43,9 @@ def rate(context: Context) -> Figure | None:
         panels += _panels(frame, one, left, sizes, alone=len(shown) == 1)
     guessed = (float(rows["guessed_share"].min()), float(rows["guessed_share"].max()))  # type: ignore[arg-type]
     doubtful = int(rows["doubtful_captures"].sum())
-    far = float((rows["far_share"] * rows["messages"]).sum()) / max(int(rows["messages"].sum()), 1)
+    messages = max(int(rows["messages"].sum()), 1)
+    far = float((rows["far_share"] * rows["messages"]).sum()) / messages
+    bounds = [row for row in rows.iter_rows(named=True) if _is_bound(row)]
     return Figure(
         name="message_rate",
         heading=HEADING,
@@ -51,13 +56,15 @@ def rate(context: Context) -> Figure | None:
             "Left: median over the runs of a point; line: from the run with fewest to the one "
             "with most.",
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
-            "Inferred from headers: writes that were queued together are one message, and a long "
-            "one may be cut where a pause or a PUSH flag alone marks its end: "
+            "Inferred from headers. Writes that were queued together are one message, so numbers "
+            "are lower bounds, and sizes upper ones"
+            + (f". {_at_least(bounds)}" if bounds else ": here at most a tenth from the truth."),
+            "A pause or a PUSH flag alone marks the end, and may lie within a message: "
             f"{_range(guessed)} of the ends, per point."
             + (
-                f" Open points: more than {numbers.share(MAX_GUESSED)} of them, so neither "
-                "number nor size may be compared with others."
-                if guessed[1] > MAX_GUESSED
+                f" Open points: more than {numbers.share(MAX_GUESSED)} of them, or a lower bound, "
+                "so neither number nor size may be compared with others."
+                if guessed[1] > MAX_GUESSED or bounds
                 else ""
             ),
             f"{numbers.share(far)} seen only far from their sender." if far else None,
@@ -70,6 +77,22 @@ def rate(context: Context) -> Figure | None:
         ),
         chart=alt.concat(*panels, columns=2, align="each", spacing=GAP),
         rows=rows,
+    )
+
+
+def _is_bound(row: dict[str, Any]) -> bool:
+    """There may be many more messages than were counted."""
+    most = row["messages_s_most"]
+    return most is None or most > BOUND * row["messages_s"]
+
+
+def _at_least(bounds: list[dict[str, Any]]) -> str:
+    """What to say of points whose messages may be many more."""
+    shares = [row["merged_bytes_share"] for row in bounds]
+    return (
+        f"{AT_LEAST.strip()}: there may be more than {numbers.share(BOUND - 1)} more, because "
+        f"{_range((min(shares), max(shares)))} of the payload waited in a queue, or was not seen "
+        "at its sender; the table has the most that it can be, where that is known."
     )
 
 
@@ -100,10 +123,10 @@ def _panels(
             "low": row["messages_s_min"],
             "x": row["messages_s"],
             "high": row["messages_s_max"],
-            "rate": numbers.estimate(row["messages_s"]),
+            "rate": (AT_LEAST if _is_bound(row) else "") + numbers.estimate(row["messages_s"]),
             # a message has at least one octet; 0 has no place on this axis
             **{key: max(row[f"{key}_bytes"], 1) for key in ("p10", "p50", "p90", "p99", "mean")},
-            "filled": row["guessed_share"] <= MAX_GUESSED,
+            "filled": row["guessed_share"] <= MAX_GUESSED and not _is_bound(row),
         }
         for name, row in zip(order, shown.iter_rows(named=True), strict=True)
     ]

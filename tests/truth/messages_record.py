@@ -1,0 +1,106 @@
+"""Records traffic of programs whose messages are known: captures of both hosts, and the truth.
+
+`messages_record.py FOLDER [POINT...]` makes FOLDER/POINT for each point of `POINTS`, or those
+named: `pc1.pcap.zst`, `pc2.pcap.zst` (headers alone) and `truth.json`. Points that are there stay.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLOWSWEEP = Path(sys.executable).parent / "flowsweep"
+#: Ethernet, IPv4 and TCP with 40 octets of options.
+SNAPLEN = 94
+LIMIT_S = 600
+HOSTS = ("pc1", "pc2")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One link; `count`: how often each program does what it does."""
+
+    rtt_ms: int
+    rate_mbit_s: int
+    congestion: str
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.congestion}-{self.rtt_ms}ms-{self.rate_mbit_s}Mbit"
+
+
+#: Round trip time, rate, messages of each kind: about half a minute each.
+LINKS = ((1, 100, 100), (16, 100, 50), (64, 100, 25), (4, 10, 50), (4, 400, 60))
+CONGESTION = ("reno", "cubic", "bbr")
+POINTS = {
+    point.name: point
+    for rtt_ms, rate_mbit_s, count in LINKS
+    for congestion in CONGESTION
+    for point in [Point(rtt_ms, rate_mbit_s, congestion, count)]
+}
+
+# Other programs of the machine delay what is recorded, and change no truth.
+EXPERIMENT = """
+title: Programs whose messages are known
+sites: {{west: [pc1], east: [pc2]}}
+link: {{rtt: {point.rtt_ms}ms, rate: {point.rate_mbit_s}Mbit/s}}
+tcp: {{congestion_control: {point.congestion}}}
+workload:
+  command: "{python} {program}"
+  where: hub
+  problem: {{count: {point.count}}}
+axes: {{rtt: [{other}ms]}}
+timeout: 300s
+limits: {{other_programs: 1, cpu_pressure: 1, lateness: 100ms}}
+capture: {{snaplen: {snaplen}}}
+"""
+
+
+def record(point: Point, folder: Path) -> None:
+    """One run of every program at `point`, into `folder`."""
+    with tempfile.TemporaryDirectory() as name:
+        run = Path(name) / "run"
+        experiment = Path(name) / "experiment.yaml"
+        experiment.write_text(
+            EXPERIMENT.format(
+                point=point,
+                other=point.rtt_ms + 1,
+                python=sys.executable,
+                program=HERE / "message_programs.py",
+                snaplen=SNAPLEN,
+            )
+        )
+        words = [FLOWSWEEP, "run", experiment, "-o", run]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        if not (run / "app.json").exists():
+            raise RuntimeError(f"{point.name} was not recorded: {done.stdout}{done.stderr}")
+        folder.mkdir(parents=True)
+        for host in HOSTS:
+            with (run / f"{host}.pcap.zst").open("rb") as capture:
+                unpacked = subprocess.run(
+                    ["zstd", "-dc"], stdin=capture, capture_output=True, check=True
+                ).stdout
+            packed = folder / f"{host}.pcap.zst"
+            subprocess.run(["zstd", "-q", "-19", "-o", packed], input=unpacked, check=True)
+        told = json.loads((run / "app.json").read_text())
+        (folder / "truth.json").write_text(json.dumps(told) + "\n")
+
+
+def main() -> None:
+    """Records what is not there yet."""
+    folder, *names = sys.argv[1:]
+    for name in names or POINTS:
+        if not (Path(folder) / name / "truth.json").exists():
+            record(POINTS[name], Path(folder) / name)
+            print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
