@@ -92,23 +92,25 @@ pub(super) struct Message {
     last_time: i64,
     /// Octets since the last stop.
     train: u32,
-    /// Round trip time from the capture to the sender, in nanoseconds; 0 beside it.
-    behind_ns: u32,
     mss: Mss,
     /// What the last segment says about an end behind it: SHORT, or PUSH.
     ending: u8,
-    /// Any message was sent.
-    begun: bool,
-    /// The last segment carried PUSH.
-    pushed: bool,
-    /// A segment of this direction carried PUSH.
-    pushes: bool,
-    held: bool,
+    /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
+    bits: u8,
     place: Place,
     /// The other side answered all octets so far.
     pub answered: bool,
     bytes: u64,
 }
+
+/// Any message was sent.
+const BEGUN: u8 = 1;
+/// The last segment carried PUSH.
+const PUSHED: u8 = 2;
+/// A segment of this direction carried PUSH.
+const PUSHES: u8 = 4;
+/// Octets were queued while the message was sent.
+const HELD: u8 = 8;
 
 /// What is known when a segment with new octets is sent.
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
@@ -131,25 +133,16 @@ pub(super) struct Sending {
     pub waited_ns: i64,
     /// It ends where the window ends.
     pub cut: bool,
-    /// Round trip time to the receiver and back, where known.
-    pub rtt_ns: Option<i64>,
+    /// Round trip time from the capture to the receiver, where known.
+    pub ahead_ns: Option<i64>,
+    /// The same to the sender.
+    pub behind_ns: Option<i64>,
 }
 
 impl Message {
-    /// The next segment with new octets begins a message.
     #[inline]
-    pub(super) fn is_over(&self) -> bool {
-        self.packets == 0
-    }
-
-    /// Takes in where the capture lies, and the round trip time from there to the sender, where known.
-    pub(super) fn seen_from(&mut self, place: Place, behind_ns: Option<i64>) {
-        self.place = place;
-        let behind = match place {
-            Place::AtSender => 0,
-            Place::Far | Place::Unknown => behind_ns.unwrap_or(UNKNOWN_RTT_NS),
-        };
-        self.behind_ns = u32::try_from(behind).unwrap_or(u32::MAX);
+    fn has(&self, bit: u8) -> bool {
+        self.bits & bit != 0
     }
 
     /// Takes in a segment; a message that ended before it goes to `ended`.
@@ -157,7 +150,7 @@ impl Message {
     #[inline(always)]
     pub(super) fn send(&mut self, sending: &Sending, ended: &mut Ended<'_>) {
         let gap = since(sending.time, self.last_time).max(0);
-        let mut alone = self.packets == 0 || self.pushed;
+        let mut alone = self.has(PUSHED);
         if self.packets > 0 && !sending.late {
             let why = self.ends(sending, gap);
             if why == 0 {
@@ -177,8 +170,10 @@ impl Message {
         self.answered = false;
         if !sending.late {
             self.ending = self.says(sending, alone);
-            self.pushed = sending.length.push;
-            self.pushes |= self.pushed;
+            self.bits = match sending.length.push {
+                true => self.bits | PUSHED | PUSHES,
+                false => self.bits & !PUSHED,
+            };
         }
     }
 
@@ -187,10 +182,11 @@ impl Message {
         // What waited was queued, unless it is an answer.
         let answers = self.answered && sending.heard;
         let free = sending.room && !sending.released;
-        self.held = !free || !answers && self.may_be_paced(sending, gap);
+        self.place = Place::between(sending.ahead_ns, sending.behind_ns);
         self.first_time = sending.time;
-        self.gap_before = if self.begun { gap } else { NO_GAP };
-        self.begun = true;
+        self.gap_before = if self.has(BEGUN) { gap } else { NO_GAP };
+        let held = !free || !answers && self.has(BEGUN) && self.may_be_paced(sending, gap);
+        self.bits = self.bits & !HELD | BEGUN | if held { HELD } else { 0 };
         if gap > STOP_NS {
             self.train = 0;
         }
@@ -199,7 +195,7 @@ impl Message {
     /// A segment with `payload` octets beside `options` is full, and nothing ends behind it in a burst.
     #[inline]
     pub(super) fn is_full(&self, payload: u32, options: u32) -> bool {
-        self.mss.is_usual(payload, options) && self.ending == 0 && !self.pushed && !self.answered
+        self.mss.is_usual(payload, options) && self.ending == 0 && !self.has(PUSHED) && !self.answered
     }
 
     /// Takes in the time of another full segment of a burst, without PUSH: whatever stops such a burst, the queue is
@@ -226,7 +222,7 @@ impl Message {
         if gap <= STOP_NS {
             return false;
         }
-        self.held = true;
+        self.bits |= HELD;
         let beside = self.place == Place::AtSender;
         if free || !beside {
             self.learn(gap);
@@ -281,14 +277,14 @@ impl Message {
                 evidence::PAUSE | self.ending & evidence::PUSH
             };
         }
-        let behind = i64::from(self.behind_ns);
+        let behind = self.behind(sending);
         // What the last acknowledgement let go was here after the flight there and back.
         let due = match self.place {
             Place::AtSender => SHORTEST_PAUSE_NS,
             Place::Far | Place::Unknown => behind + behind / 4 + FLIGHT_SLACK_NS,
         };
         let overdue = sending.idle && !released && sending.waited_ns > due;
-        let ended = if self.pushed || !self.pushes {
+        let ended = if self.has(PUSHED) {
             let in_flight = beside && !sending.idle && !released;
             (overdue || in_flight) && gap > self.spread(sending)
         } else {
@@ -310,12 +306,20 @@ impl Message {
     fn may_be_paced(&self, sending: &Sending, gap: i64) -> bool {
         let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460));
         let spread = self.rtt(sending).saturating_mul(i64::from(self.train)) / self.spread_over();
-        self.begun && gap.saturating_mul(mss) <= spread
+        gap.saturating_mul(mss) <= spread
     }
 
     fn rtt(&self, sending: &Sending) -> i64 {
-        let rtt = sending.rtt_ns.unwrap_or(0).max(i64::from(self.behind_ns));
+        let rtt = sending.ahead_ns.unwrap_or(0).max(self.behind(sending));
         if rtt > 0 { rtt } else { UNKNOWN_RTT_NS }
+    }
+
+    /// Round trip time from the capture to the sender: none beside it.
+    fn behind(&self, sending: &Sending) -> i64 {
+        match self.place {
+            Place::AtSender => 0,
+            Place::Far | Place::Unknown => sending.behind_ns.unwrap_or(UNKNOWN_RTT_NS),
+        }
     }
 
     fn spread_over(&self) -> i64 {
@@ -332,7 +336,7 @@ impl Message {
         let length = sending.length;
         let short = self.mss.is_short(length) && !sending.cut;
         // A host that sets PUSH at all, sets it where its queue is empty.
-        if short && (length.push || !self.pushes) {
+        if short && (length.push || !self.has(PUSHES)) {
             evidence::SHORT
         } else if length.push && alone && !self.mss.is_several(length) {
             evidence::PUSH
@@ -356,7 +360,7 @@ impl Message {
     pub(super) fn end(&mut self, why: u8, ended: &mut Ended<'_>) {
         self.unfinished(why, ended);
         (self.packets, self.bytes, self.ending) = (0, 0, 0);
-        self.pushed = false;
+        self.bits &= !PUSHED;
     }
 
     /// Tells the message that is being sent, if there is one.
@@ -369,7 +373,7 @@ impl Message {
                 connection: ended.connection,
                 backward: ended.backward,
                 place: self.place,
-                held: self.held,
+                held: self.has(HELD),
                 first_time: self.first_time,
                 last_time: self.last_time,
                 bytes: self.bytes,

@@ -61,6 +61,7 @@ impl Tcp {
             sent = self.selectively_acknowledged(ack, blocks, sent);
         }
         self.measure(sent, segment.time);
+        told.behind_ns = self.round_trip_ns();
         told
     }
 

@@ -4,7 +4,6 @@ use super::super::ended::Ended;
 use super::super::limits::Sent;
 use super::super::full::Length;
 use super::super::messages::{Sending, evidence};
-use super::super::place::Place;
 use super::super::ranges::{Added, Ranges};
 use super::super::sender::Pending;
 use super::{
@@ -180,12 +179,9 @@ impl Tcp {
                 released,
                 waited_ns: sender.limits.since_release(segment.time),
                 cut: known && room == 0,
-                rtt_ns: ahead,
+                ahead_ns: ahead,
+                behind_ns: told.behind_ns,
             };
-            if sender.message.is_over() {
-                let place = Place::between(ahead, told.behind_ns);
-                sender.message.seen_from(place, told.behind_ns);
-            }
             sender.message.send(&sending, ended);
         }
         let mss = sender.message.mss(options).unwrap_or(1460);
