@@ -1,0 +1,192 @@
+"""Messages told from headers, against programs that count what they send.
+
+Redis, pgbench, nginx, http.server and MPI log or count their messages; other writers know them by
+construction. Printed for each program and congestion control, over all links: the truth, how many
+were found in the sender's capture and in the receiver's, and the bounds. Ends with 1 where a goal
+is missed.
+
+`--quick` judges the traffic that is kept beside this file; without, it is recorded anew on links
+of 1 to 64 ms and 10 to 400 Mbit/s. `--traffic FOLDER` judges what `messages_record.py` left there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import messages_record
+import polars as pl
+
+import flowsweep
+
+HERE = Path(__file__).parent
+KEPT = HERE / "data" / "messages"
+ADDRESSES = {"pc1": "10.77.1.1", "pc2": "10.77.2.1"}
+#: Ports that an MPI connection may have.
+MPI_PORT, MPI_PORTS = 21_000, 100
+#: How far a count may be from the truth, at the sender and far from it.
+GOAL, FAR_GOAL = 0.02, 0.10
+#: Programs whose messages follow each other closer than they can be sent: what queues up becomes one.
+#: Of these the bounds are judged alone.
+QUEUING = ("30 kB", "mixed sizes", "multiples of the MSS", "bursts", "5 kB every 5 ms")
+#: MPI ranks also say a word when they begin and end; its requests need none.
+FEW = 2
+
+
+@dataclass(frozen=True)
+class Found:
+    """One program and direction at one point: the truth, and what the captures of both hosts tell.
+
+    `most`: what the sender's capture allows at most; None where nothing bounds it.
+    """
+
+    program: str
+    congestion: str
+    point: str
+    truth: int
+    near: int
+    most: int | None
+    far: int
+    flagged: bool
+
+    @property
+    def holds(self) -> bool:
+        """The truth is within the bounds."""
+        return self.near <= self.truth + FEW and (self.most is None or self.truth <= self.most + FEW)
+
+
+def points(folder: Path) -> list[str]:
+    """Those that were recorded."""
+    return sorted(path.parent.name for path in folder.glob("*/truth.json"))
+
+
+def judged(folder: Path) -> Iterator[Found]:
+    """Every program and direction of every point in `folder`."""
+    for point in points(folder):
+        truth = json.loads((folder / point / "truth.json").read_text())["truth"]
+        seen = {host: _tables(folder / point / f"{host}.pcap.zst") for host in ADDRESSES}
+        for row in truth:
+            sender = row["sender"]
+            (receiver,) = set(ADDRESSES) - {sender}
+            near, far = (_sent(*seen[host], row["port"], sender) for host in (sender, receiver))
+            yield Found(
+                program=row["program"],
+                congestion=point.split("-")[0],
+                point=point,
+                truth=row["count"],
+                near=near.height,
+                most=most(near),
+                far=far.height,
+                flagged=bool(near["at_sender"].all()) and not far["at_sender"].any(),
+            )
+
+
+def skipped(folder: Path) -> dict[str, str]:
+    """Programs that were not recorded, and why."""
+    found: dict[str, str] = {}
+    for point in points(folder):
+        found |= json.loads((folder / point / "truth.json").read_text())["skipped"]
+    return found
+
+
+def _tables(file: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return pl.DataFrame(flowsweep.read_flows(file)), pl.DataFrame(flowsweep.read_messages(file))
+
+
+def _sent(flows: pl.DataFrame, messages: pl.DataFrame, port: int, sender: str) -> pl.DataFrame:
+    """Messages of a host on connections to or from a port."""
+    last = port + (MPI_PORTS if port == MPI_PORT else 1) - 1
+    own = flows.filter(
+        (pl.col("protocol") == "tcp")
+        & (pl.col("src_ip") == ADDRESSES[sender])
+        & (pl.col("src_port").is_between(port, last) | pl.col("dst_port").is_between(port, last))
+    )
+    return messages.join(own.select("connection", "direction"), on=["connection", "direction"])
+
+
+def most(messages: pl.DataFrame) -> int | None:
+    """As many as there may be at most, by the rule of `reports/models/messages.sql`."""
+    total = 0
+    for (_,), own in messages.sort("first_time").group_by("connection", maintain_order=True):
+        smallest = own.filter(~pl.col("merged_possible"))["bytes"].min()
+        turned = True
+        for row in own.iter_rows(named=True):
+            turn = "turn" in row["evidence"]
+            if not row["merged_possible"] or turn and turned:
+                total += 1
+            elif smallest is None:
+                return None
+            else:
+                total += -(-row["bytes"] // int(smallest))  # type: ignore[call-overload]
+            turned = turn
+    return total
+
+
+def main() -> int:
+    """Prints the table; 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="judge the traffic that is kept")
+    parser.add_argument("--traffic", type=Path, help="judge what was recorded there")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = arguments.traffic or (KEPT if arguments.quick else Path(name))
+        if folder == Path(name):
+            for point in messages_record.POINTS.values():
+                messages_record.record(point, folder / point.name)
+        rows = list(judged(folder))
+        why = skipped(folder)
+    missed = _print(rows)
+    for program, reason in why.items():
+        print(f"skipped: {program}: {reason}")
+    return 1 if missed else 0
+
+
+def _print(rows: list[Found]) -> int:
+    """How many goals were missed."""
+    missed = 0
+    names = list(dict.fromkeys(row.program for row in rows))
+    title = f"{'messages of':<32} {'by':<5} {'truth':>6} {'sender':>6} {'':>7} {'far':>6} {'':>7}"
+    print(f"{title}  goal")
+    for name in names:
+        for congestion in messages_record.CONGESTION:
+            own = [row for row in rows if (row.program, row.congestion) == (name, congestion)]
+            if own:
+                missed += _line(name, congestion, own)
+    unflagged = [row for row in rows if not row.flagged]
+    print(f"\nnot flagged as far or near: {len(unflagged)} of {len(rows)}; goal 0")
+    broken = [row for row in rows if not row.holds]
+    unbounded = sum(row.most is None for row in rows)
+    print(f"truth outside the bounds: {len(broken)} of {len(rows)}; goal 0")
+    print(f"no upper bound: {unbounded} of {len(rows)}")
+    for row in unflagged + broken:
+        print(f"  {row}")
+    return missed + len(unflagged) + len(broken)
+
+
+def _line(name: str, congestion: str, own: list[Found]) -> int:
+    truth, near, far = (sum(getattr(row, key) for row in own) for key in ("truth", "near", "far"))
+    limits = (f"{GOAL:.0%}", f"{FAR_GOAL:.0%}") if name not in QUEUING else ("-", "-")
+    worst = max(abs(row.near - row.truth) - FEW for row in own)
+    good = name in QUEUING or (
+        abs(near - truth) <= GOAL * truth + FEW and abs(far - truth) <= FAR_GOAL * truth
+    )
+    print(
+        f"{name:<32} {congestion:<5} {truth:>6} {near:>6} {_off(near, truth):>7}"
+        f" {far:>6} {_off(far, truth):>7}  {'/'.join(limits) if good else 'MISSED'}"
+    )
+    del worst
+    return not good
+
+
+def _off(found: int, truth: int) -> str:
+    return f"{(found - truth) / truth:+.1%}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
