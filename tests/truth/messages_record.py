@@ -1,16 +1,18 @@
 """Records traffic of programs whose messages are known: captures of both hosts, and the truth.
 
-`messages_record.py FOLDER [POINT...]` makes FOLDER/POINT for each point of `POINTS`, or those
-named: `pc1.pcap.zst`, `pc2.pcap.zst` (headers alone) and `truth.json`. Points that are there stay.
+`messages_record.py [--count COUNT] FOLDER [POINT...]` makes FOLDER/POINT for each of `POINTS`,
+or those named: `pc1.pcap.zst`, `pc2.pcap.zst` (headers alone) and `truth.json`. Points that are
+there stay. With `--count` each program does what it does so often.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -95,10 +97,16 @@ def record(point: Point, folder: Path) -> None:
 
 def main() -> None:
     """Records what is not there yet."""
-    folder, *names = sys.argv[1:]
-    for name in names or POINTS:
-        if not (Path(folder) / name / "truth.json").exists():
-            record(POINTS[name], Path(folder) / name)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("points", nargs="*", default=list(POINTS), metavar="POINT")
+    arguments = parser.parse_args()
+    for name in arguments.points:
+        folder = arguments.folder / name
+        if not (folder / "truth.json").exists():
+            point = POINTS[name]
+            record(replace(point, count=arguments.count or point.count), folder)
             print(name, flush=True)
 
 

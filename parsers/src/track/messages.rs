@@ -47,7 +47,7 @@ const SILENCE_NS: i64 = 250_000_000;
 /// Segments that a paced sender spreads over a round trip time at least. At the start of a connection its window has
 /// ten (RFC 6928); two of them for what was measured wrongly. BBR may find a lower rate later.
 const SPREAD_AT_START: i64 = 8;
-const SPREAD_LATER: i64 = 2;
+const SPREAD_LATER: i64 = 1;
 /// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
 /// segments. A stop behind that is as long.
 const SHORTEST_SPREAD_NS: i64 = 3_000_000;

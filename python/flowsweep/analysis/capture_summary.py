@@ -278,9 +278,13 @@ def _limits(row: dict[str, Any]) -> dict[str, int] | None:
 
 def _messages(messages: pl.DataFrame) -> dict[str, Any]:
     """Number and sizes of the messages; empty where there are none."""
+    import polars as pl
+
     if messages.is_empty():
         return {}
     sizes, why = messages["bytes"], messages["evidence"]
+    octets = max(int(sizes.sum()), 1)
+    queued = messages.filter("merged_possible")
     return {
         "count": messages.height,
         "p50_bytes": int(sizes.quantile(0.5, "lower") or 0),
@@ -288,6 +292,12 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
         "max_bytes": int(sizes.max() or 0),  # type: ignore[arg-type]
         # a pause or a PUSH flag may also lie within a message
         "guessed_share": float((~why.str.contains("turn|short|close")).mean() or 0),  # type: ignore[arg-type]
+        # several writes may be in these
+        "queued_share": queued.height / messages.height,
+        "queued_bytes_share": int(queued["bytes"].sum()) / octets,
+        # those captured far from their sender, and those of which nobody knows
+        "far_share": messages.filter(~pl.col("at_sender")).height / messages.height,
+        "unplaced_share": messages["at_sender"].null_count() / messages.height,
     }
 
 

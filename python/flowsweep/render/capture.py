@@ -123,12 +123,14 @@ def _print_throughput(console: Any, summary: Summary) -> None:
         console.print(f"  {name:<3}  {line}  {_rate(max(values))}")
     console.print(
         f"  mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in;"
-        f" {_empty(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
+        f" {_whole_percent(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
     )
 
 
-def _empty(share: float) -> str:
-    """A share in whole per cent; all of them only where it is all."""
+def _whole_percent(share: float) -> str:
+    """A share in whole per cent; all of them, or none, only where it is all or none."""
+    if 0 < share < 0.01:
+        return "< 1 %"
     return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
@@ -195,11 +197,23 @@ def _print_pieces(console: Any, summary: Summary) -> None:
     """A line on messages, and one on what held the senders of the top flows back."""
     found = summary.messages
     if found:
+        queued = _whole_percent(found["queued_share"])
+        octets = _whole_percent(found["queued_bytes_share"])
+        doubts = {
+            f"{queued}, with {octets} of the octets, waited in a queue, and may be several"
+            " writes each": found["queued_share"],
+            f"{_whole_percent(found['far_share'])} seen far from the sender": found["far_share"],
+            f"{_whole_percent(found['unplaced_share'])} seen where RTTs do not tell how far": found[
+                "unplaced_share"
+            ],
+        }
+        said = [words for words, share in doubts.items() if share >= MENTIONED]
         text = (
-            f"{found['count']:,}: median {_bytes(found['p50_bytes'])},"
+            f"{found['count']:,}{' at least' if said else ''}: median {_bytes(found['p50_bytes'])},"
             f" p90 {_bytes(found['p90_bytes'])}, max {_bytes(found['max_bytes'])};"
-            f" {100 * found['guessed_share']:.0f} % of ends guessed"
+            f" {_whole_percent(found['guessed_share'])} of ends guessed"
         )
+        text = "; ".join([text, *said])
         console.print(f"\nmessages  {_wrapped(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:
