@@ -202,9 +202,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("changes", "of_traffic", "has_gaps", "has_content"),
     [
         ({}, "", True, True),
-        ({"time_regressions": 1}, " of grade C: what is there counts", False, True),
-        ({"dropped_share": 0.005}, " of grade C: what is there counts", False, True),
-        ({"unread_share": 0.1}, " of grade C: what is there counts", True, False),
+        ({"time_regressions": 1}, " of grade C: read with their notes", False, True),
+        ({"dropped_share": 0.005}, " of grade C: read with their notes", False, True),
+        ({"unread_share": 0.1}, " of grade C: read with their notes", True, False),
         ({"dropped_share": 0.02}, "Not to be relied on: ", False, False),
     ],
 )

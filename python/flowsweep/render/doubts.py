@@ -44,7 +44,7 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
     if not bad.is_empty():
         parts.append(f"Not to be relied on: {_by_grade(bad)}.")
     if not some.is_empty():
-        parts.append(f"{_by_grade(some)}: what is there counts, a bin may lack some.")
+        parts.append(f"{_by_grade(some)}: read with their notes in the quality table.")
     return " ".join(parts) or None
 
 

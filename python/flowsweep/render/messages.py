@@ -68,8 +68,8 @@ def rate(context: Context) -> Figure | None:
                 else ""
             ),
             f"{numbers.share(far)} seen only far from their sender." if far else None,
-            f"{numbers.plural(doubtful, 'capture')} of grade C: some packets of messages are "
-            "missing there, or out of order."
+            f"{numbers.plural(doubtful, 'capture')} of grade C: read with their notes in the "
+            "quality table."
             if doubtful
             else None,
             left_out,
