@@ -23,9 +23,9 @@ candidates as (
         runs.completion_s,
         runs.start_ns,
         case
-            when not runs.is_valid then 'no run counts: one that was captured'
+            when not runs.is_valid then 'one that was captured, as no run counts'
             when not runs.is_baseline
-                then 'none at the baseline has traffic and a time: another run'
+                then 'another, as none at the baseline has traffic and a time'
             when not runs.is_timed
                 then 'the first by name, no completion time is known'
             when coalesce(grades.worst_rank, 1) < 4 and bool_or(

@@ -52,7 +52,8 @@ def rate(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.count(int(rows['messages'].sum()))} messages between the sites (all, where "
             f"there is one site) of {numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
-            "within the time of the run, each in the capture of the host that sent it.",
+            "within the time of the run, each in the capture of the host that sent it"
+            + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
             "with most.",
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
@@ -67,7 +68,6 @@ def rate(context: Context) -> Figure | None:
                 if guessed[1] > MAX_GUESSED or bounds
                 else ""
             ),
-            f"{numbers.share(far)} seen only far from their sender." if far else None,
             f"{numbers.plural(doubtful, 'capture')} of grade C: read with their notes in the "
             "quality table."
             if doubtful

@@ -48,7 +48,8 @@ def times(context: Context) -> Figure | None:
             f"Seconds of a rank in each phase, mean over the {count} ranks of a run, median over "
             f"the runs of a point ({numbers.plural(runs, 'run')}), from the application's record.",
             "A bar ends before the completion time where ranks waited outside of phases, or had "
-            "nothing to do. Scales differ between applications.",
+            "nothing to do.",
+            "Scales differ between applications." if len(shown) > 1 else None,
             points.left_out([frame for frame, _ in frames], "phase_times"),
         ),
         chart=chart,

@@ -1,0 +1,408 @@
+"""Every sentence under a figure of the report, with the condition under which it is true.
+
+The conditions are asked of the tables, not of the code that prints the sentences. `holds` must
+be true wherever a sentence is printed, with what its pattern found; `due` tells where it must be
+printed, if it is not always.
+"""
+# ruff: noqa: E501 - sentences stand as they are printed
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.render import numbers
+
+if TYPE_CHECKING:
+    from flowsweep.warehouse import Warehouse
+
+Check = Callable[["Asked", "re.Match[str]"], bool]
+#: A number as the report prints it.
+N = r"(?:[\d.,]+(?: [kM])?)"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The tables of the experiment whose report is read."""
+
+    warehouse: Warehouse
+
+    def one(self, sql: str) -> Any:
+        """The first value of a query."""
+        return self.warehouse.select(sql).row(0)[0]
+
+    def yes(self, sql: str) -> bool:
+        """Whether there are such rows."""
+        return bool(self.one(f"select count(*) > 0 from {sql}"))
+
+    def rows(self, name: str) -> Any:
+        """The rows of a query."""
+        return self.warehouse.rows(name)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of the caption or finding of a query's figure."""
+
+    query: str
+    pattern: str
+    holds: Check | None = None
+    due: Callable[[Asked], bool] | None = None
+
+
+def _always(query: str, *patterns: str) -> list[Sentence]:
+    """Sentences that say how a figure is made; they are true of any data."""
+    return [Sentence(query, pattern) for pattern in patterns]
+
+
+def _counts(sql: str) -> Check:
+    """The first number that is printed is the answer of a query."""
+    return lambda asked, match: match[1] == numbers.count(asked.one(sql))
+
+
+VALID = "(select run from runs where is_valid and not is_warmup)"
+
+
+# --- the runs that are drawn ----------------------------------------------------------
+def _drawn_runs(asked: Asked, match: re.Match[str]) -> bool:
+    """Each reason is true of each run that it is given for."""
+    for part in match[1].split("; "):
+        reason, _, names = part.rpartition(": ")
+        for run in names.split(", "):
+            if not _is_drawn_because(asked, run, reason):
+                return False
+    return True
+
+
+def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
+    same = (
+        f"(select others.* from runs as others, runs as own where own.run = '{run}'"
+        " and (others.app, others.problem) = (own.app, own.problem))"
+    )
+    traffic = "(select run from host_traffic)"
+    grade_d = "(select run from captures where grade = 'D')"
+    used = f"{same} as other where is_used and is_baseline and run in {traffic}"
+    nearest = (
+        f"select min(abs(completion_s - (select median(completion_s) from {same} as other"
+        f" where is_used and is_baseline))) from {used}"
+    )
+    own = (
+        f"select abs(completion_s - (select median(completion_s) from {same} as other"
+        f" where is_used and is_baseline)) from runs where run = '{run}'"
+    )
+    if reason == "the baseline run nearest to the median completion time":
+        others = f" and run not in {grade_d}" if asked.yes(f"{used} and run in {grade_d}") else ""
+        return bool(asked.one(own) <= asked.one(nearest + others))
+    if reason.startswith("the baseline run nearest to the median completion time, those with"):
+        passed = asked.yes(f"{used} and run in {grade_d}")
+        return passed and bool(asked.one(own) <= asked.one(f"{nearest} and run not in {grade_d}"))
+    if reason == "the first by name, no completion time is known":
+        return not asked.yes(f"{same} as other where is_used and run in {traffic}")
+    if reason == "another, as none at the baseline has traffic and a time":
+        return not asked.yes(used)
+    if reason == "one that was captured, as no run counts":
+        return not asked.yes(f"{same} as other where is_valid and run in {traffic}")
+    if reason == "the first that has such traffic":
+        return not asked.yes(f"shown_runs where run = '{run}'")
+    return False
+
+
+NAMES = r"[^\s:;,]+(?:, [^\s:;,]+)*?"
+DRAWN = rf"One run each, ([^:;.]+: {NAMES}(?:; [^:;.]+: {NAMES})*?)\."
+
+# --- grades ---------------------------------------------------------------------------
+LEFT_OUT = (
+    rf"Left out: ({N}) captures? of grade [CD](?: and {N} of grade D)? "
+    r"\(why: see the quality table\)\."
+)
+
+
+def _left_out(allows: str) -> Sentence:
+    """Captures of runs that count whose grade forbids a claim."""
+    forbidden = f"captures where not {allows} and run in {VALID}"
+
+    def holds(asked: Asked, match: re.Match[str]) -> bool:
+        total = sum(
+            int(number) for number in re.findall(r"(\d+) (?:captures? )?of grade", match[0])
+        )
+        return total == asked.one(f"select count(*) from {forbidden}")
+
+    query = {"has_gaps": "packet_intervals", "has_content": "message_rate"}[allows]
+    return Sentence(query, LEFT_OUT, holds, lambda asked: asked.yes(forbidden))
+
+
+def _traffic(query: str) -> list[Sentence]:
+    """What the grades of the captures behind some traffic say of it."""
+    return [
+        Sentence(query, r"Not to be relied on: .*?of grade D\.",
+                 lambda asked, _: asked.yes("captures where grade = 'D'")),
+        Sentence(query, rf"{N} captures? of grade C: what is there counts, a bin may lack some\.",
+                 lambda asked, _: asked.yes("captures where grade = 'C'")),
+    ]  # fmt: skip
+
+
+# --- one host over time ---------------------------------------------------------------
+OUTSIDE = rf"({N}(?: \S*B)) that passed before or after it are not drawn\."
+WITHIN = "is_within"
+
+
+def _series_bins(asked: Asked) -> int:
+    rows = asked.rows("throughput_series").filter(WITHIN)
+    return int(rows["bins"].max() or 0)
+
+
+def _outside(query: str) -> Callable[[Asked], bool]:
+    def due(asked: Asked) -> bool:
+        rows = asked.rows(query)
+        drawn = asked.warehouse.select("select run from shown_runs")["run"].to_list()
+        from polars import col
+
+        return bool(rows.filter(~col(WITHIN) & col("run").is_in(drawn)).height)
+
+    return due
+
+
+def _peaks(asked: Asked) -> list[tuple[float, float]]:
+    """Lower and higher peak of the two directions of each application."""
+    rows = asked.rows("throughput_series").filter(WITHIN)
+    return [
+        (min(peaks), max(peaks))
+        for _, frame in rows.group_by("app", "problem")
+        for peaks in [[one["max_mbit_s"].max() for _, one in frame.group_by("direction")]]
+    ]
+
+
+def _differ(asked: Asked) -> bool:
+    peaks = _peaks(asked)
+    return len(peaks) > 1 or any(low * 10 < high for low, high in peaks)
+
+
+def _scales(asked: Asked, match: re.Match[str]) -> bool:
+    peaks = _peaks(asked)
+    told = ("between applications" in match[0], "between directions" in match[0])
+    return told == (len(peaks) > 1, any(low * 10 < high for low, high in peaks))
+
+
+SERIES = [
+    Sentence("throughput_series", DRAWN, _drawn_runs),
+    Sentence("throughput_series", r"Captured at (\S+) \((.+?)\)\.",
+             lambda asked, match: set(asked.rows("throughput_series")["host"]) == {match[1]}),
+    Sentence("throughput_series", r"Captured at one host of each run \(.+?\): (.+?)\.",
+             lambda asked, _: len(set(asked.rows("throughput_series")["host"])) > 1),
+    Sentence("throughput_series", r"Time shown: (.+?)\.",
+             lambda asked, match: set(match[1].split(", ")) == set(asked.warehouse.select(
+                 "select distinct covers from windows where run in (select run from shown_runs)"
+             )["covers"])),
+    Sentence("throughput_series", r"Every bin of .+? ms is drawn\.",
+             due=lambda asked: _series_bins(asked) <= 1),
+    Sentence("throughput_series", r"Pale: the busiest bin of a column; line: mean of all its bins, "
+             rf"empty ones included \(R1: columns of up to ({N}) bins?\)\.",
+             lambda asked, match: match[1] == numbers.count(_series_bins(asked)),
+             due=lambda asked: _series_bins(asked) > 1),
+    Sentence("throughput_series", OUTSIDE, due=_outside("throughput_series")),
+    Sentence("throughput_series", r"Scales differ .+?\.", _scales, due=_differ),
+    *_traffic("throughput_series"),
+    *_always("throughput_series", r"Wire bytes with link header\.",
+             # a clock that jumped is told in the words of the grade
+             r"\S+, \S+: .*?jump.*?\."),
+    *_always("throughput_cdf", r"Share of .+? bins at or below a rate; runs, time and capture point "
+             r"as in the figure before \(.+?\)\.",
+             r"R2: 120 quantiles of the busy bins and the tail, drawn as steps\.",
+             r"Empty bins count: their share is where the line begins\."),
+    *_traffic("throughput_cdf"),
+]  # fmt: skip
+
+# --- between the sites ----------------------------------------------------------------
+WAN = [
+    Sentence("wan_throughput", DRAWN, _drawn_runs),
+    *_always("wan_throughput", r"Above the line what the first site sends, below it what comes back; "
+             r"line: mean of a column, silence included; pale: its busiest step; the last step is as "
+             r"short as what is left\. In the titles: the most in any \S+ ms, wherever they begin\.",
+             r"Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
+             r"(?: \(dotted\))?\.",
+             rf"{N} of {N} pairs of sites are drawn; all: flowsweep query wan_throughput DIR\.",
+             r"Pairs with less than 1.0 % of the traffic of their run are not drawn\."),
+    Sentence("wan_throughput", rf"({N} \S*B) that crossed before or after the time shown are not "
+             r"drawn\.", due=_outside("wan_throughput")),
+    Sentence("wan_throughput", r"Some senders were not captured; there it is what arrived\.",
+             lambda asked, _: bool(asked.rows("wan_throughput")["is_far_side"].any())),
+    Sentence("wan_throughput", r"Not to be relied on, a capture has grade D: .+?\.",
+             lambda asked, _: asked.yes("captures where grade = 'D'")),
+    *_traffic("wan_throughput"),
+    *_always("peak_by_ranks", r"At the peak .+? per rank\.",
+             r"Points: the most in any \S+ ms of all links and directions together, median over the "
+             r"runs; line: from the run with the least to the one with the most; open: mean over the "
+             r"run\.",
+             r"Dotted: in proportion to the most ranks\. All other axes as at the baseline\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query peak_by_ranks DIR\."),
+    *_traffic("peak_by_ranks"),
+    *_always("throughput_per_core", r"Point: mean over the run, all sites together; bar: from the "
+             r"site whose ranks send or receive least to the one with most; tick: the most in any "
+             r"\S+ ms, all sites together\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query throughput_per_core DIR\."),
+    Sentence("throughput_per_core", r"Divided by all .+? ranks?, idle ones included; medians over "
+             r"the runs\."),
+    Sentence("throughput_per_core", r"The largest peak is (\S+) Mbit/s, \S+ MB/s per rank\.",
+             lambda asked, match: match[1] == numbers.estimate(_largest_peak(asked))),
+    *_traffic("throughput_per_core"),
+]  # fmt: skip
+
+
+def _largest_peak(asked: Asked) -> float:
+    from polars import col
+
+    rows = asked.rows("throughput_per_core")
+    whole = rows.filter(~col("is_ranks_guessed") & col("site").is_null())
+    return float(whole["sent_peak_mbit_s"].max())
+
+
+# --- flows, limits, messages, intervals -----------------------------------------------
+ON_PATH = (
+    f"flows where is_counted and is_on_path and protocol = 'tcp' and payload_bytes > 0"
+    f" and run in {VALID}"
+)
+SHOWN_FLOWS = (
+    "flows where is_counted and protocol in ('tcp', 'udp') and run in (select run from shown_runs)"
+)
+
+
+def _flows(asked: Asked, match: re.Match[str]) -> bool:
+    far = asked.one(f"select count(*) from {SHOWN_FLOWS} and not is_at_sender")
+    told = re.search(rf"; ({N}) directions? from elsewhere", match[0])
+    return match[1] == numbers.count(asked.one(f"select count(*) from {SHOWN_FLOWS}")) and (
+        told[1] == numbers.count(far) if told else far == 0
+    )
+
+
+CUT = (
+    f"{SHOWN_FLOWS} and (start is distinct from 'syn'"
+    " or \"end\" is distinct from 'fin' and \"end\" is distinct from 'rst')"
+)
+
+
+def _messages(asked: Asked, match: re.Match[str]) -> bool:
+    rows = asked.rows("message_rate")
+    far = float((rows["far_share"] * rows["messages"]).sum()) / int(rows["messages"].sum())
+    return match[1] == numbers.count(int(rows["messages"].sum())) and (
+        ("seen only far" in match[0]) == (far > 0)
+    )
+
+
+def _may_be_more(asked: Asked) -> list[bool]:
+    """Of each point: whether there may be more than a tenth more messages."""
+    rows = asked.rows("message_rate").select("messages_s_most", "messages_s")
+    return [most is None or most > 1.1 * seen for most, seen in rows.iter_rows()]
+
+
+def _bounds(asked: Asked, match: re.Match[str]) -> bool:
+    return ("at most a tenth" in match[0]) != any(_may_be_more(asked))
+
+
+def _open_points(asked: Asked, match: re.Match[str]) -> bool:
+    guessed = asked.rows("message_rate")["guessed_share"].max() > 0.2
+    return ("Open points" in match[0]) == (guessed or any(_may_be_more(asked)))
+
+
+PLACES = ("back_to_back_us", "near_rtt_low_us")
+
+
+def _predicted(asked: Asked) -> bool:
+    rows = asked.rows("packet_intervals")
+    return any(rows[place].drop_nulls().len() for place in PLACES)
+
+
+FLOWS = [
+    Sentence("flow_sizes", rf"({N}) flow directions of .+?, all hosts, each taken from the capture "
+             rf"of the host that sent it(?:; {N} directions? from elsewhere, the sender was not "
+             r"captured)?\.", _flows),
+    Sentence("flow_sizes", r"One point per direction\.",
+             due=lambda asked: not asked.rows("flow_sizes")["is_cell"].any()),
+    Sentence("flow_sizes", r"R4: cells of 1/8 and 1/6 decade, area = number of flows\.",
+             due=lambda asked: bool(asked.rows("flow_sizes")["is_cell"].any())),
+    Sentence("flow_sizes", rf"Open points: ({N}) that began before or ended after the capture\.",
+             _counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
+    *_always("flow_sizes", r"Dotted: equal rate\. A direction of one packet lasts 0 s\."),
+    *_traffic("flow_sizes"),
+    Sentence("message_rate", rf"({N}) messages between the sites \(all, where there is one site\) of "
+             rf"{N} valid runs?, begun within the time of the run, each in the capture of the host "
+             r"that sent it(?:; .+? seen only far from their sender)?\.", _messages),
+    *_always("message_rate", r"Left: median over the runs of a point; line: from the run with fewest "
+             r"to the one with most\.",
+             rf"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean\."),
+    Sentence("message_rate", r"Inferred from headers\. Writes that were queued together are one "
+             r"message, so numbers are lower bounds, and sizes upper ones(?:\. .+? where that is "
+             r"known|: here at most a tenth from the truth)\.", _bounds),
+    Sentence("message_rate", r"A pause or a PUSH flag alone marks the end, and may lie within a "
+             r"message: .+? of the ends, per point\.(?: Open points: .+? may be compared with "
+             r"others\.)?", _open_points),
+    Sentence("message_rate", rf"{N} captures? of grade C: read with their notes in the quality "
+             r"table\.",
+             due=lambda asked: int(asked.rows("message_rate")["doubtful_captures"].sum()) > 0),
+    _left_out("has_content"),
+    Sentence("packet_intervals", rf"({N}) gaps between consecutive packets of a flow between the "
+             r"sites \(any, where there is one site\), at the receiving host if that was captured; "
+             rf"{N} valid runs? at the baseline's rate\.",
+             _counts("select sum(packets - 1) from interval_streams where is_counted and run in"
+                     " (select run from interval_runs)")),
+    *_always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
+             r"line: the other\. Data and bare ACK packets are not told apart\.",
+             r"R3: share of all gaps of the direction per 1/20 decade\.",
+             rf"{N} RTTs? in between (?:is|are) not drawn; all: flowsweep query packet_intervals "
+             r"DIR\."),
+    Sentence("packet_intervals", r"Dotted: predicted places of .+? from one share to the other\.",
+             due=_predicted),
+    _left_out("has_gaps"),
+]  # fmt: skip
+
+# --- transfers and the application ----------------------------------------------------
+SOURCES = "transfers where run in " + VALID
+
+
+def _only(source: str) -> Callable[[Asked], bool]:
+    return lambda asked: asked.yes(f"{SOURCES} and source = '{source}'")
+
+
+TRANSFERS = [
+    Sentence("transfer_activity", DRAWN, _drawn_runs),
+    Sentence("transfer_activity", r"Beside it the run at the lowest rate, of these with the longest "
+             r"RTT: .+?\."),
+    *_always("transfer_activity", r"Line: mean of a hundredth of the run; pale: most at once\.",
+             r"Not drawn: .+? \(no run has 10 transfers that come and go\); all: flowsweep query "
+             r"transfer_activity DIR\.",
+             rf"{N} of {N} sites are drawn; all: flowsweep query transfer_activity DIR\."),
+    Sentence("transfer_activity", r"Spans from the application's record\.",
+             lambda asked, _: _only("application")(asked)),
+    Sentence("transfer_activity", r"A transfer is a connection with payload, from first to last "
+             r"packet\.", lambda asked, _: _only("connections")(asked)),
+    Sentence("transfer_activity", r"Spans from the application's record; without one, connections "
+             r"with payload\.", lambda asked, _: _only("application")(asked)
+             and _only("connections")(asked)),
+    *_traffic("transfer_activity"),
+    *_always("transfer_times", rf"{N} transfers? of the valid runs, between sites where there are "
+             r"several\.",
+             r"Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
+             r"direction between two sites: median, and the line from 10 to 90 %\. Filled: at the "
+             r"baseline; open: at the point where transfers take longest\.",
+             rf"Not among them: {N} that stayed within a site, or of whose class half took no time, as "
+             r"one packet does; all: flowsweep query transfer_times DIR\.",
+             r"Not drawn: .+? \(no run has 10 transfers that come and go\); all: flowsweep query "
+             r"transfer_times DIR\."),
+    Sentence("transfer_times", r"Dotted: equal goodput\. Spans from the application's record\.",
+             lambda asked, _: _only("application")(asked)),
+    *_always("transfer_times", r"Dotted: equal goodput\. Without such a record a transfer is a "
+             r"connection with payload\."),
+    *_traffic("transfer_times"),
+    Sentence("phase_times", rf"Seconds of a rank in each phase, mean over the \S+(?: to \S+)? ranks of "
+             rf"a run, median over the runs of a point \(({N}) runs?\), from the application's "
+             r"record\.", _counts(f"select count(distinct run) from app_phases where run in {VALID}")),
+    *_always("phase_times", r"A bar ends before the completion time where ranks waited outside of "
+             r"phases, or had nothing to do\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query phase_times DIR\."),
+    Sentence("phase_times", r"Scales differ between applications\.",
+             due=lambda asked: asked.one("select count(distinct (app, problem)) from runs where run in"
+                                         f" (select run from app_phases) and run in {VALID}") > 1),
+]  # fmt: skip
+
+SENTENCES = [*SERIES, *WAN, *FLOWS, *TRANSFERS]

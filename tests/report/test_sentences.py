@@ -1,0 +1,93 @@
+"""Every sentence under a figure is known, and true of the tables; what is due is printed."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import made
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sentences import SENTENCES, Asked, Sentence
+
+from flowsweep.render import page
+from flowsweep.render.figure import Context
+from flowsweep.render.sections import SECTIONS
+from flowsweep.warehouse import Warehouse
+
+#: Figures whose sentences are tested with what they say: test_statistics, test_verdict, truth/.
+ELSEWHERE = ("thresholds", "completion_by_rtt", "completion_by_rate", "limits")
+#: How often each conditional sentence was printed, and not, where its figure was drawn.
+SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
+
+
+def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
+    """The tables, and each figure's query and caption."""
+    warehouse = Warehouse(directory)
+    context = Context(warehouse, page._series(warehouse, ""))
+    for section in SECTIONS:
+        for part in page._parts(section, context, count(1)):
+            if part["kind"] == "figure" and part["name"] not in ELSEWHERE:
+                yield Asked(warehouse), part["name"], part["caption"]
+
+
+def read(asked: Asked, query: str, caption: str) -> set[str]:
+    """The patterns of the sentences of a caption, each of which must be known and true."""
+    found, at = set(), 0
+    known = [one for one in SENTENCES if one.query == query]
+    while at < len(caption):
+        matches = [
+            (match.end(), one, match)
+            for one in known
+            if (match := re.compile(one.pattern).match(caption, at))
+            and caption[match.end() : match.end() + 1] in ("", " ")
+        ]
+        assert matches, f"{query}: no condition is known for: {caption[at:]}"
+        end, sentence, match = max(matches, key=lambda item: item[0])
+        if sentence.holds is not None:
+            assert sentence.holds(asked, match), f"{query}: not true: {match[0]}"
+        found.add(sentence.pattern)
+        at = end + 1
+    return found
+
+
+def check(directory: Path) -> None:
+    """All sentences of an experiment."""
+    for asked, query, caption in captions(directory):
+        if not asked.rows(query).height:
+            continue
+        found = read(asked, query, caption)
+        for sentence in (one for one in SENTENCES if one.query == query and one.due):
+            printed = sentence.pattern in found
+            assert printed == sentence.due(asked), f"{query}: {sentence.pattern}: {caption}"  # type: ignore[misc]
+            SEEN[query, sentence.pattern].add(printed)
+
+
+@pytest.mark.parametrize("name", ["one_app", "two_apps", "full"])
+def test_sentences_are_true_of_made_up_sweeps(name: str, request: pytest.FixtureRequest) -> None:
+    check(request.getfixturevalue(name))
+
+
+@settings(max_examples=15, deadline=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(made.experiments())
+def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        check(made.write(Path(folder), experiment))
+
+
+def test_every_condition_was_met_and_not_met() -> None:
+    """Runs behind those above, which meet them."""
+    if not SEEN:
+        pytest.skip("the tests that print the sentences did not run")
+    sentences: list[Sentence] = [one for one in SENTENCES if one.due]
+    missing = [
+        (one.query, one.pattern, SEEN[one.query, one.pattern])
+        for one in sentences
+        if SEEN[one.query, one.pattern] != {True, False}
+    ]
+    assert missing == []
