@@ -56,9 +56,9 @@ def gaps(context: Context) -> Figure | None:
         name="packet_intervals",
         heading=HEADING,
         caption=sentence(
-            f"{numbers.count(int(total['of_count'].sum()))} gaps between consecutive packets of a "
-            "flow between the sites (any, where there is one site), at the receiving host if that "
-            "was captured; "
+            f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
+            "a flow between the sites (any, where there is one site), at the receiving host if "
+            "that was captured; "
             f"{numbers.plural(runs, 'valid run')} at the baseline's rate.",
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",
