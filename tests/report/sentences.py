@@ -314,7 +314,7 @@ def _predicted(asked: Asked) -> bool:
 
 
 FLOWS = [
-    Sentence("flow_sizes", rf"({N}) flow directions of .+?, all hosts, each taken from the capture "
+    Sentence("flow_sizes", rf"({N}) flow directions? of .+?, all hosts, each taken from the capture "
              rf"of the host that sent it(?:; {N} directions? from elsewhere, the sender was not "
              r"captured)?\.", _flows),
     Sentence("flow_sizes", r"One point per direction\.",
@@ -325,7 +325,7 @@ FLOWS = [
              _counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
     *_always("flow_sizes", r"Dotted: equal rate\. A direction of one packet lasts 0 s\."),
     *_traffic("flow_sizes"),
-    Sentence("message_rate", rf"({N}) messages between the sites \(all, where there is one site\) of "
+    Sentence("message_rate", rf"({N}) messages? between the sites \(all, where there is one site\) of "
              rf"{N} valid runs?, begun within the time of the run, each in the capture of the host "
              r"that sent it(?:; .+? seen only far from their sender)?\.", _messages),
     *_always("message_rate", r"Left: median over the runs of a point; line: from the run with fewest "
@@ -341,7 +341,7 @@ FLOWS = [
              r"table\.",
              due=lambda asked: int(asked.rows("message_rate")["doubtful_captures"].sum()) > 0),
     _left_out("has_content"),
-    Sentence("packet_intervals", rf"({N}) gaps between consecutive packets of a flow between the "
+    Sentence("packet_intervals", rf"({N}) gaps? between consecutive packets of a flow between the "
              r"sites \(any, where there is one site\), at the receiving host if that was captured; "
              rf"{N} valid runs? at the baseline's rate\.",
              _counts("select sum(packets - 1) from interval_streams where is_counted and run in"

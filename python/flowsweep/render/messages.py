@@ -50,8 +50,9 @@ def rate(context: Context) -> Figure | None:
         name="message_rate",
         heading=HEADING,
         caption=sentence(
-            f"{numbers.count(int(rows['messages'].sum()))} messages between the sites (all, where "
-            f"there is one site) of {numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
+            f"{numbers.plural(int(rows['messages'].sum()), 'message')} between the sites (all, "
+            "where there is one site) of "
+            f"{numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
             "within the time of the run, each in the capture of the host that sent it"
             + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
