@@ -36,7 +36,7 @@ def sizes(context: Context) -> Figure | None:
         name="flow_sizes",
         heading="In which pieces: payload of each flow against its duration",
         caption=sentence(
-            f"{numbers.count(total)} flow directions of {', '.join(sorted(set(rows['run'])))}, "
+            f"{numbers.plural(total, 'flow direction')} of {', '.join(sorted(set(rows['run'])))}, "
             "all hosts, each taken from the capture of the host that sent it"
             + (
                 f"; {numbers.plural(far, 'direction')} from elsewhere, the sender was not captured."
