@@ -199,6 +199,17 @@ def test_a_sentence_that_no_rule_judges_is_an_error() -> None:
         verdict.is_true(made(LEVEL, 0), "app is quick.")
 
 
+@pytest.mark.parametrize(("name", "bad", "missed"), [
+    ("held", 6, 0), ("held", 8, 1), ("false", 5, 0), ("false", 6, 1),
+])  # fmt: skip
+def test_the_bench_fails_where_one_cell_misses_a_goal(name: str, bad: int, missed: int) -> None:
+    good = verdict.Counter(sweeps=100, intervals=100, held=100, told=90)
+    cell = verdict.Counter(good)
+    cell[name] = 100 - bad if name == "held" else bad
+    assert verdict.judge([good, good]) == 0
+    assert verdict.judge([good, cell]) == missed
+
+
 @pytest.mark.parametrize("shape", made_sweeps.SHAPES)
 def test_what_is_printed_holds_the_truth(shape: str) -> None:
     """25 sweeps of each number of runs and spread: 300 of a shape."""
