@@ -35,6 +35,8 @@ def test_both_ends_of_an_interval_have_three_figures() -> None:
     assert numbers.interval(3.94, 4.561) == "[3.94, 4.56]"
     assert numbers.interval(0.362, 64.06) == "[0.362, 64.1]"
     assert numbers.interval(150.4, None) == "[150, not bounded above by this sweep]"
+    assert numbers.interval(None, 150.4) == "[not bounded below by this sweep, 150]"
+    assert numbers.interval(None, 150.4, brief=True) == "[open, 150]"
 
 
 def test_buffers_are_binary_and_traffic_is_decimal() -> None:

@@ -269,7 +269,8 @@ def _threshold_marks(
                 opacity=0.16, color=one.colour, clip=True
             )
             marks.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
-            words += " " + numbers.interval(row["low"], row["high"])
+        if row["low"] is not None or row["high"] is not None:
+            words += " " + numbers.interval(row["low"], row["high"], brief=True)
         data = values([{"x": row["estimate"], "text": words}])
         rule = alt.Chart(data).mark_rule(strokeWidth=1.5, color=one.colour, opacity=0.55)
         marks.append(rule.encode(x=x))

@@ -53,15 +53,15 @@ def column(values: list[float | None], digits: int = 3) -> list[str]:
     ]
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """`[124, 231]`; open ends in words."""
-    if low is None and high is None:
-        return "[not bounded by this sweep]"
-    if high is None:
-        return f"[{estimate(low)}, not bounded above by this sweep]"
-    if low is None:
-        return f"[not bounded below by this sweep, {estimate(high)}]"
-    return f"[{estimate(low)}, {estimate(high)}]"
+def interval(low: float | None, high: float | None, *, brief: bool = False) -> str:
+    """`[124, 231]`; an open end in words, in one where it has to be brief."""
+
+    def end(value: float | None, side: str) -> str:
+        if value is not None:
+            return estimate(value)
+        return "open" if brief else f"not bounded {side} by this sweep"
+
+    return f"[{end(low, 'below')}, {end(high, 'above')}]"
 
 
 def count(value: float | None) -> str:

@@ -196,9 +196,7 @@ def describe(row: dict[str, Any], unit: str) -> str:
     if state in TOLD:
         text = f"{numbers.estimate(row['estimate'])} {unit}"
         if row["low"] is not None or row["high"] is not None:
-            text += " " + numbers.interval(row["low"], row["high"]).replace(
-                "not bounded above by this sweep", "open"
-            ).replace("not bounded below by this sweep", "open")
+            text += " " + numbers.interval(row["low"], row["high"], brief=True)
         return text
     if state == "never":
         side = ">" if row["axis"] == "rtt" else "<"

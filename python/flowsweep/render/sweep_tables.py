@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +74,7 @@ def _threshold_cell(found: list[Row]) -> str:
     if state in ("found", "one-sided"):
         first = numbers.estimate(row["estimate"])
         if row["low"] is not None or row["high"] is not None:
-            second = numbers.interval(row["low"], row["high"])
-            second = re.sub(r"not bounded (above|below) by this sweep", "open", second)
+            second = numbers.interval(row["low"], row["high"], brief=True)
         else:
             ends = (row["easier"] or row["mildest"], row["harder"])
             low, high = sorted(end for end in ends if end is not None)
