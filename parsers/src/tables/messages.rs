@@ -12,9 +12,7 @@ use super::columns::{
 use super::few::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
 use crate::error::Error;
-use crate::track::{
-    Connections, MessageRow, NO_GAP, Place, States, evidence, unfinished_messages,
-};
+use crate::track::{Connections, MessageRow, NO_GAP, Place, States, evidence, unfinished_messages};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(

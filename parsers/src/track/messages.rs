@@ -44,15 +44,31 @@ const SHORTEST_PAUSE_NS: i64 = 200_000;
 /// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
 /// retransmission timeout of Linux, and a clock tick.
 const SILENCE_NS: i64 = 250_000_000;
-/// Segments that a paced sender spreads over a round trip time at least. At the start of a connection its window has
-/// ten (RFC 6928); two of them for what was measured wrongly. BBR may find a lower rate later.
-const SPREAD_AT_START: i64 = 8;
-const SPREAD_LATER: i64 = 1;
+/// How slow a pace may be.
+#[derive(Debug, Clone, Copy)]
+struct Slowest {
+    /// Segments that are spread over a round trip time at least.
+    segments: i64,
+    /// A stop may be as long at any rate.
+    least_ns: i64,
+}
+
+/// The window of a new connection has ten segments (RFC 6928); two of them for what was measured wrongly.
+const AT_START: Slowest = Slowest {
+    segments: 8,
+    least_ns: 3_000_000,
+};
+/// Where stops within messages were seen: BBR takes what an application sends now and then for the rate of the path.
+const LATER: Slowest = Slowest {
+    segments: 2,
+    least_ns: 8_000_000,
+};
 /// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
 /// segments. A stop behind that is as long.
-const SHORTEST_SPREAD_NS: i64 = 3_000_000;
 const LONGEST_SPREAD_NS: i64 = 16_000_000;
 const LEAST_HANDED_OVER: i64 = 2;
+/// The sender may be paced, nobody knows how.
+const UNKNOWN_PACE: u32 = 1;
 /// Where the round trip time is not known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
 /// The flight time of what a far sender sends varies.
@@ -156,6 +172,9 @@ impl Message {
             if why == 0 {
                 alone |= self.went_on_after(gap, sending.room && !sending.released);
             } else {
+                if why == evidence::PAUSE && self.ending == 0 {
+                    self.doubt(sending, gap);
+                }
                 self.end(why, ended);
             }
         }
@@ -195,7 +214,10 @@ impl Message {
     /// A segment with `payload` octets beside `options` is full, and nothing ends behind it in a burst.
     #[inline]
     pub(super) fn is_full(&self, payload: u32, options: u32) -> bool {
-        self.mss.is_usual(payload, options) && self.ending == 0 && !self.has(PUSHED) && !self.answered
+        self.mss.is_usual(payload, options)
+            && self.ending == 0
+            && !self.has(PUSHED)
+            && !self.answered
     }
 
     /// Takes in the time of another full segment of a burst, without PUSH: whatever stops such a burst, the queue is
@@ -234,7 +256,7 @@ impl Message {
     #[inline]
     fn learn(&mut self, gap: i64) {
         let (gap, train) = (gap.min(1 << 40) as u64, u64::from(self.train));
-        if self.pace_ns == 0 {
+        if self.pace_ns <= UNKNOWN_PACE {
             self.pace_ns = u32::try_from((gap << 10) / train.max(1)).unwrap_or(u32::MAX);
             return;
         }
@@ -286,27 +308,47 @@ impl Message {
         let overdue = sending.idle && !released && sending.waited_ns > due;
         let ended = if self.has(PUSHED) {
             let in_flight = beside && !sending.idle && !released;
-            (overdue || in_flight) && gap > self.spread(sending)
+            (overdue || in_flight) && gap > self.spread(sending, self.slowest())
         } else {
             overdue && sending.waited_ns.min(gap) > SILENCE_NS.max(2 * behind)
         };
         if ended { evidence::PAUSE } else { 0 }
     }
 
+    /// A message ends at a stop that may be a slow pace all the same: from now on such stops end none.
+    #[inline(never)] // seldom
+    fn doubt(&mut self, sending: &Sending, gap: i64) {
+        if gap <= self.spread(sending, LATER) {
+            self.pace_ns = self.pace_ns.max(UNKNOWN_PACE);
+        }
+    }
+
+    /// How slow a pace may be.
+    fn slowest(&self) -> Slowest {
+        if self.pace_ns == 0 { AT_START } else { LATER }
+    }
+
     /// How long a paced sender may stop behind the octets since its last stop.
-    fn spread(&self, sending: &Sending) -> i64 {
-        let (rtt, over) = (self.rtt(sending), self.spread_over());
-        let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460).max(1));
-        let segments = i64::from(self.train) / mss;
-        let longest = (rtt.saturating_mul(LEAST_HANDED_OVER) / over).max(LONGEST_SPREAD_NS);
-        (rtt.saturating_mul(segments) / over).clamp(SHORTEST_SPREAD_NS, longest)
+    fn spread(&self, sending: &Sending, slowest: Slowest) -> i64 {
+        let Slowest { segments, least_ns } = slowest;
+        let rtt = self.rtt(sending);
+        let train = i64::from(self.train) / self.full(sending);
+        let most = (rtt.saturating_mul(LEAST_HANDED_OVER) / segments).max(LONGEST_SPREAD_NS);
+        (rtt.saturating_mul(train) / segments).clamp(least_ns, most)
     }
 
     /// What is sent `gap` behind the message before it may have waited for its pace.
     fn may_be_paced(&self, sending: &Sending, gap: i64) -> bool {
-        let mss = i64::from(self.mss.payload(sending.length.options).unwrap_or(1460));
-        let spread = self.rtt(sending).saturating_mul(i64::from(self.train)) / self.spread_over();
-        gap.saturating_mul(mss) <= spread
+        let waits = self.rtt(sending).saturating_mul(i64::from(self.train));
+        gap.saturating_mul(self.full(sending)) <= waits / self.slowest().segments
+    }
+
+    /// Payload of a full segment.
+    fn full(&self, sending: &Sending) -> i64 {
+        self.mss(sending.length.options)
+            .unwrap_or(1460)
+            .max(1)
+            .into()
     }
 
     fn rtt(&self, sending: &Sending) -> i64 {
@@ -319,14 +361,6 @@ impl Message {
         match self.place {
             Place::AtSender => 0,
             Place::Far | Place::Unknown => sending.behind_ns.unwrap_or(UNKNOWN_RTT_NS),
-        }
-    }
-
-    fn spread_over(&self) -> i64 {
-        if self.pace_ns == 0 {
-            SPREAD_AT_START
-        } else {
-            SPREAD_LATER
         }
     }
 

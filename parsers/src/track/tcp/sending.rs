@@ -1,8 +1,8 @@
 //! What the segments of a direction say about its octets: repeated, late, probes, windows, messages.
 
 use super::super::ended::Ended;
-use super::super::limits::Sent;
 use super::super::full::Length;
+use super::super::limits::Sent;
 use super::super::messages::{Sending, evidence};
 use super::super::ranges::{Added, Ranges};
 use super::super::sender::Pending;
