@@ -9,6 +9,7 @@
 
 use super::ended::Ended;
 use super::full::{Length, Mss};
+use super::pace::{Pace, Path};
 use super::place::Place;
 use crate::segment::since;
 
@@ -44,31 +45,6 @@ const SHORTEST_PAUSE_NS: i64 = 200_000;
 /// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
 /// retransmission timeout of Linux, and a clock tick.
 const SILENCE_NS: i64 = 250_000_000;
-/// How slow a pace may be.
-#[derive(Debug, Clone, Copy)]
-struct Slowest {
-    /// Segments that are spread over a round trip time at least.
-    segments: i64,
-    /// A stop may be as long at any rate.
-    least_ns: i64,
-}
-
-/// The window of a new connection has ten segments (RFC 6928); two of them for what was measured wrongly.
-const AT_START: Slowest = Slowest {
-    segments: 8,
-    least_ns: 3_000_000,
-};
-/// Where stops within messages were seen: BBR takes what an application sends now and then for the rate of the path.
-const LATER: Slowest = Slowest {
-    segments: 2,
-    least_ns: 8_000_000,
-};
-/// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
-/// segments. A stop behind that is as long.
-const LONGEST_SPREAD_NS: i64 = 16_000_000;
-const LEAST_HANDED_OVER: i64 = 2;
-/// The sender may be paced, nobody knows how.
-const UNKNOWN_PACE: u32 = 1;
 /// Where the round trip time is not known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
 /// The flight time of what a far sender sends varies.
@@ -100,14 +76,11 @@ pub(crate) const NO_GAP: i64 = -1;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Message {
+    last_time: i64,
     gap_before: i64,
     first_time: i64,
     packets: u32,
-    /// Typical time that 1024 octets take between stops inside messages: moves towards each by an eighth.
-    pace_ns: u32,
-    last_time: i64,
-    /// Octets since the last stop.
-    train: u32,
+    pace: Pace,
     mss: Mss,
     /// What the last segment says about an end behind it: SHORT, or PUSH.
     ending: u8,
@@ -173,7 +146,7 @@ impl Message {
                 alone |= self.went_on_after(gap, sending.room && !sending.released);
             } else {
                 if why == evidence::PAUSE && self.ending == 0 {
-                    self.doubt(sending, gap);
+                    self.pace.doubt(self.path(sending), gap);
                 }
                 self.end(why, ended);
             }
@@ -184,7 +157,7 @@ impl Message {
         }
         self.packets = self.packets.saturating_add(1);
         self.bytes += sending.bytes;
-        self.train = self.train.saturating_add(sending.length.payload);
+        self.pace.sent(sending.length.payload);
         self.last_time = self.last_time.max(sending.time);
         self.answered = false;
         if !sending.late {
@@ -204,10 +177,11 @@ impl Message {
         self.place = Place::between(sending.ahead_ns, sending.behind_ns);
         self.first_time = sending.time;
         self.gap_before = if self.has(BEGUN) { gap } else { NO_GAP };
-        let held = !free || !answers && self.has(BEGUN) && self.may_be_paced(sending, gap);
+        let paced = self.has(BEGUN) && self.pace.may_delay(self.path(sending), gap);
+        let held = !free || !answers && paced;
         self.bits = self.bits & !HELD | BEGUN | if held { HELD } else { 0 };
         if gap > STOP_NS {
-            self.train = 0;
+            self.pace.stopped();
         }
     }
 
@@ -226,7 +200,7 @@ impl Message {
     pub(super) fn goes_on(&mut self, time: i64, payload: u32) {
         let gap = since(time, self.last_time).max(0);
         self.went_on_after(gap, true);
-        self.train = self.train.saturating_add(payload);
+        self.pace.sent(payload);
         self.last_time = self.last_time.max(time);
     }
 
@@ -247,25 +221,10 @@ impl Message {
         self.bits |= HELD;
         let beside = self.place == Place::AtSender;
         if free || !beside {
-            self.learn(gap);
+            self.pace.learn(gap);
         }
-        self.train = 0;
+        self.pace.stopped();
         beside
-    }
-
-    #[inline]
-    fn learn(&mut self, gap: i64) {
-        let (gap, train) = (gap.min(1 << 40) as u64, u64::from(self.train));
-        if self.pace_ns <= UNKNOWN_PACE {
-            self.pace_ns = u32::try_from((gap << 10) / train.max(1)).unwrap_or(u32::MAX);
-            return;
-        }
-        let change = self.pace_ns / 8 + 1;
-        self.pace_ns = if gap << 10 > u64::from(self.pace_ns) * train {
-            self.pace_ns.saturating_add(change)
-        } else {
-            self.pace_ns.saturating_sub(change)
-        };
     }
 
     #[inline]
@@ -274,16 +233,10 @@ impl Message {
         if self.answered && sending.heard {
             why |= evidence::TURN;
         }
-        if gap > SHORTEST_PAUSE_NS && sending.room && self.is_slower(gap) {
+        if gap > SHORTEST_PAUSE_NS && sending.room && !self.pace.explains(gap) {
             why |= self.pauses(sending, gap);
         }
         why
-    }
-
-    /// A stop of `gap` is longer than the pace explains.
-    fn is_slower(&self, gap: i64) -> bool {
-        let expected = u64::from(self.pace_ns) * u64::from(self.train) >> 10;
-        gap as u64 > 3 * expected
     }
 
     /// What a stop of `gap` tells, which neither window, recovery nor the pace so far explains.
@@ -308,52 +261,20 @@ impl Message {
         let overdue = sending.idle && !released && sending.waited_ns > due;
         let ended = if self.has(PUSHED) {
             let in_flight = beside && !sending.idle && !released;
-            (overdue || in_flight) && gap > self.spread(sending, self.slowest())
+            (overdue || in_flight) && !self.pace.may_stop(self.path(sending), gap)
         } else {
             overdue && sending.waited_ns.min(gap) > SILENCE_NS.max(2 * behind)
         };
         if ended { evidence::PAUSE } else { 0 }
     }
 
-    /// A message ends at a stop that may be a slow pace all the same: from now on such stops end none.
-    #[inline(never)] // seldom
-    fn doubt(&mut self, sending: &Sending, gap: i64) {
-        if gap <= self.spread(sending, LATER) {
-            self.pace_ns = self.pace_ns.max(UNKNOWN_PACE);
-        }
-    }
-
-    /// How slow a pace may be.
-    fn slowest(&self) -> Slowest {
-        if self.pace_ns == 0 { AT_START } else { LATER }
-    }
-
-    /// How long a paced sender may stop behind the octets since its last stop.
-    fn spread(&self, sending: &Sending, slowest: Slowest) -> i64 {
-        let Slowest { segments, least_ns } = slowest;
-        let rtt = self.rtt(sending);
-        let train = i64::from(self.train) / self.full(sending);
-        let most = (rtt.saturating_mul(LEAST_HANDED_OVER) / segments).max(LONGEST_SPREAD_NS);
-        (rtt.saturating_mul(train) / segments).clamp(least_ns, most)
-    }
-
-    /// What is sent `gap` behind the message before it may have waited for its pace.
-    fn may_be_paced(&self, sending: &Sending, gap: i64) -> bool {
-        let waits = self.rtt(sending).saturating_mul(i64::from(self.train));
-        gap.saturating_mul(self.full(sending)) <= waits / self.slowest().segments
-    }
-
-    /// Payload of a full segment.
-    fn full(&self, sending: &Sending) -> i64 {
-        self.mss(sending.length.options)
-            .unwrap_or(1460)
-            .max(1)
-            .into()
-    }
-
-    fn rtt(&self, sending: &Sending) -> i64 {
+    fn path(&self, sending: &Sending) -> Path {
         let rtt = sending.ahead_ns.unwrap_or(0).max(self.behind(sending));
-        if rtt > 0 { rtt } else { UNKNOWN_RTT_NS }
+        let full = self.mss(sending.length.options).unwrap_or(1460);
+        Path {
+            rtt_ns: if rtt > 0 { rtt } else { UNKNOWN_RTT_NS },
+            full: full.max(1).into(),
+        }
     }
 
     /// Round trip time from the capture to the sender: none beside it.

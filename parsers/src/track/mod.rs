@@ -15,6 +15,7 @@ mod index;
 mod limits;
 mod messages;
 mod order;
+mod pace;
 mod place;
 mod ranges;
 mod sender;
