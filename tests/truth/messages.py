@@ -55,8 +55,13 @@ class Found:
     @property
     def holds(self) -> bool:
         """The truth is within the bounds."""
-        low = self.near <= self.truth * (1 + GOAL)
+        low = self.near <= self.truth or is_near(self.near, self.truth, GOAL)
         return low and (self.most is None or self.truth <= self.most)
+
+
+def is_near(found: int, truth: int, share: float) -> bool:
+    """At most so large a share from the truth, or one message."""
+    return abs(found - truth) <= max(1, share * truth)
 
 
 def points(folder: Path) -> list[str]:
@@ -170,9 +175,7 @@ def _print(rows: list[Found]) -> int:
 def _line(name: str, congestion: str, own: list[Found]) -> int:
     truth, near, far = (sum(getattr(row, key) for row in own) for key in ("truth", "near", "far"))
     limits = (f"{GOAL:.0%}", f"{FAR_GOAL:.0%}") if name not in QUEUING else ("-", "-")
-    good = name in QUEUING or (
-        abs(near - truth) <= GOAL * truth and abs(far - truth) <= FAR_GOAL * truth
-    )
+    good = name in QUEUING or (is_near(near, truth, GOAL) and is_near(far, truth, FAR_GOAL))
     print(
         f"{name:<32} {congestion:<5} {truth:>6} {near:>6} {_off(near, truth):>7}"
         f" {far:>6} {_off(far, truth):>7}  {'/'.join(limits) if good else 'MISSED'}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -85,14 +87,32 @@ def record(point: Point, folder: Path) -> None:
             raise RuntimeError(f"{point.name} was not recorded: {done.stdout}{done.stderr}")
         folder.mkdir(parents=True)
         for host in HOSTS:
-            with (run / f"{host}.pcap.zst").open("rb") as capture:
-                unpacked = subprocess.run(
-                    ["zstd", "-dc"], stdin=capture, capture_output=True, check=True
-                ).stdout
-            packed = folder / f"{host}.pcap.zst"
-            subprocess.run(["zstd", "-q", "-19", "-o", packed], input=unpacked, check=True)
+            unpacked = _zstd(["-dc"], (run / f"{host}.pcap.zst").read_bytes())
+            packed = _zstd(["-19", "-c"], headers(unpacked))
+            (folder / f"{host}.pcap.zst").write_bytes(packed)
         told = json.loads((run / "app.json").read_text())
         (folder / "truth.json").write_text(json.dumps(told) + "\n")
+
+
+def _zstd(options: list[str], data: bytes) -> bytes:
+    return subprocess.run(
+        ["zstd", "-q", *options], input=data, capture_output=True, check=True
+    ).stdout
+
+
+def headers(capture: bytes) -> bytes:
+    """A classic pcap of Ethernet, little-endian as the agent writes it, without payload of TCP."""
+    kept = [capture[:24]]
+    at = 24
+    while at < len(capture):
+        second, rest, captured, wire = struct.unpack_from("<4I", capture, at)
+        frame = capture[at + 16 : at + 16 + captured]
+        at += 16 + captured
+        if frame[12:14] == b"\x08\x00" and frame[23] == socket.IPPROTO_TCP:
+            transport = 14 + 4 * (frame[14] & 15)
+            frame = frame[: transport + 4 * (frame[transport + 12] >> 4)]
+        kept += [struct.pack("<4I", second, rest, len(frame), wire), frame]
+    return b"".join(kept)
 
 
 def main() -> None:
