@@ -43,7 +43,7 @@ pub(super) struct Pace {
 pub(super) struct Path {
     pub rtt_ns: i64,
     /// Payload of a full segment.
-    pub full: i64,
+    pub full: u64,
 }
 
 impl Pace {
@@ -97,7 +97,7 @@ impl Pace {
     /// What is sent `gap` behind the octets since the last stop may have waited for its turn.
     pub(super) fn may_delay(&self, path: Path, gap: i64) -> bool {
         let waits = path.rtt_ns.saturating_mul(i64::from(self.train));
-        gap.saturating_mul(path.full) <= waits / self.slowest().segments
+        gap.saturating_mul(path.full as i64) <= waits / self.slowest().segments
     }
 
     fn slowest(&self) -> Slowest {
@@ -106,8 +106,8 @@ impl Pace {
 
     fn longest_stop(&self, path: Path, slowest: Slowest) -> i64 {
         let Slowest { segments, least_ns } = slowest;
-        let train = i64::from(self.train) / path.full;
+        let train = u64::from(self.train).div_ceil(path.full);
         let most = (path.rtt_ns.saturating_mul(LEAST_HANDED_OVER) / segments).max(LONGEST_NS);
-        (path.rtt_ns.saturating_mul(train) / segments).clamp(least_ns, most)
+        (path.rtt_ns.saturating_mul(train as i64) / segments).clamp(least_ns, most)
     }
 }
