@@ -40,8 +40,8 @@ candidates as (
             partition by runs.app, runs.problem
             order by
                 runs.is_used desc,
-                runs.is_baseline desc,
                 runs.is_valid desc,
+                runs.is_baseline desc,
                 coalesce(grades.worst_rank, 1) = 4 asc,
                 abs(runs.completion_s - baselines.completion_s) asc nulls last,
                 runs.run asc

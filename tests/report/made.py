@@ -38,6 +38,8 @@ class Run:
         captured: Which hosts have a capture.
         bin_ms: Width of the bins.
         stepped: Whether the clock stepped back: the first packet of a file is the latest.
+        dropped: Packets that the kernel dropped, in each capture.
+        start: How its flows begin: syn or midstream.
         record: What run.json says beside the axes; None where there is none.
     """
 
@@ -49,6 +51,8 @@ class Run:
     length_ms: int
     start_ms: int
     stepped: bool
+    dropped: int
+    start: str
     record: Row | None
     app: str
 
@@ -88,12 +92,28 @@ def runs(draw: st.DrawFn) -> Run:
         length_ms=length_ms,
         start_ms=draw(st.integers(0, 120)),
         stepped=draw(st.booleans()),
+        dropped=draw(st.sampled_from([0, 0, 50, 5_000])),
+        start=draw(st.sampled_from(["syn", "syn", "midstream"])),
         record=draw(
             st.sampled_from([None, {"status": "valid"}, {"status": "valid", "completion_s": 1.5},
                              {"status": "invalid", "reason": "late", "completion_s": 9.0}])
         ),
         app=draw(st.sampled_from(["farm", "grid"])),
     )  # fmt: skip
+
+
+def large() -> list[Run]:
+    """One run with more bins and more flows than are drawn one by one."""
+    packets = [
+        Packet(number * 500_000, number % 2, 1 - number % 2, number, 100) for number in range(2400)
+    ]
+    return [
+        Run(
+            axes=dict.fromkeys(AXES), hosts=(("pc1", "west"), ("pc3", "east")),
+            packets=tuple(packets), captured=(True, True), bin_ms=1, length_ms=1234, start_ms=0,
+            stepped=False, dropped=0, start="midstream", record={"status": "valid"}, app="farm",
+        )
+    ]  # fmt: skip
 
 
 def experiments() -> st.SearchStrategy[list[Run]]:
@@ -164,6 +184,7 @@ def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None
     capture = tiny.capture(
         packets=len(mine), wire_bytes=sum(map(_wire, mine)),
         first_time=times[-1 if run.stepped else 0], last_time=times[0 if run.stepped else -1],
+        dropped_kernel=run.dropped, time_regressions=int(run.stepped),
     )  # fmt: skip
     tiny.table(directory, "captures", name, host, [capture])
     connections: dict[frozenset[tuple[int, int]], int] = {}
@@ -200,7 +221,7 @@ def _flow(run: Run, sent: list[Packet]) -> Row:
         _address(run, sent[0].source), _address(run, sent[0].target), first_time=first,
         last_time=last, duration_ns=last - first, packets=len(sent),
         wire_bytes=sum(map(_wire, sent)), payload_bytes=sum(one.payload for one in sent),
-        src_port=1000 + sent[0].port, dst_port=1000 + sent[0].port,
+        src_port=1000 + sent[0].port, dst_port=1000 + sent[0].port, start=run.start,
         app_limited_ns=held, sender_limited_ns=held, receiver_limited_ns=held,
         network_limited_ns=held,
     )  # fmt: skip

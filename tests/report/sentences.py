@@ -93,7 +93,12 @@ def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
         f" where is_used and is_baseline)) from runs where run = '{run}'"
     )
     if reason == "the baseline run nearest to the median completion time":
-        others = f" and run not in {grade_d}" if asked.yes(f"{used} and run in {grade_d}") else ""
+        # one of grade D is drawn only where there is no other
+        others = (
+            ""
+            if asked.yes(f"{grade_d} as bad where run = '{run}'")
+            else (f" and run not in {grade_d}")
+        )
         return bool(asked.one(own) <= asked.one(nearest + others))
     if reason.startswith("the baseline run nearest to the median completion time, those with"):
         passed = asked.yes(f"{used} and run in {grade_d}")
@@ -138,7 +143,7 @@ def _traffic(query: str) -> list[Sentence]:
     return [
         Sentence(query, r"Not to be relied on: .*?of grade D\.",
                  lambda asked, _: asked.yes("captures where grade = 'D'")),
-        Sentence(query, rf"{N} captures? of grade C: what is there counts, a bin may lack some\.",
+        Sentence(query, rf"{N} captures? of grade C: read with their notes in the quality table\.",
                  lambda asked, _: asked.yes("captures where grade = 'C'")),
     ]  # fmt: skip
 
@@ -242,6 +247,10 @@ WAN = [
              r"site whose ranks send or receive least to the one with most; tick: the most in any "
              r"\S+ ms, all sites together\.",
              rf"{N} of {N} points are drawn; all: flowsweep query throughput_per_core DIR\."),
+    Sentence("throughput_per_core", rf"Not drawn: ({N}) rows? whose number of ranks is guessed; all: "
+             r"flowsweep query throughput_per_core DIR\.",
+             lambda asked, match: match[1] == numbers.count(
+                 int(asked.rows("throughput_per_core")["is_ranks_guessed"].sum()))),
     Sentence("throughput_per_core", r"Divided by all .+? ranks?, idle ones included; medians over "
              r"the runs\."),
     Sentence("throughput_per_core", r"The largest peak is (\S+) Mbit/s, \S+ MB/s per rank\.",

@@ -9,14 +9,14 @@ import made
 import pytest
 import tiny
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from flowsweep.analysis.adds_up import contradictions
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 
-@settings(max_examples=25, deadline=None, derandomize=True,
+@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate],
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(made.experiments())
 def test_random_experiments_add_up(experiment: list[made.Run]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import made
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
 
 from flowsweep.render import page
@@ -72,7 +72,11 @@ def test_sentences_are_true_of_made_up_sweeps(name: str, request: pytest.Fixture
     check(request.getfixturevalue(name))
 
 
-@settings(max_examples=15, deadline=None, derandomize=True,
+def test_sentences_are_true_of_more_than_is_drawn_one_by_one(tmp_path: Path) -> None:
+    check(made.write(tmp_path, made.large()))
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(made.experiments())
 def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) -> None:
