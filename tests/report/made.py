@@ -110,7 +110,7 @@ def large() -> list[Run]:
     return [
         Run(
             axes=dict.fromkeys(AXES), hosts=(("pc1", "west"), ("pc3", "east")),
-            packets=tuple(packets), captured=(True, True), bin_ms=1, length_ms=1234, start_ms=0,
+            packets=tuple(packets), captured=(True, True), bin_ms=1, length_ms=1000, start_ms=0,
             stepped=False, dropped=0, start="midstream", record={"status": "valid"}, app="farm",
         )
     ]  # fmt: skip
