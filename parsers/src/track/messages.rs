@@ -162,9 +162,10 @@ impl Message {
         self.answered = false;
         if !sending.late {
             self.ending = self.says(sending, alone);
-            self.bits = match sending.length.push {
-                true => self.bits | PUSHED | PUSHES,
-                false => self.bits & !PUSHED,
+            self.bits = if sending.length.push {
+                self.bits | PUSHED | PUSHES
+            } else {
+                self.bits & !PUSHED
             };
         }
     }
