@@ -60,7 +60,11 @@ def rate(context: Context) -> Figure | None:
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
             "Inferred from headers. Writes that were queued together are one message, so numbers "
             "are lower bounds, and sizes upper ones"
-            + (f". {_at_least(bounds)}" if bounds else ": here at most a tenth from the truth."),
+            + (
+                f". {_at_least(bounds)}"
+                if bounds
+                else ": here by a tenth at most, unless some were smaller than all that were sent alone."
+            ),
             "A pause or a PUSH flag alone marks the end, and may lie within a message: "
             f"{_range(guessed)} of the ends, per point."
             + (
