@@ -24,6 +24,7 @@ MAX_GUESSED = 0.2
 #: If there may be so many times more messages than were counted, their number is a lower bound.
 BOUND = 1.1
 AT_LEAST = "≥ "
+WITHIN = "here by a tenth at most, unless some are smaller than all that were sent alone."
 
 
 def rate(context: Context) -> Figure | None:
@@ -60,11 +61,7 @@ def rate(context: Context) -> Figure | None:
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
             "Inferred from headers. Writes that were queued together are one message, so numbers "
             "are lower bounds, and sizes upper ones"
-            + (
-                f". {_at_least(bounds)}"
-                if bounds
-                else ": here by a tenth at most, unless some were smaller than all that were sent alone."
-            ),
+            + (f". {_at_least(bounds)}" if bounds else f": {WITHIN}"),
             "A pause or a PUSH flag alone marks the end, and may lie within a message: "
             f"{_range(guessed)} of the ends, per point."
             + (
