@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 from build import arp, pcap, tcp, udp
 
+import flowsweep
 from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
 from flowsweep.render import capture
 
+KEPT = Path(__file__).parents[1] / "truth" / "data" / "messages"
 CLIENT, SERVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
 
 
@@ -35,6 +37,27 @@ def test_three_pauses_make_four_messages(
     # no acknowledgement: nothing says on which side the capture was made
     assert messages.endswith("100 % seen where RTTs do not tell how far ")
     assert limits == "cannot tell: no top flow was captured beside its sender"
+
+
+@pytest.mark.usefixtures("narrow")
+def test_messages_that_were_queued_or_seen_far_away_are_told_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # BBR at both hosts: requests are seen beside their sender, answers far from it.
+    path = KEPT / "bbr-16ms-100Mbit" / "pc1.pcap.zst"
+    summary = summarise(path)
+    found, rows = summary.messages, pl.DataFrame(flowsweep.read_messages(path))
+    queued, far = rows.filter("merged_possible"), rows.filter(~pl.col("at_sender"))
+    assert 0 < queued.height < far.height < rows.height == found["count"]
+    assert found["queued_share"] * rows.height == pytest.approx(queued.height)
+    assert found["queued_bytes_share"] * rows["bytes"].sum() == pytest.approx(queued["bytes"].sum())
+    assert found["far_share"] * rows.height == pytest.approx(far.height)
+    assert found["unplaced_share"] == 0
+    capture.print_summaries([summary])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"messages {found['count']} at least: " in text
+    assert "waited in a queue, and may be several writes each" in text
+    assert f"{100 * found['far_share']:.0f} % seen far from the sender" in text
 
 
 def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
