@@ -257,14 +257,16 @@ impl Message {
         // What the last acknowledgement let go was here after the flight there and back.
         let due = match self.place {
             Place::AtSender => SHORTEST_PAUSE_NS,
-            Place::Far | Place::Unknown => behind + behind / 4 + FLIGHT_SLACK_NS,
+            Place::Far | Place::Unknown => (behind / 4)
+                .saturating_add(behind)
+                .saturating_add(FLIGHT_SLACK_NS),
         };
         let overdue = sending.idle && !released && sending.waited_ns > due;
         let ended = if self.has(PUSHED) {
             let in_flight = beside && !sending.idle && !released;
             (overdue || in_flight) && !self.pace.may_stop(self.path(sending), gap)
         } else {
-            overdue && sending.waited_ns.min(gap) > SILENCE_NS.max(2 * behind)
+            overdue && sending.waited_ns.min(gap) > SILENCE_NS.max(behind.saturating_mul(2))
         };
         if ended { evidence::PAUSE } else { 0 }
     }
