@@ -22,7 +22,7 @@ const LATER: Slowest = Slowest {
 /// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
 /// segments. A stop behind that is as long.
 const LONGEST_NS: i64 = 16_000_000;
-const LEAST_HANDED_OVER: i64 = 2;
+const LEAST_HANDED_OVER: u64 = 2;
 /// A stop is no longer than so many times what the pace so far explains.
 const MARGIN: u64 = 3;
 /// The sender may be paced, nobody knows how.
@@ -107,7 +107,12 @@ impl Pace {
     fn longest_stop(&self, path: Path, slowest: Slowest) -> i64 {
         let Slowest { segments, least_ns } = slowest;
         let train = u64::from(self.train).div_ceil(path.full);
-        let most = (path.rtt_ns.saturating_mul(LEAST_HANDED_OVER) / segments).max(LONGEST_NS);
-        (path.rtt_ns.saturating_mul(train as i64) / segments).clamp(least_ns, most)
+        let spread = path.rtt_ns.saturating_mul(train as i64) / segments;
+        let longest = if train <= LEAST_HANDED_OVER {
+            spread
+        } else {
+            spread.min(LONGEST_NS)
+        };
+        longest.max(least_ns)
     }
 }
