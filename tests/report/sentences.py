@@ -306,7 +306,7 @@ def _may_be_more(asked: Asked) -> list[bool]:
 
 
 def _bounds(asked: Asked, match: re.Match[str]) -> bool:
-    return ("at most a tenth" in match[0]) != any(_may_be_more(asked))
+    return ("by a tenth at most" in match[0]) != any(_may_be_more(asked))
 
 
 def _open_points(asked: Asked, match: re.Match[str]) -> bool:
@@ -342,7 +342,8 @@ FLOWS = [
              rf"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean\."),
     Sentence("message_rate", r"Inferred from headers\. Writes that were queued together are one "
              r"message, so numbers are lower bounds, and sizes upper ones(?:\. .+? where that is "
-             r"known|: here at most a tenth from the truth)\.", _bounds),
+             r"known|: here by a tenth at most, unless some are smaller than all that were sent "
+             r"alone)\.", _bounds),
     Sentence("message_rate", r"A pause or a PUSH flag alone marks the end, and may lie within a "
              r"message: .+? of the ends, per point\.(?: Open points: .+? may be compared with "
              r"others\.)?", _open_points),
