@@ -13,6 +13,14 @@ grades as (
     group by run, host
 ),
 
+-- Tables of older parsers share all of the time out among four.
+counted as (
+    select
+        *,
+        coalesce(unknown_limited_ns, 0) as untold_ns,
+    from flows
+),
+
 directions as (
     select
         points.point,
@@ -22,17 +30,19 @@ directions as (
         flows.app_limited_ns
         + flows.sender_limited_ns
         + flows.receiver_limited_ns
-        + flows.network_limited_ns as sending_ns,
+        + flows.network_limited_ns
+        + flows.untold_ns as sending_ns,
         flows.app_limited_ns,
         flows.sender_limited_ns,
         flows.receiver_limited_ns,
         flows.network_limited_ns,
+        flows.untold_ns,
         case
             when not grades.has_content then 'capture of grade ' || grades.grade
             when not flows.is_at_sender then 'sender not captured'
             when sending_ns is null then 'limits not in the tables'
         end as unknown_because,
-    from flows
+    from counted as flows
     inner join points using (run)
     left join grades using (run, host)
     where
@@ -49,8 +59,9 @@ summed as (
         count(*) as directions,
         count(unknown_because) as unknown_directions,
         string_agg(distinct unknown_because, '; ' order by unknown_because)
-            as unknown_because,
-        sum(duration_ns) filter (unknown_because is not null) as unknown_ns,
+            as refused_because,
+        sum(duration_ns) filter (unknown_because is not null) as refused_ns,
+        sum(untold_ns) filter (unknown_because is null) as untold_ns,
         sum(sending_ns) filter (unknown_because is null) as sending_ns,
         sum(app_limited_ns) filter (unknown_because is null) as app_ns,
         sum(sender_limited_ns) filter (unknown_because is null) as sender_ns,
@@ -58,7 +69,7 @@ summed as (
             as receiver_ns,
         sum(network_limited_ns) filter (unknown_because is null) as network_ns,
         -- the flow direction that was held back most, by anything but the application
-        max(1 - app_limited_ns / sending_ns)
+        max(1 - (app_limited_ns + untold_ns) / sending_ns)
             filter (unknown_because is null and sending_ns > 0)
             as most_held_share,
     from directions
@@ -68,7 +79,16 @@ summed as (
 shares as (
     select
         *,
-        nullif(coalesce(sending_ns, 0) + coalesce(unknown_ns, 0), 0) as all_ns,
+        nullif(coalesce(sending_ns, 0) + coalesce(refused_ns, 0), 0) as all_ns,
+        coalesce(refused_ns, 0) + coalesce(untold_ns, 0) as unknown_ns,
+        nullif(
+            concat_ws(
+                '; ',
+                refused_because,
+                case when untold_ns > 0 then 'headers do not tell' end
+            ),
+            ''
+        ) as unknown_because,
     from summed
 ),
 
@@ -86,7 +106,7 @@ final as (
             as receiver_share,
         round(coalesce(shares.network_ns, 0) / shares.all_ns, 6)
             as network_share,
-        round(coalesce(shares.unknown_ns, 0) / shares.all_ns, 6)
+        round(shares.unknown_ns / shares.all_ns, 6)
             as unknown_share,
         round(shares.most_held_share, 6) as most_held_share,
         points.point,

@@ -30,7 +30,8 @@ contract as (
         null::bigint as app_limited_ns,
         null::bigint as sender_limited_ns,    -- its socket buffer
         null::bigint as receiver_limited_ns,  -- the window it was given
-        null::bigint as network_limited_ns
+        null::bigint as network_limited_ns,
+        null::bigint as unknown_limited_ns    -- headers do not tell which
     where false
 ),
 

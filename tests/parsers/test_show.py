@@ -65,6 +65,7 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
     shared = {
         "connection": 0, "protocol": "tcp", "duration_ns": 10**9, "packets": 9,
         "retransmitted_packets": 0, "sender_limited_ns": 0, "receiver_limited_ns": 0,
+        "unknown_limited_ns": 0,
     }  # fmt: skip
     ends = {"src_ip": "a", "src_port": 1, "dst_ip": "b", "dst_port": 2}
     there = {"direction": "forward", "payload_bytes": 3_000_000, "rtt_min_ns": rtt_there_ns,
@@ -135,13 +136,13 @@ def test_what_held_senders_back_goes_on_in_the_next_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     summary = Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
-    shares = dict.fromkeys(LIMITS, 250)
+    shares = dict.fromkeys(LIMITS, 200)
     summary.top = _top(flows(5_000_000, 9_000).with_columns(**{
         name: pl.lit(share) for name, share in shares.items()
     }))  # fmt: skip
     capture.print_summaries([summary])
     *_, first, second = capsys.readouterr().out.splitlines()
-    names = ", ".join(f"{name} 25.0 %" for name in LIMITS.values())
+    names = ", ".join(f"{name} 20.0 %" for name in LIMITS.values())
     text = f"held by {names} (1 top flow sent from here)"
     assert f"{first} {second}".split() == text.split()
     assert max(len(first), len(second)) <= 80

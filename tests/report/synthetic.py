@@ -295,6 +295,7 @@ def _limits(duration_ns: int, rtt_ns: int, rate: float) -> dict[str, int]:
         "sender_limited_ns": 0,
         "receiver_limited_ns": window,
         "network_limited_ns": network,
+        "unknown_limited_ns": 0,
     }
 
 

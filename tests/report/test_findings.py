@@ -57,6 +57,30 @@ def test_one_point_is_compared_with_nothing() -> None:
     )
 
 
+def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
+    rows = frame(point(0.9, 0, 0, 0, 0.1, baseline=True), point(0.8, 0, 0, 0, 0.2, **FAR))
+    assert limits.finding([rows], ["lu"]) == (
+        "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
+        "at no point is anything else known to have held it. For up to 20 % of the sending time "
+        "nobody knows: it may belong to any of them."
+    )
+    told = limits.finding([rows] * 4, list("abcd"))
+    assert "At no point is anything else known to have held any of them." in told
+
+
+def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
+    headers = {"unknown_because": "headers do not tell"}
+    unclear = point(0.4, 0, 0, 0.3, 0.3, baseline=True, **headers)
+    assert limits.finding([frame(unclear)], ["lu"]) == (
+        "What holds lu back: the data cannot answer (headers do not tell)."
+    )
+    rows = frame(unclear, point(0.1, 0, 0, 0.8, 0.1, **FAR, **headers))
+    assert limits.finding([rows], ["lu"]).startswith(
+        "At 64.1 ms the network set the pace of lu for 80 % of the sending time; "
+        "the network held it most also there, for 80 %."
+    )
+
+
 def test_nothing_but_the_application_is_said_so() -> None:
     rows = frame(point(1, 0, 0, 0, 0, baseline=True), point(1, 0, 0, 0, 0, **FAR))
     assert limits.finding([rows], ["lu"]).endswith("at no point did anything else hold it.")

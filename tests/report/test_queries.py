@@ -283,10 +283,12 @@ def test_a_pause_or_a_push_flag_alone_is_a_guess(
     assert Warehouse(tmp_path).rows("message_rate")["guessed_share"].to_list() == [guessed]
 
 
-def limited(app: int, sender: int, receiver: int, network: int, **changes: Any) -> dict[str, Any]:
+def limited(
+    app: int, sender: int, receiver: int, network: int, unknown: int = 0, **changes: Any
+) -> dict[str, Any]:
     """A flow of pc3 with these limits, ms."""
-    names = ("app", "sender", "receiver", "network")
-    times = zip(names, (app, sender, receiver, network), strict=True)
+    names = ("app", "sender", "receiver", "network", "unknown")
+    times = zip(names, (app, sender, receiver, network, unknown), strict=True)
     return tiny.flow(EAST, WEST, **{f"{k}_limited_ns": v * tiny.MS for k, v in times}) | changes
 
 
@@ -304,6 +306,32 @@ def test_limits_are_added_up_over_the_flows_of_a_point(tmp_path: Path) -> None:
     found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
     assert found == [0.85, 0.025, 0.05, 0.075, 0.0]
     assert (row["directions"], row["sending_s"], row["most_held_share"]) == (2, 0.4, 0.6)
+
+
+def test_what_headers_do_not_tell_is_a_part_of_the_time_that_nobody_knows(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(40, 10, 0, 30, 20),
+        limited(60, 0, 0, 40, 0, connection=1, src_port=1),
+        # of a sender that was not captured nothing is known: all of its 500 ms
+        limited(1, 1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
+    assert found == [0.142857, 0.014286, 0.0, 0.1, 0.742857]
+    assert (row["directions"], row["unknown_directions"], row["sending_s"]) == (3, 1, 0.2)
+    assert row["unknown_because"] == "sender not captured; headers do not tell"
+    # what nobody knows is held against nobody
+    assert row["most_held_share"] == 0.4
+
+
+def test_tables_without_the_unknown_time_share_out_all_of_it(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    old = limited(75, 0, 0, 25)
+    del old["unknown_limited_ns"]
+    tiny.table(tmp_path, "flows", "r", "pc3", [old])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    assert (row["app_share"], row["unknown_share"], row["unknown_because"]) == (0.75, 0.0, None)
 
 
 def test_limits_that_the_data_lack_are_unknown_with_the_reason(tmp_path: Path) -> None:

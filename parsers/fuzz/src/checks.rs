@@ -178,7 +178,7 @@ fn round_trips(tables: &Tables) {
     }
 }
 
-/// The four kinds of time of a direction are parts of its connection's time.
+/// The five kinds of time of a direction are parts of its connection's time.
 fn limits(tables: &Tables) {
     if tables.sum("flows", "time_regressions") > 0 || tables.sum("captures", "time_regressions") > 0
     {
@@ -192,7 +192,7 @@ fn limits(tables: &Tables) {
         let span = spans.entry(*connection).or_insert((first, last));
         *span = (span.0.min(first), span.1.max(last));
     }
-    let kinds = ["app", "sender", "receiver", "network"]
+    let kinds = ["app", "sender", "receiver", "network", "unknown"]
         .map(|kind| tables.numbers("flows", &format!("{kind}_limited_ns")));
     for (row, connection) in connections.iter().enumerate() {
         let parts = kinds.iter().filter_map(|kind| *kind.get(row)?);

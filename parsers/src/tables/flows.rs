@@ -60,10 +60,11 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null(),
     Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null(),
     Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null(),
-    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The four times add up to that span; they hold where this side's host was captured.", "RFC 4898 SndLimTimeSnd, without the next").or_null(),
-    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which acknowledgements released data at a constant number of octets in flight, without loss or a growing queue: a send buffer that is too small, or a congestion window that no longer grows. None is claimed after a loss; a writer that wakes late counts as application.", "").or_null(),
+    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span; they are told where this side's host was captured; where the RTTs say that the capture lies beside the other one, all is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null(),
+    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null(),
     Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment.", "RFC 4898 SndLimTimeRwin").or_null(),
     Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null(),
+    Column::new("unknown_limited_ns", Int64, "ns", "Part of that span for which the headers do not tell, mostly between the send buffer and the network.", "").or_null(),
 ];
 
 /// What is computed once for several columns of a row.
@@ -89,7 +90,11 @@ impl<'a> Row<'a> {
             tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
-            shares: own.shares(),
+            shares: if is_far(&rtt, side.peer.map(|peer| peer.tcp.rtt())) {
+                own.shares().untold()
+            } else {
+                own.shares()
+            },
             side,
         }
     }
@@ -138,6 +143,20 @@ impl<'a> Row<'a> {
             1.. => 1,
         }
     }
+}
+
+/// The RTT of the other side is so many times this one's, and so much longer, where the capture was made beside the
+/// receiver.
+const FAR: i64 = 4;
+const FAR_NS: i64 = 100_000;
+
+/// The capture was made beside the receiver, where acknowledgements come at once: nothing shows when they, and what
+/// they let go, passed the sender.
+fn is_far(own: &Rtt, peer: Option<Rtt>) -> bool {
+    peer.is_some_and(|peer| {
+        let both = own.samples > 0 && peer.samples > 0;
+        both && peer.min_ns / FAR > own.min_ns && peer.min_ns - own.min_ns > FAR_NS
+    })
 }
 
 static PROTOCOLS: Few = LazyLock::new(|| texts((0..=u8::MAX).map(text::protocol)));
@@ -257,6 +276,7 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
             tcp(|row| row.shares.sender_ns),
             tcp(|row| row.shares.receiver_ns),
             tcp(|row| row.shares.network_ns),
+            tcp(|row| row.shares.unknown_ns),
         ],
     )
 }

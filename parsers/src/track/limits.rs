@@ -1,19 +1,28 @@
 //! The time of one TCP direction to what limited it: its application, its send buffer, the receiver's window,
-//! or the network.
+//! or the network; or to nobody where headers do not tell.
 //!
 //! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
-//! the wait began, and what ended it, tell its cause. The classes follow RFC 4898 (`SndLimTime`) and the
-//! chronographs of Linux (busy, `rwnd_limited`, `sndbuf_limited`), with the application's time apart.
+//! the wait began, and what ended it, tell its cause, or which of the [`Kind`]s it is that the waits around it
+//! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
+//! `sndbuf_limited`), with the application's time apart.
 
 use super::sender::Rtt;
+use super::verdicts::{Kind, Wait, While};
 use crate::segment::since;
 
 /// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
 /// of the RTT more.
 const RELEASE_NS: i64 = 200_000;
-/// Windows that must be acknowledged at one flight size before that is taken for a limit of the sender: a
-/// congestion window would have grown, by half a segment per window at least (RFC 9438 4.3).
-const PLATEAU_WINDOWS: u64 = 10;
+/// Shorter pauses are the work of the host, inside a burst.
+const BURST_GAP_NS: i64 = 50_000;
+/// A kernel sends on so soon after an acknowledgement: it is the same piece of work. Measured: 3 to 10 µs.
+const KERNEL_NS: i64 = 16_000;
+/// A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
+const WAKING_NS: i64 = 100_000;
+/// What was acknowledged earlier than that before a send did not release it.
+const IDLE_NS: i64 = 150_000;
+/// Segments of one buffer follow each other faster.
+const BUFFER_GAP_NS: i64 = 20_000;
 
 /// Linux hands at most 64 KiB to the card at once; it holds them back while the window has no room for them, unless
 /// the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
@@ -27,6 +36,23 @@ pub(crate) struct Shares {
     pub sender_ns: i64,
     pub receiver_ns: i64,
     pub network_ns: i64,
+    pub unknown_ns: i64,
+}
+
+impl Shares {
+    /// The same time, with nothing told of it.
+    pub(crate) fn untold(self) -> Self {
+        let told = [
+            self.app_ns,
+            self.sender_ns,
+            self.receiver_ns,
+            self.network_ns,
+        ];
+        Self {
+            unknown_ns: told.into_iter().fold(self.unknown_ns, i64::saturating_add),
+            ..Self::default()
+        }
+    }
 }
 
 /// State between two sends.
@@ -34,13 +60,18 @@ pub(crate) struct Shares {
 #[allow(clippy::struct_excessive_bools)] // packed: one for every sender
 pub(super) struct Limits {
     shares: Shares,
+    /// The waits that are not shared out.
+    recent: While,
+    /// All before it is in `shares` or `recent`.
+    accounted: i64,
     last_send: i64,
     /// When an acknowledgement last freed octets or room; before `last_send` where none came since.
     last_release: i64,
     /// When data were last acknowledged; a FIN behind them is none.
     last_acknowledged: i64,
-    /// Number behind the last data.
+    /// Number behind the last data, and behind the last short segment.
     end: i64,
+    short_end: i64,
     /// When the other side last answered all that was sent before.
     last_answer: i64,
     /// Recovery lasts until this octet is acknowledged.
@@ -49,15 +80,9 @@ pub(super) struct Limits {
     flight: u32,
     /// Most octets in flight that filled the window since something was lost: the congestion window allows them.
     full_flight: u32,
-    /// Most octets in flight when sending stopped; octets acknowledged since that grew, and
-    /// waits for acknowledgements, by what they count for unless this proves a plateau.
-    plateau_flight: u32,
-    plateau_acked: u32,
-    trial_app_ns: i64,
-    trial_network_ns: i64,
+    /// Octets sent since the last wait.
+    octets: u32,
     begun: bool,
-    /// Something was lost: a congestion window may stay flat now (RFC 9438 4.4), and proves nothing.
-    lossy: bool,
     /// Data are not acknowledged.
     waiting: bool,
     recovering: bool,
@@ -68,27 +93,34 @@ pub(super) struct Limits {
     little_room: bool,
     /// At the last send: the segment was short, so nothing more was queued.
     short: bool,
+    /// At the last send: it had PUSH, ...
+    push: bool,
+    /// ... and was not the end of a larger buffer, which always has it.
+    alone: bool,
+    /// At the last send: a short segment was not acknowledged.
+    held: bool,
 }
 
 /// What is known when a segment is sent.
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(super) struct Sent {
     pub time: i64,
-    /// An acknowledgement that was no answer let it go.
-    pub released: bool,
     /// It repeats octets.
     pub repeats: bool,
     /// Nothing was in flight before it.
     pub idle: bool,
     /// It is shorter than the MSS, and the window did not cut it.
     pub short: bool,
+    pub push: bool,
     /// Octets that the window has room for behind it, where that is known.
     pub room: Option<i64>,
     /// Octets in flight with it.
     pub flight: u32,
+    pub payload: u32,
     pub mss: u32,
-    /// Number behind it.
+    /// Number behind it, and of the first octet that is not acknowledged.
     pub end: i64,
+    pub una: i64,
 }
 
 /// Times of one capture may be centuries apart, again and again.
@@ -128,14 +160,22 @@ impl Limits {
     #[inline]
     pub(super) fn released(&mut self, time: i64, una: i64, octets: u32) {
         self.last_release = self.last_release.max(time);
-        if self.waiting && octets > 0 {
-            self.last_acknowledged = self.last_acknowledged.max(time);
-            self.waiting = una < self.end;
+        if octets > 0 {
+            self.recent.acknowledged(time, octets);
+            if self.waiting {
+                self.last_acknowledged = self.last_acknowledged.max(time);
+                self.waiting = una < self.end;
+            }
         }
-        self.plateau_acked = self.plateau_acked.saturating_add(octets);
         if self.recovering && una >= self.recovery_end {
             self.recovering = false;
         }
+    }
+
+    /// An RTT sample.
+    #[inline]
+    pub(super) fn measured(&mut self, ns: i64) {
+        self.recent.measured(ns);
     }
 
     /// The other side sent data and had all of this side's: what follows may depend on it.
@@ -149,7 +189,6 @@ impl Limits {
             self.recovering = true;
             self.recovery_end = end;
         }
-        self.lossy = true;
         self.full_flight = 0;
     }
 
@@ -160,57 +199,54 @@ impl Limits {
         if sent.repeats {
             self.lost(sent.end);
         }
-        if self.begun {
-            self.waited(sent, rtt);
+        let gap = since(sent.time, self.last_send);
+        if !self.begun {
+            self.begin(sent.time);
+        } else if self.waits(sent.time) {
+            self.waited(gap, sent, rtt);
         }
-        self.begun = true;
+        self.alone = self.push | (gap > BUFFER_GAP_NS);
         self.last_send = self.last_send.max(sent.time);
-        self.short = sent.short;
+        (self.short, self.push) = (sent.short, sent.push);
+        if sent.short {
+            self.short_end = sent.end;
+        }
+        self.held = self.short_end > sent.una;
+        self.octets = self.octets.saturating_add(sent.payload);
         self.full_window = sent.room.is_some_and(|room| room < i64::from(sent.mss));
         self.left(sent.room, sent.flight);
         self.end = self.end.max(sent.end);
         self.waiting = true;
     }
 
-    #[inline]
-    fn waited(&mut self, sent: &Sent, rtt: &Rtt) {
-        let wait = since(sent.time, self.last_send).max(0);
-        if !self.free(sent.released) {
-            return self.waited_for_room(wait, sent, rtt);
-        }
-        self.waited_for_nothing(wait, self.short || sent.idle, rtt);
+    #[cold]
+    fn begin(&mut self, time: i64) {
+        self.begun = true;
+        self.accounted = time;
+        self.last_send = time;
+        self.recent.begin(time);
     }
 
-    /// `idle`: nothing was to be sent.
+    /// What is sent at `time` goes on no burst: the sender waited.
     #[inline]
-    fn waited_for_nothing(&mut self, wait: i64, idle: bool, rtt: &Rtt) {
-        let long = wait > i64::from(rtt.smoothed_ns) && rtt.samples > 0;
-        if idle || long {
-            add(&mut self.shares.app_ns, wait);
-        } else {
-            add(&mut self.shares.network_ns, wait);
-        }
+    pub(super) fn waits(&self, time: i64) -> bool {
+        since(time, self.last_send) >= BURST_GAP_NS
     }
 
-    /// A segment sent at `time` waited for room or for an acknowledgement.
+    /// Takes in the time of another full segment of a burst.
     #[inline]
-    pub(super) fn waits(&self, time: i64, rtt: &Rtt) -> bool {
-        !self.free(self.was_released(time, rtt))
-    }
-
-    /// Takes in the time of another full segment of a burst, which waited for nothing.
-    #[inline]
-    pub(super) fn goes_on(&mut self, time: i64, full_window: bool, rtt: &Rtt) {
-        let wait = since(time, self.last_send).max(0);
-        self.waited_for_nothing(wait, false, rtt);
+    pub(super) fn goes_on(&mut self, time: i64, full_window: bool) {
+        self.alone = since(time, self.last_send) > BUFFER_GAP_NS;
         self.last_send = self.last_send.max(time);
         self.full_window = full_window;
     }
 
-    /// The burst left so many octets in `flight`, and `room` as in [`Sent`]; `end` is the number behind it.
+    /// The burst had so many `octets` and left so many in `flight`, and `room` as in [`Sent`]; `end` is the number
+    /// behind it.
     #[inline]
-    pub(super) fn went_on(&mut self, flight: u32, room: Option<i64>, end: i64) {
+    pub(super) fn went_on(&mut self, octets: u32, flight: u32, room: Option<i64>, end: i64) {
         self.left(room, flight);
+        self.octets = self.octets.saturating_add(octets);
         self.end = self.end.max(end);
     }
 
@@ -226,76 +262,96 @@ impl Limits {
             && room.is_some_and(|room| room < LARGEST_BUFFER && 2 * room < i64::from(flight));
     }
 
+    /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
     #[inline(never)] // the segments of a burst do not wait
-    fn waited_for_room(&mut self, wait: i64, sent: &Sent, rtt: &Rtt) {
+    fn waited(&mut self, gap: i64, sent: &Sent, rtt: &Rtt) {
+        let span = since(sent.time, self.accounted).max(0);
+        self.accounted = sent.time;
+        let age =
+            (self.last_release >= self.last_send).then(|| since(sent.time, self.last_release));
+        let answered = self.last_answer >= self.last_send;
+        let wait = Wait {
+            span_ns: span,
+            age_ns: age.filter(|_| !answered),
+            octets: std::mem::take(&mut self.octets),
+            flight: self.flight,
+        };
         if self.recovering {
-            add(&mut self.shares.network_ns, wait);
+            add(&mut self.shares.network_ns, span);
         } else if self.full_window {
             // The window reopened at the release; later than that the application was not ready.
-            let since_release = since(sent.time, self.last_release).max(0);
-            let after = if self.released_soon(sent.time, rtt) {
-                0
+            let late = age.is_some() && !self.released_soon(sent.time, rtt);
+            let after = if late {
+                age.map_or(0, |age| age.min(gap))
             } else {
-                since_release.min(wait)
+                0
             };
-            add(&mut self.shares.receiver_ns, wait - after);
+            add(&mut self.shares.receiver_ns, span - after);
             add(&mut self.shares.app_ns, after);
-            // The window, not the sender's buffer, kept the flight from growing.
-            self.new_plateau(self.flight);
-        } else if self.little_room && !self.short {
-            add(&mut self.shares.receiver_ns, wait);
+        } else if self.little_room && !self.short && self.was_released(sent.time, rtt) {
+            add(&mut self.shares.receiver_ns, span);
         } else {
-            self.waited_for_acknowledgement(wait, sent.mss, rtt);
+            self.waited_for_data(&wait, answered, sent, rtt);
+        }
+        if self.recent.is_over(sent.time, rtt) {
+            self.recent.end(sent.time, rtt, &mut self.shares);
         }
     }
 
-    /// An acknowledgement ended the wait: of a congestion window, a send buffer, or data that Nagle held back.
-    fn waited_for_acknowledgement(&mut self, wait: i64, mss: u32, rtt: &Rtt) {
-        // Bursts of two segments are normal around one window.
-        if self.flight > self.plateau_flight.saturating_add(2 * mss) {
-            self.new_plateau(self.flight);
+    /// The receiver did not hold back what came next.
+    fn waited_for_data(&mut self, wait: &Wait, answered: bool, sent: &Sent, rtt: &Rtt) {
+        self.recent.waited(wait);
+        let idle_ns = since(sent.time, self.last_acknowledged);
+        if sent.idle && (answered || idle_ns > IDLE_NS) {
+            return add(&mut self.shares.app_ns, wait.span_ns);
         }
-        // Acknowledgements may arrive inside a burst, too.
-        let high = self.flight >= self.plateau_flight / 2;
-        if high && self.plateau(mss, rtt) {
-            // What was counted before the plateau was certain belongs to it, too.
-            self.shares.app_ns -= self.trial_app_ns;
-            self.shares.network_ns -= self.trial_network_ns;
-            for more in [self.trial_app_ns, self.trial_network_ns, wait] {
-                add(&mut self.shares.sender_ns, more);
+        let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
+        let at_once = wait.age_ns.is_some_and(|age| age <= KERNEL_NS);
+        let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
+        let by_none = !at_once && !woken;
+        // Without PUSH more was queued, unless Nagle's algorithm held the short end of a write back.
+        let backlog = !self.short && !self.push;
+        let empty = self.short || self.push && self.alone;
+        let kind = if sent.idle && !by_none {
+            if woken && self.push && !self.short {
+                Kind::Drained
+            } else {
+                return add(&mut self.shares.app_ns, wait.span_ns);
             }
-            (self.trial_app_ns, self.trial_network_ns) = (0, 0);
-            return;
-        }
-        let trial = if high { wait } else { 0 };
-        if self.short {
-            add(&mut self.shares.app_ns, wait);
-            add(&mut self.trial_app_ns, trial);
+        } else if backlog && !self.held {
+            return add(&mut self.shares.network_ns, wait.span_ns);
+        } else if by_none && (self.short || backlog) {
+            if self.short || wait.age_ns.is_some() {
+                self.recent.owned(wait.span_ns);
+            }
+            return add(&mut self.shares.app_ns, wait.span_ns);
+        } else if self.short {
+            Kind::Empty
+        } else if empty && woken {
+            Kind::Alone
         } else {
-            add(&mut self.shares.network_ns, wait);
-            add(&mut self.trial_network_ns, trial);
-        }
+            match (self.held, at_once, woken) {
+                (false, true, _) => Kind::Clocked,
+                (false, _, true) => Kind::Woken,
+                (false, ..) if wait.age_ns.is_none() => Kind::Bare,
+                (false, ..) => Kind::Paced,
+                (true, true, _) => Kind::HeldClocked,
+                (true, _, true) => Kind::HeldWoken,
+                (true, ..) if wait.age_ns.is_none() => Kind::HeldClocked,
+                (true, ..) => Kind::HeldPaced,
+            }
+        };
+        self.recent.add(kind, wait);
     }
 
-    fn new_plateau(&mut self, flight: u32) {
-        (self.plateau_flight, self.plateau_acked) = (flight, 0);
-        (self.trial_app_ns, self.trial_network_ns) = (0, 0);
-    }
-
-    /// The flight stays as it is although a congestion window would have grown, and no queue builds up.
-    fn plateau(&self, mss: u32, rtt: &Rtt) -> bool {
-        !self.lossy
-            && self.plateau_flight > 2 * mss
-            && u64::from(self.plateau_acked) >= PLATEAU_WINDOWS * u64::from(self.plateau_flight)
-            && i64::from(rtt.smoothed_ns) <= rtt.min_ns.saturating_add(rtt.min_ns / 5)
-    }
-
-    /// The shares up to now; what is left after the last send counts to the last acknowledgement. `closed`: a
+    /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a
     /// FIN came behind the data, so nothing waited for room then.
-    pub(super) fn shares(&self, closed: bool) -> Shares {
+    pub(super) fn shares(&self, closed: bool, rtt: &Rtt) -> Shares {
         let mut shares = self.shares;
-        let tail = self.last_acknowledged.saturating_sub(self.last_send);
-        if self.begun && tail > 0 {
+        self.recent.share_out(rtt, &mut shares);
+        let last = self.last_send.max(self.last_acknowledged);
+        if self.begun {
+            let tail = last.saturating_sub(self.accounted).max(0);
             if self.recovering {
                 add(&mut shares.network_ns, tail);
             } else if self.full_window && !closed {

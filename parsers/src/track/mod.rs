@@ -24,6 +24,7 @@ mod states;
 mod tcp;
 mod throughput;
 mod tunnels;
+mod verdicts;
 
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, NONE};

@@ -24,6 +24,7 @@ LIMITS = {
     "sender_limited_ns": "send buffer",
     "receiver_limited_ns": "window",
     "network_limited_ns": "network",
+    "unknown_limited_ns": "cannot tell",
 }
 
 

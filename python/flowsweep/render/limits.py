@@ -29,6 +29,7 @@ NOTABLE = 0.0005
 #: So many applications have a sentence each; of more, so many standouts are named.
 FEW = 3
 BASELINE = "the baseline"
+NOTHING = "did anything else hold it"
 #: Less of the sending time than this known: no sentence about it.
 MOSTLY = 0.5
 
@@ -70,8 +71,10 @@ def shares(context: Context) -> Figure | None:
             "Application: nothing was left to send; waiting for an answer from the other side "
             "belongs to it, and with it what a longer RTT costs a program that asks and waits. "
             "Network: congestion window, rate or recovery from loss. Inferred from headers.",
-            f"Cannot tell: {numbers.plural(unknown, 'direction')} ({', '.join(reasons)})."
-            if unknown
+            "Cannot tell: "
+            f"{numbers.plural(unknown, 'direction')} as a whole, and parts of others "
+            f"({', '.join(reasons)})."
+            if reasons
             else None,
             points.left_out(frames, "limits"),
         ),
@@ -99,6 +102,7 @@ class Held:
         pace: Who set the pace at that point, and for which share of the sending time.
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
+        untold: Largest share at any of these points for which headers do not tell.
     """
 
     label: str
@@ -107,15 +111,21 @@ class Held:
     most: tuple[str, float, str]
     is_first: bool
     points: int
+    untold: float
 
 
 def held(rows: pl.DataFrame, label: str) -> Held | None:
-    """Reads the points of one application, the baseline first; None if nothing is known."""
+    """Reads the points of one application, the baseline first; None if nothing is known.
+
+    Who set the pace is known where what nobody knows would not make another share larger.
+    """
     known = rows.filter(pl.col("unknown_share").fill_null(1.0) < MOSTLY)
-    if known.is_empty():
+    clear = [number for number, row in enumerate(known.iter_rows(named=True)) if _is_clear(row)]
+    if not clear:
         return None
+    chosen = clear[0]
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    first = known.row(0, named=True)
+    first = known.row(chosen, named=True)
     column, _, pace, _ = max(CLASSES[:4], key=lambda one: first[one[0]])
     share, place, holder = max(
         (row[name], -number, words)
@@ -124,12 +134,18 @@ def held(rows: pl.DataFrame, label: str) -> Held | None:
     )
     return Held(
         label,
-        BASELINE if first["is_baseline"] else names[known.row(0)],
+        BASELINE if first["is_baseline"] else names[known.row(chosen)],
         (pace, first[column]),
         (holder, share, names[known.row(-place)]),
-        is_first=place == 0,
+        is_first=-place == chosen,
         points=known.height,
+        untold=known["unknown_share"].max(),  # type: ignore[arg-type]
     )
+
+
+def _is_clear(row: dict[str, Any]) -> bool:
+    second, first = sorted(row[column] for column, *_ in CLASSES[:4])[-2:]
+    return bool(first - second >= row["unknown_share"])
 
 
 def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
@@ -143,6 +159,12 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
     known = [one for one in told if one is not None]
     many = len(known) > FEW
     said = [_paces(known), _standouts(known)] if many else [_one(one) for one in known]
+    untold = max((one.untold for one in known), default=0.0)
+    if untold >= NOTABLE:
+        said.append(
+            f"For up to {numbers.share(untold)} of the sending time nobody knows: it may belong to "
+            "any of them."
+        )
     silent = [label for label, one in zip(labels, told, strict=True) if one is None]
     if silent:
         reasons = _reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
@@ -163,7 +185,8 @@ def _one(one: Held) -> str:
     if one.points == 1:
         return f"{said}."
     if most < NOTABLE:
-        return f"{said}; at no point did anything else hold it."
+        nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
+        return f"{said}; at no point {nothing}."
     at = "also there" if one.is_first else f"at {where}"
     return f"{said}; {holder} held it most {at}, for {numbers.share(most)}."
 
@@ -192,6 +215,8 @@ def _standouts(known: Sequence[Held]) -> str:
     """Those that anything but the application held most, at any point; of the rest, how much."""
     order = sorted(known, key=lambda one: -one.most[1])
     if order[0].most[1] < NOTABLE:
+        if max(one.untold for one in known) >= NOTABLE:
+            return "At no point is anything else known to have held any of them."
         return "At no point did anything else hold any of them."
     named = [one for one in order[:FEW] if one.most[1] >= NOTABLE]
     said = [

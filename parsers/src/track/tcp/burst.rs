@@ -22,7 +22,6 @@ impl Tcp {
         };
         let Sender {
             pending,
-            rtt,
             greatest_flight,
             message,
             limits,
@@ -41,13 +40,13 @@ impl Tcp {
         let mut count = 0;
         for segment in following.clone() {
             let time = segment.time;
-            if !segment.goes_on(before, end as u32) || limits.waits(time, rtt) {
+            if !segment.goes_on(before, end as u32) || limits.waits(time) {
                 break;
             }
             message.goes_on(time, before.payload);
             end += payload;
             let full_window = self.edge != UNKNOWN && self.edge.wrapping_sub(end) < payload;
-            limits.goes_on(time, full_window, rtt);
+            limits.goes_on(time, full_window);
             count += 1;
         }
         if count == 0 {
@@ -63,7 +62,7 @@ impl Tcp {
         let flight = (end - una).clamp(0, i64::from(u32::MAX)) as u32;
         let room = (self.edge != UNKNOWN).then(|| self.edge.wrapping_sub(end));
         *greatest_flight = (*greatest_flight).max(flight);
-        limits.went_on(flight, room, end);
+        limits.went_on((end - begin) as u32, flight, room, end);
         message.went_on(count as u32, (end - begin) as u64);
         let burst = following.take(count);
         if peer.una == peer.end

@@ -77,7 +77,9 @@ impl Tcp {
         if let Some(sent) = sent
             && let Some(sender) = &mut self.sender
         {
-            sender.rtt.add(since(time, sent));
+            let ns = since(time, sent);
+            sender.rtt.add(ns);
+            sender.limits.measured(ns);
         }
     }
 

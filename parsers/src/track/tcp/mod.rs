@@ -227,9 +227,9 @@ impl Tcp {
 
     /// What limited this side, summed up.
     pub(crate) fn shares(&self) -> Shares {
-        self.sender
-            .as_ref()
-            .map_or_else(Shares::default, |it| it.limits.shares(self.fin_packets > 0))
+        self.sender.as_ref().map_or_else(Shares::default, |it| {
+            it.limits.shares(self.fin_packets > 0, &it.rtt)
+        })
     }
 
     /// Tells the message that is still being sent when the connection or the capture ends.

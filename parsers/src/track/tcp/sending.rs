@@ -187,14 +187,16 @@ impl Tcp {
         let mss = sender.message.mss(options).unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
-            released,
             repeats: data.repeated > 0 && !data.probe,
             idle: data.idle,
             short: sender.message.last_is_short(),
+            push: segment.has(flag::PSH),
             room: known.then_some(room),
             flight,
+            payload: segment.payload,
             mss,
             end: self.end,
+            una,
         };
         sender.limits.sent(&sent, &sender.rtt);
     }

@@ -1,0 +1,333 @@
+//! What the waits of a while say together about what limited their sender.
+//!
+//! One wait says little: a write may happen to leave just behind an acknowledgement. Over some round trips it shows
+//! whose clock the sender goes by, its own or that of the acknowledgements, and whether the path is kept busy.
+//!
+//! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
+//! `tests/truth/README.md`.
+
+use super::limits::Shares;
+use super::sender::Rtt;
+
+/// A while lasts so long at least, and four round trips.
+const LEAST_NS: i64 = 50_000_000;
+const ROUNDS: i64 = 4;
+/// Shorter waits are the work of the host.
+const SHORTEST_NS: i64 = 150_000;
+/// So many differences are needed to tell whose clock the sender goes by.
+const LEAST_STEPS: u32 = 3;
+
+/// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
+/// an acknowledgement ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing says whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
+    Paced,
+    /// The same, and none came.
+    Bare,
+    /// The kernel sent on at once when an acknowledgement came.
+    Clocked,
+    /// Sending went on so soon after an acknowledgement as a writer needs that wakes up.
+    Woken,
+    /// As these three, but a short segment was not acknowledged, for which Nagle's algorithm may have waited.
+    HeldPaced,
+    HeldClocked,
+    HeldWoken,
+    /// Nothing was queued, and an acknowledgement ended the wait.
+    Empty,
+    /// A full segment alone with PUSH was the end of what was queued, and a writer may have woken up.
+    Alone,
+    /// All was acknowledged just before.
+    Drained,
+}
+
+const KINDS: usize = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Application,
+    Sender,
+    Network,
+    Unknown,
+}
+
+/// A wait, as far as it counts for the others.
+pub(super) struct Wait {
+    /// From the end of the one before.
+    pub span_ns: i64,
+    /// From the last acknowledgement in the wait to its end.
+    pub age_ns: Option<i64>,
+    /// Octets sent since the wait before it, and those in flight when it began.
+    pub octets: u32,
+    pub flight: u32,
+}
+
+/// The waits of a while, added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct While {
+    /// When it began.
+    begin: i64,
+    sums_ns: [i64; KINDS],
+    /// Waits with an empty queue that no acknowledgement ended.
+    own_ns: i64,
+    /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
+    span_steps_ns: f32,
+    age_steps_ns: f32,
+    steps: u32,
+    last_span_ns: f32,
+    /// Negative where there is none.
+    last_age_ns: f32,
+    /// Octets acknowledged, and those of them at more than twice the usual rate.
+    acknowledged: u32,
+    fast: u32,
+    /// Octets that left when a writer woke up, and how often.
+    woken_octets: u32,
+    wakings: u32,
+    /// Most octets in flight, and in the while before.
+    flight: u32,
+    flight_before: u32,
+    /// Smallest RTT; 0 where there is none.
+    rtt_ns: u32,
+    /// Moving averages of the octets that an acknowledgement frees, and of the time between two.
+    usual_octets: f32,
+    usual_gap_ns: f32,
+    last_ack: i64,
+}
+
+impl While {
+    pub(super) fn begin(&mut self, time: i64) {
+        self.begin = time;
+        self.last_age_ns = -1.0;
+    }
+
+    /// An acknowledgement of new octets. They come evenly from a path that is kept busy, and in clumps from one that
+    /// carries a burst now and then.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, time: i64, octets: u32) {
+        if self.last_ack != 0 {
+            let gap = time.wrapping_sub(self.last_ack).max(0) as f32;
+            let octets_now = octets as f32;
+            if 2.0 * gap * self.usual_octets < self.usual_gap_ns * octets_now {
+                self.fast = self.fast.saturating_add(octets);
+            }
+            self.acknowledged = self.acknowledged.saturating_add(octets);
+            self.usual_gap_ns += (gap - self.usual_gap_ns) / 16.0;
+            self.usual_octets += (octets_now - self.usual_octets) / 16.0;
+        }
+        self.last_ack = time;
+    }
+
+    #[inline]
+    pub(super) fn measured(&mut self, ns: i64) {
+        let ns = u32::try_from(ns.max(1)).unwrap_or(u32::MAX);
+        if self.rtt_ns == 0 || ns < self.rtt_ns {
+            self.rtt_ns = ns;
+        }
+    }
+
+    /// Takes in any wait that was neither a recovery nor one for the receiver's window.
+    pub(super) fn waited(&mut self, wait: &Wait) {
+        self.flight = self.flight.max(wait.flight);
+        let Some(age) = wait.age_ns else { return };
+        if wait.span_ns <= SHORTEST_NS {
+            return;
+        }
+        let (span, age) = (wait.span_ns as f32, age as f32);
+        if self.last_age_ns >= 0.0 {
+            self.span_steps_ns += (span - self.last_span_ns).abs();
+            self.age_steps_ns += (age - self.last_age_ns).abs();
+            self.steps += 1;
+        }
+        (self.last_span_ns, self.last_age_ns) = (span, age);
+    }
+
+    /// The application's: its queue was empty, and no acknowledgement ended the wait.
+    pub(super) fn owned(&mut self, span_ns: i64) {
+        self.own_ns = self.own_ns.saturating_add(span_ns);
+    }
+
+    pub(super) fn add(&mut self, kind: Kind, wait: &Wait) {
+        let sum = &mut self.sums_ns[kind as usize];
+        *sum = sum.saturating_add(wait.span_ns);
+        if matches!(kind, Kind::Woken | Kind::HeldWoken | Kind::Alone) {
+            self.woken_octets = self.woken_octets.saturating_add(wait.octets);
+            self.wakings += 1;
+        }
+    }
+
+    /// It lasted long enough at `time`.
+    pub(super) fn is_over(&self, time: i64, rtt: &Rtt) -> bool {
+        let least = LEAST_NS.max(ROUNDS * i64::from(rtt.smoothed_ns));
+        time.wrapping_sub(self.begin) >= least
+    }
+
+    /// Hands its waits to `shares`, and begins the next while at `time`.
+    pub(super) fn end(&mut self, time: i64, rtt: &Rtt, shares: &mut Shares) {
+        self.share_out(rtt, shares);
+        *self = Self {
+            begin: time,
+            span_steps_ns: self.span_steps_ns / 2.0,
+            age_steps_ns: self.age_steps_ns / 2.0,
+            steps: self.steps / 2,
+            last_span_ns: self.last_span_ns,
+            last_age_ns: self.last_age_ns,
+            flight_before: self.flight,
+            usual_octets: self.usual_octets,
+            usual_gap_ns: self.usual_gap_ns,
+            last_ack: self.last_ack,
+            ..Self::default()
+        };
+    }
+
+    /// Adds its waits to `shares`, each to what limited it.
+    pub(super) fn share_out(&self, rtt: &Rtt, shares: &mut Shares) {
+        const ALL: [Kind; KINDS] = [
+            Kind::Paced,
+            Kind::Bare,
+            Kind::Clocked,
+            Kind::Woken,
+            Kind::HeldPaced,
+            Kind::HeldClocked,
+            Kind::HeldWoken,
+            Kind::Empty,
+            Kind::Alone,
+            Kind::Drained,
+        ];
+        if self.sums_ns == [0; KINDS] {
+            return;
+        }
+        let signs = self.signs(rtt);
+        for kind in ALL {
+            let sum = match signs.verdict(kind) {
+                Verdict::Application => &mut shares.app_ns,
+                Verdict::Sender => &mut shares.sender_ns,
+                Verdict::Network => &mut shares.network_ns,
+                Verdict::Unknown => &mut shares.unknown_ns,
+            };
+            *sum = sum.saturating_add(self.sums_ns[kind as usize]);
+        }
+    }
+
+    fn sum(&self, kinds: &[Kind]) -> f64 {
+        let sums = kinds.iter().map(|&kind| self.sums_ns[kind as usize] as f64);
+        sums.sum()
+    }
+
+    fn signs(&self, rtt: &Rtt) -> Signs {
+        let own = self.own_ns as f64;
+        let held = self.sum(&[
+            Kind::Empty,
+            Kind::HeldPaced,
+            Kind::HeldClocked,
+            Kind::HeldWoken,
+        ]);
+        let paced = self.sum(&[Kind::Paced, Kind::Bare, Kind::HeldPaced]);
+        let woken = self.sum(&[Kind::Woken, Kind::HeldWoken]);
+        let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
+        let pauses = self.sum(&[Kind::Paced]);
+        let steps = self.steps >= LEAST_STEPS;
+        let inflation = if self.rtt_ns == 0 || rtt.min_ns <= 0 {
+            1.0
+        } else {
+            f64::from(self.rtt_ns) / rtt.min_ns as f64
+        };
+        let timer = steps && self.age_steps_ns > 0.4 * self.span_steps_ns;
+        let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
+        let fast = f64::from(self.fast) / f64::from(self.acknowledged.max(1));
+        let clocked = self.sum(&[Kind::Clocked]);
+        Signs {
+            timer,
+            mixed: steps && self.age_steps_ns > 0.08 * self.span_steps_ns,
+            clumps: fast > 0.37 || fast > 0.2 && inflation < 1.05,
+            even: fast <= 0.2,
+            own: if own > 0.0 { own / (own + held) } else { 0.0 },
+            inflation,
+            grows,
+            alternates: !timer
+                && !grows
+                && clocked > 0.1 * (clocked + woken)
+                && clocked < 0.9 * (clocked + woken),
+            paced: paced > 0.3 * (paced + woken),
+            large_wakings: f64::from(self.woken_octets)
+                > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
+                && pauses < 0.1 * open,
+        }
+    }
+}
+
+/// What a while shows.
+#[allow(clippy::struct_excessive_bools)] // independent signs
+struct Signs {
+    /// Sends keep their distance from each other better than from acknowledgements, or nearly as well.
+    timer: bool,
+    /// ... or not much worse.
+    mixed: bool,
+    /// Acknowledgements come in clumps: the path is not busy all the time.
+    clumps: bool,
+    /// They come evenly.
+    even: bool,
+    /// Of the waits with an empty queue or a short segment under way, the share that is certainly the application's.
+    own: f64,
+    /// Least RTT of this while to that of the flow: above 1 a queue stands.
+    inflation: f64,
+    /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
+    grows: bool,
+    /// The kernel sends on by itself, and a writer that wakes up does, by turns.
+    alternates: bool,
+    /// Much of the time was spent in pauses that no acknowledgement ended.
+    paced: bool,
+    /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
+    large_wakings: bool,
+}
+
+impl Signs {
+    fn verdict(&self, kind: Kind) -> Verdict {
+        use Verdict::{Application, Network, Sender, Unknown};
+        let writer = self.timer && self.clumps;
+        match kind {
+            Kind::Paced | Kind::Bare | Kind::Clocked if writer => Application,
+            Kind::Paced | Kind::Bare | Kind::Clocked if self.timer && !self.even => Unknown,
+            Kind::Bare | Kind::Clocked if self.alternates => Unknown,
+            Kind::Paced | Kind::Bare | Kind::Clocked => Network,
+            Kind::Woken if writer && !self.large_wakings => Application,
+            Kind::Woken if self.timer && !self.even => Unknown,
+            Kind::Woken if self.timer => Network,
+            Kind::Woken => self.woken(),
+            Kind::HeldPaced if self.own > 0.2 => Application,
+            Kind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
+            Kind::HeldPaced if self.mixed => Unknown,
+            Kind::HeldPaced => Network,
+            Kind::HeldClocked | Kind::HeldWoken if self.writes() => Application,
+            Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
+            Kind::HeldClocked => Network,
+            Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
+            Kind::HeldWoken => self.woken(),
+            Kind::Empty if self.own > 0.04 => Application,
+            Kind::Empty if self.timer || self.grows => Unknown,
+            Kind::Empty => Sender,
+            Kind::Alone if self.timer => Unknown,
+            Kind::Alone if self.inflation < 1.02 => Sender,
+            Kind::Alone if self.inflation > 1.07 => Network,
+            Kind::Alone => Unknown,
+            Kind::Drained if self.timer => Application,
+            Kind::Drained => Network,
+        }
+    }
+
+    /// The application writes by its own clock, also where a short segment is under way.
+    fn writes(&self) -> bool {
+        let alone = self.own > 0.2 && self.inflation < 1.1;
+        self.own > 0.06 && (self.clumps || self.timer || alone) || self.own > 0.01 && self.timer
+    }
+
+    /// A writer woke up, or the congestion window let go what was queued.
+    fn woken(&self) -> Verdict {
+        if self.grows {
+            Verdict::Network
+        } else if self.paced || self.alternates || self.inflation > 1.04 {
+            Verdict::Unknown
+        } else {
+            Verdict::Sender
+        }
+    }
+}

@@ -1,0 +1,160 @@
+"""Records the grid of writers for `limits.py`: headers at both hosts, and the kernel's own account.
+
+One folder per flow: `sender.pcap` and `receiver.pcap` (96 octets of each packet), `truth.npz` as
+`writers.py` writes it, and `flow.json`, which says what it is. A flow whose folder is whole is not
+recorded again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from laboratory import LIMIT_S, Laboratory
+from writers import WRITERS
+
+PROGRAMS = Path(sys.executable).parent
+EAST = "10.77.2.1"
+MBIT = 1_000_000
+RTTS_MS = (1, 4, 16, 64)
+RATES_MBIT = (10, 100, 300)
+CONGESTION = ("reno", "cubic", "bbr")
+SECONDS = 2.5
+#: The queue of a link holds what the path holds, and at least so much.
+LEAST_QUEUE = 64_000
+NAMED = ("sh", "-c", 'read pid rest < /proc/self/stat && echo $pid && exec "$@"', "sh")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One recording."""
+
+    writer: str
+    congestion: str
+    rtt_ms: int
+    rate_mbit: int
+    variant: str = ""
+
+    @property
+    def name(self) -> str:
+        parts = (self.writer, self.congestion, f"{self.rtt_ms}ms", f"{self.rate_mbit}M")
+        return ",".join((*parts, self.variant) if self.variant else parts)
+
+
+def grid() -> list[Flow]:
+    """Every writer at every RTT, rate and congestion control."""
+    cells = itertools.product(RTTS_MS, RATES_MBIT, CONGESTION, WRITERS)
+    return [Flow(writer, congestion, rtt, rate) for rtt, rate, congestion, writer in cells]
+
+
+def variants() -> list[Flow]:
+    """GRO at the receiver and delayed acknowledgements, of every writer."""
+    return [
+        Flow(writer, "cubic", rtt, 100, variant)
+        for variant, writer, rtt in itertools.product(("gro", "slow-ack"), WRITERS, (4, 16))
+    ]
+
+
+class Bed(Laboratory):
+    """West sends to east at an MTU of 1500."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, PROGRAMS / "flowsweep-wan")
+        for site in ("west", "east"):
+            self.run(site, "ip", "link", "set", "exp0", "mtu", 1500)
+            # What one flow learnt of the path shall not change the next one.
+            self.run(site, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
+
+    def record(self, flow: Flow, keep: Path) -> None:
+        """Records the flow over the link, which is there."""
+        folder = keep / flow.name
+        folder.mkdir(parents=True, exist_ok=True)
+        gro = "on" if flow.variant == "gro" else "off"
+        self.run("east", "ethtool", "-K", "exp0", "gro", gro)
+        script = Path(__file__).with_name("writers.py")
+        slow = ("slow-ack",) if flow.variant == "slow-ack" else ()
+        receiver = self.start("east", sys.executable, script, "receive", EAST, flow.writer, *slow)
+        with (
+            self._capture("west", folder / "sender.pcap"),
+            self._capture("east", folder / "receiver.pcap"),
+        ):
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            rate = flow.rate_mbit * MBIT
+            told = (EAST, flow.writer, SECONDS, flow.congestion, rate, folder / "truth.npz")
+            sender = self.start("west", sys.executable, script, "send", *told)
+            _, errors = sender.communicate(timeout=LIMIT_S)
+            assert sender.returncode == 0, errors
+            assert receiver.wait(timeout=LIMIT_S) == 0
+        (folder / "flow.json").write_text(json.dumps(asdict(flow)) + "\n")
+
+    @contextlib.contextmanager
+    def _capture(self, site: str, file: Path) -> Iterator[None]:
+        agent = self.start(
+            site,
+            *(*NAMED, PROGRAMS / "flowsweep-capture", "--interface", "exp0"),
+            *("--write", file, "--snaplen", 96),
+        )
+        assert agent.stdout is not None
+        pid = int(agent.stdout.readline())
+        try:
+            assert agent.stdout.readline() == "ready\n"
+            yield
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            assert agent.wait(timeout=LIMIT_S) == 0
+
+
+def link(flow: Flow) -> dict[str, object]:
+    """What the emulator is asked for."""
+    rate = flow.rate_mbit * MBIT
+    held = int(rate / 8 * flow.rtt_ms / 1e3)
+    return {
+        "delay_ns": flow.rtt_ms * MBIT // 2,
+        "rate_bit_s": rate,
+        "queue_bytes": max(LEAST_QUEUE, held),
+    }
+
+
+def record(flows: list[Flow], keep: Path) -> None:
+    """Records those that are missing, one after the other."""
+    missing = [flow for flow in flows if not (keep / flow.name / "flow.json").exists()]
+    if not missing:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        bed = Bed(Path(folder))
+        try:
+            for _, alike in itertools.groupby(missing, lambda flow: (flow.rtt_ms, flow.rate_mbit)):
+                told = list(alike)
+                with bed.wan(**link(told[0])):
+                    for flow in told:
+                        bed.record(flow, keep)
+        finally:
+            bed.close()
+
+
+def record_all(flows: list[Flow], keep: Path, beds: int) -> None:
+    """Records with so many beds at once, each with every so-manyth cell."""
+    cells = [
+        list(group) for _, group in itertools.groupby(flows, lambda f: (f.rtt_ms, f.rate_mbit))
+    ]
+    shares = [list(itertools.chain(*cells[bed::beds])) for bed in range(beds)]
+    with ThreadPoolExecutor(beds) as pool:
+        for done in [pool.submit(record, share, keep) for share in shares]:
+            done.result()
+
+
+if __name__ == "__main__":
+    record_all(grid() + variants(), Path(sys.argv[1]), beds=2)
