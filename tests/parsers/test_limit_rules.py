@@ -14,7 +14,7 @@ SENDER, RECEIVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
 SYN, SYN_ACK, ACK, PUSH = 0x02, 0x12, 0x10, 0x18
 MSS = 1448
 RTT_NS, GAP_NS = 50_000_000, 1_000
-CLASSES = ("app", "sender", "receiver", "network")
+CLASSES = ("app", "sender", "receiver", "network", "unknown")
 
 
 class Conversation:
@@ -153,11 +153,130 @@ def test_little_room_says_nothing_after_a_loss(tmp_path: Path) -> None:
     assert found["receiver"] == pytest.approx(1, abs=0.01), found
 
 
-def test_a_flight_that_stays_below_the_window_is_limited_by_the_send_buffer(tmp_path: Path) -> None:
-    talk = Conversation(window=40)
-    for _ in range(20):
-        talk.send(10)
-        talk.hear(window=40)
-    talk.send(1)
-    found = talk.limits(tmp_path)
-    assert found["sender"] == pytest.approx(20, abs=0.02), found
+MS = 1_000_000
+
+
+def timeline(
+    folder: Path,
+    sends: list[int],
+    acks: list[tuple[int, int]],
+    segments: int,
+    last: int = MSS,
+    flags: int = PUSH,
+) -> dict[str, float]:
+    """Shares of the classes, of bursts and acknowledgements at these times in ns.
+
+    A burst has so many full segments, or the last one so many octets; its last one has `flags`.
+    An acknowledgement is a time and the number of octets acknowledged until then.
+    """
+    packets: list[tuple[int, bytes]] = [
+        (-20 * MS, tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)),
+        (0, tcp(*RECEIVER, *SENDER, SYN_ACK, 0, ack=1, window=60_000, mss=MSS)),
+    ]
+    number = 1
+    for begin in sends:
+        for left in reversed(range(segments)):
+            payload = MSS if left else last
+            kind = ACK if left else flags
+            frame = tcp(*SENDER, *RECEIVER, kind, number, ack=1, payload=payload)
+            packets.append((begin + (segments - 1 - left) * GAP_NS, frame))
+            number += payload
+    for time, octets in acks:
+        frame = tcp(*RECEIVER, *SENDER, ACK, 1, ack=1 + octets, window=60_000, mss=MSS)
+        packets.append((time, frame))
+    file = folder / "timeline.pcap"
+    file.write_bytes(pcap(sorted((time + 20 * MS, frame) for time, frame in packets)))
+    flows = pl.DataFrame(flowsweep.read_flows(file))
+    row = flows.row(by_predicate=pl.col("direction") == "forward", named=True)
+    times = {name: row[f"{name}_limited_ns"] for name in CLASSES}
+    return {name: time / sum(times.values()) for name, time in times.items()}
+
+
+def jitter(number: int, most: int) -> int:
+    """Different times, the same in every run."""
+    return number * 7919 % (2 * most) - most
+
+
+ROUND = 6 * MS
+
+
+def released(folder: Path, reaction_ns: int, flags: int = PUSH) -> dict[str, float]:
+    """Four segments follow each acknowledgement of four, five times a round trip."""
+    segments, bursts = 4, 400
+    times = [MS * tenths // 10 for tenths in (10, 17, 31, 39, 56)]
+    acks = []
+    for number in range(5, bursts):
+        acks.append((times[number - 5] + ROUND, (number - 4) * segments * MSS))
+        times.append(acks[-1][0] + reaction_ns + jitter(number, 2_000))
+    return timeline(folder, times, acks, segments, flags=flags)
+
+
+def test_who_wakes_up_for_an_acknowledgement_is_limited_by_the_send_buffer(tmp_path: Path) -> None:
+    found = released(tmp_path, reaction_ns=40_000)
+    assert found["sender"] > 0.9, found
+
+
+def test_a_kernel_that_sends_on_at_once_is_limited_by_the_congestion_window(tmp_path: Path) -> None:
+    found = released(tmp_path, reaction_ns=6_000)
+    assert found["network"] > 0.9, found
+
+
+def test_without_push_more_was_queued_whenever_it_was_sent(tmp_path: Path) -> None:
+    # Linux sets PUSH on what ends a write, and on every buffer of several segments.
+    found = released(tmp_path, reaction_ns=40_000, flags=ACK)
+    assert found["network"] > 0.9, found
+
+
+def written(folder: Path, period_ns: int, segments: int, *, even: bool) -> dict[str, float]:
+    """Bursts by a clock of their own, and their acknowledgements one round trip later.
+
+    `even`: the path is so busy that acknowledgements of two segments each are spaced evenly.
+    """
+    bursts = 400
+    times = [MS + period_ns * number + jitter(number, 15_000) for number in range(bursts)]
+    acks = []
+    for number, time in enumerate(times):
+        for pair in range(2, segments + 1, 2):
+            octets = (number * segments + pair) * MSS
+            later = (pair - 2) // 2 * (2 * period_ns // segments if even else 30_000)
+            acks.append((time + ROUND + 400_000 + later + jitter(number, 11_000), octets))
+    return timeline(folder, times, acks, segments)
+
+
+@pytest.mark.parametrize("period_ms", [1, 3, 7, 23])
+def test_a_writer_with_its_own_clock_limits_itself_at_any_rtt(
+    tmp_path: Path, period_ms: int
+) -> None:
+    # Whole segments: no short one says that nothing was queued.
+    found = written(tmp_path, period_ms * MS, 4, even=False)
+    assert found["app"] > 0.9, found
+
+
+def test_the_same_by_a_timer_that_paces_is_the_network(tmp_path: Path) -> None:
+    found = written(tmp_path, 2 * MS, 4, even=True)
+    assert found["network"] > 0.9, found
+
+
+def test_short_ends_of_writes_show_an_empty_queue(tmp_path: Path) -> None:
+    times = [MS + 3 * MS * number + jitter(number, 100_000) for number in range(300)]
+    size = 2 * MSS + 100
+    acks = [(time + ROUND + MS, (number + 1) * size) for number, time in enumerate(times)]
+    found = timeline(tmp_path, times, acks, segments=3, last=100)
+    assert found["app"] > 0.9, found
+
+
+def test_beside_the_receiver_nothing_is_told(tmp_path: Path) -> None:
+    # There acknowledgements follow at once, and what they let go comes a round trip later.
+    syn = tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)
+    syn_ack = tcp(*RECEIVER, *SENDER, SYN_ACK, 0, ack=1, window=60_000, mss=MSS)
+    packets = [(0, syn), (10_000, syn_ack)]
+    for number in range(20):
+        time, start = ROUND * (number + 1), 1 + number * MSS
+        packets.append((time, tcp(*SENDER, *RECEIVER, ACK, start, ack=1, payload=MSS)))
+        packets.append((time + 9_000, tcp(*RECEIVER, *SENDER, ACK, 1, ack=start + MSS)))
+    file = tmp_path / "receiver.pcap"
+    file.write_bytes(pcap(packets))
+    flows = pl.DataFrame(flowsweep.read_flows(file))
+    row = flows.row(by_predicate=pl.col("direction") == "forward", named=True)
+    told = [row[f"{name}_limited_ns"] for name in CLASSES]
+    assert told == [0, 0, 0, 0, 19 * ROUND + 9_000]

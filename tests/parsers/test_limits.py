@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Check = Callable[[dict[str, Any], dict[str, Any]], None]
 MS = 1_000_000
 SECONDS = 2
-CLASSES = ("app", "sender", "receiver", "network")
+CLASSES = ("app", "sender", "receiver", "network", "unknown")
 # The chronographs count steps of the kernel's clock, 4 ms at the usual CONFIG_HZ=250.
 STEP_NS = 4 * MS
 # Of a phase at its bed: what limits it.
@@ -154,7 +154,7 @@ def _tolerance(row: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("phase", TRUTH, ids=" ".join)
-def test_the_four_times_are_the_span_of_the_data(
+def test_the_five_times_are_the_span_of_the_data(
     measured: dict[str, Measurement], phase: tuple[str, str]
 ) -> None:
     bed, name = phase

@@ -279,8 +279,8 @@ impl Limits {
         if self.recovering {
             add(&mut self.shares.network_ns, span);
         } else if self.full_window {
-            // The window reopened at the release; later than that the application was not ready.
-            let late = age.is_some() && !self.released_soon(sent.time, rtt);
+            // The window reopened at the release; later than that an application with nothing queued was not ready.
+            let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
             let after = if late {
                 age.map_or(0, |age| age.min(gap))
             } else {
@@ -312,14 +312,12 @@ impl Limits {
         // Without PUSH more was queued, unless Nagle's algorithm held the short end of a write back.
         let backlog = !self.short && !self.push;
         let empty = self.short || self.push && self.alone;
-        let kind = if sent.idle && !by_none {
-            if woken && self.push && !self.short {
-                Kind::Drained
-            } else {
-                return add(&mut self.shares.app_ns, wait.span_ns);
-            }
-        } else if backlog && !self.held {
+        let kind = if backlog && !self.held {
             return add(&mut self.shares.network_ns, wait.span_ns);
+        } else if sent.idle && woken && !empty {
+            Kind::Drained
+        } else if sent.idle && !by_none && self.held {
+            return add(&mut self.shares.app_ns, wait.span_ns);
         } else if by_none && (self.short || backlog) {
             if self.short || wait.age_ns.is_some() {
                 self.recent.owned(wait.span_ns);

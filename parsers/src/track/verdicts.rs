@@ -14,8 +14,11 @@ const LEAST_NS: i64 = 50_000_000;
 const ROUNDS: i64 = 4;
 /// Shorter waits are the work of the host.
 const SHORTEST_NS: i64 = 150_000;
-/// So many differences are needed to tell whose clock the sender goes by.
+/// So many differences are needed to tell whose clock the sender goes by, and a while lasts so many times as long
+/// where there are not so many of them.
 const LEAST_STEPS: u32 = 3;
+const ENOUGH_STEPS: u32 = 8;
+const LONGEST: i64 = 4;
 
 /// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
 /// an acknowledgement ended it.
@@ -51,6 +54,16 @@ enum Verdict {
     Unknown,
 }
 
+/// What sends keep their distance from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Clock {
+    /// Each other, or a timer that paces them.
+    Own,
+    Either,
+    #[default]
+    Acknowledgements,
+}
+
 /// A wait, as far as it counts for the others.
 pub(super) struct Wait {
     /// From the end of the one before.
@@ -70,10 +83,15 @@ pub(super) struct While {
     sums_ns: [i64; KINDS],
     /// Waits with an empty queue that no acknowledgement ended.
     own_ns: i64,
+    /// Those of the whiles before, and the waits that they are compared with; half as much of each earlier one.
+    own_before_ns: f32,
+    held_before_ns: f32,
     /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
     span_steps_ns: f32,
     age_steps_ns: f32,
     steps: u32,
+    /// What they showed in the while before.
+    clock_before: Clock,
     last_span_ns: f32,
     /// Negative where there is none.
     last_age_ns: f32,
@@ -158,17 +176,19 @@ impl While {
     /// It lasted long enough at `time`.
     pub(super) fn is_over(&self, time: i64, rtt: &Rtt) -> bool {
         let least = LEAST_NS.max(ROUNDS * i64::from(rtt.smoothed_ns));
-        time.wrapping_sub(self.begin) >= least
+        let lasted = time.wrapping_sub(self.begin);
+        lasted >= least && (self.steps >= ENOUGH_STEPS || lasted >= LONGEST * least)
     }
 
     /// Hands its waits to `shares`, and begins the next while at `time`.
     pub(super) fn end(&mut self, time: i64, rtt: &Rtt, shares: &mut Shares) {
         self.share_out(rtt, shares);
+        let (own, held) = self.own_and_held();
         *self = Self {
             begin: time,
-            span_steps_ns: self.span_steps_ns / 2.0,
-            age_steps_ns: self.age_steps_ns / 2.0,
-            steps: self.steps / 2,
+            own_before_ns: own as f32 / 2.0,
+            held_before_ns: held as f32 / 2.0,
+            clock_before: self.own_clock().unwrap_or_default(),
             last_span_ns: self.last_span_ns,
             last_age_ns: self.last_age_ns,
             flight_before: self.flight,
@@ -208,36 +228,61 @@ impl While {
         }
     }
 
+    /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
+    fn own_clock(&self) -> Option<Clock> {
+        (self.steps >= LEAST_STEPS).then(|| {
+            if self.age_steps_ns > 0.4 * self.span_steps_ns {
+                Clock::Own
+            } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
+                Clock::Either
+            } else {
+                Clock::Acknowledgements
+            }
+        })
+    }
+
+    fn clock(&self) -> Clock {
+        self.own_clock().unwrap_or(self.clock_before)
+    }
+
     fn sum(&self, kinds: &[Kind]) -> f64 {
         let sums = kinds.iter().map(|&kind| self.sums_ns[kind as usize] as f64);
         sums.sum()
     }
 
-    fn signs(&self, rtt: &Rtt) -> Signs {
-        let own = self.own_ns as f64;
+    fn own_and_held(&self) -> (f64, f64) {
         let held = self.sum(&[
             Kind::Empty,
             Kind::HeldPaced,
             Kind::HeldClocked,
             Kind::HeldWoken,
         ]);
+        (
+            self.own_ns as f64 + f64::from(self.own_before_ns),
+            held + f64::from(self.held_before_ns),
+        )
+    }
+
+    fn signs(&self, rtt: &Rtt) -> Signs {
+        let (own, held) = self.own_and_held();
         let paced = self.sum(&[Kind::Paced, Kind::Bare, Kind::HeldPaced]);
         let woken = self.sum(&[Kind::Woken, Kind::HeldWoken]);
         let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
+        let others = self.sum(&[Kind::Bare, Kind::Clocked, Kind::Woken, Kind::Alone]);
         let pauses = self.sum(&[Kind::Paced]);
-        let steps = self.steps >= LEAST_STEPS;
         let inflation = if self.rtt_ns == 0 || rtt.min_ns <= 0 {
             1.0
         } else {
             f64::from(self.rtt_ns) / rtt.min_ns as f64
         };
-        let timer = steps && self.age_steps_ns > 0.4 * self.span_steps_ns;
+        let clock = self.clock();
+        let timer = clock == Clock::Own;
         let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
         let fast = f64::from(self.fast) / f64::from(self.acknowledged.max(1));
         let clocked = self.sum(&[Kind::Clocked]);
         Signs {
             timer,
-            mixed: steps && self.age_steps_ns > 0.08 * self.span_steps_ns,
+            mixed: clock != Clock::Acknowledgements,
             clumps: fast > 0.37 || fast > 0.2 && inflation < 1.05,
             even: fast <= 0.2,
             own: if own > 0.0 { own / (own + held) } else { 0.0 },
@@ -248,9 +293,11 @@ impl While {
                 && clocked > 0.1 * (clocked + woken)
                 && clocked < 0.9 * (clocked + woken),
             paced: paced > 0.3 * (paced + woken),
+            only_pauses: pauses > 9.0 * others,
+            few_clocked: clocked <= 0.1 * (clocked + held),
             large_wakings: f64::from(self.woken_octets)
                 > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
-                && pauses < 0.1 * open,
+                && pauses <= 0.1 * open,
         }
     }
 }
@@ -276,6 +323,10 @@ struct Signs {
     alternates: bool,
     /// Much of the time was spent in pauses that no acknowledgement ended.
     paced: bool,
+    /// Nearly all segments without a short one under way followed such a pause.
+    only_pauses: bool,
+    /// The kernel hardly ever sent on by itself.
+    few_clocked: bool,
     /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
     large_wakings: bool,
 }
@@ -286,6 +337,7 @@ impl Signs {
         let writer = self.timer && self.clumps;
         match kind {
             Kind::Paced | Kind::Bare | Kind::Clocked if writer => Application,
+            Kind::Paced if self.clumps && self.only_pauses => Application,
             Kind::Paced | Kind::Bare | Kind::Clocked if self.timer && !self.even => Unknown,
             Kind::Bare | Kind::Clocked if self.alternates => Unknown,
             Kind::Paced | Kind::Bare | Kind::Clocked => Network,
@@ -316,8 +368,9 @@ impl Signs {
 
     /// The application writes by its own clock, also where a short segment is under way.
     fn writes(&self) -> bool {
-        let alone = self.own > 0.2 && self.inflation < 1.1;
-        self.own > 0.06 && (self.clumps || self.timer || alone) || self.own > 0.01 && self.timer
+        let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
+        let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
+        writer || self.own > 0.06 && (self.clumps || self.timer || alone)
     }
 
     /// A writer woke up, or the congestion window let go what was queued.
