@@ -202,7 +202,7 @@ ROUND = 6 * MS
 
 def released(folder: Path, reaction_ns: int, flags: int = PUSH) -> dict[str, float]:
     """Four segments follow each acknowledgement of four, five times a round trip."""
-    segments, bursts = 4, 400
+    segments, bursts = 4, 1200
     times = [MS * tenths // 10 for tenths in (10, 17, 31, 39, 56)]
     acks = []
     for number in range(5, bursts):

@@ -1,4 +1,4 @@
-"""Puts flows that `record_limits.py` recorded into `data/`: `keep_flows.py FOLDER`."""
+"""Puts flows that `record_limits.py` recorded into `data/limits/`: `keep_flows.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cut_pcap import FILE_HEADER_BYTES, packet_ends
 from limit_truth import Truth, recorded
 
-DATA = Path(__file__).with_name("data")
-#: So much of a flow is kept, seconds from the first poll.
-SECONDS = {10: 2.5, 100: 1.0}
+DATA = Path(__file__).parent / "data/limits"
+#: So much of a flow is kept, seconds from the first poll: less where it has more packets.
+SECONDS, LESS, FAST_MBIT, FAR_MS = 2.5, 1.0, 100, 64
 NAMES = (
     "steady,reno,1ms,10M",
     "steady,cubic,4ms,10M",
@@ -40,14 +40,16 @@ NAMES = (
 def keep(folder: Path) -> None:
     """Writes the begin of a flow's sender's capture, and its truth."""
     flow, truth = recorded(folder)
-    last = truth.borders[0] + int(SECONDS[flow["rate_mbit"]] * 1e9)
+    last = truth.borders[0] + int(
+        (LESS if flow["rate_mbit"] == FAST_MBIT and flow["rtt_ms"] < FAR_MS else SECONDS) * 1e9
+    )
     kept = truth.borders <= last
     cut = Truth(truth.borders[kept], truth.sums[:, kept])
     content = (folder / "sender.pcap").read_bytes()
     times, ends = packet_ends(content)
     packets = int(np.searchsorted(times, cut.borders[-1]))
     content = content[: ends[packets - 1] if packets else FILE_HEADER_BYTES]
-    DATA.mkdir(exist_ok=True)
+    DATA.mkdir(parents=True, exist_ok=True)
     packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
     (DATA / f"{folder.name}.pcap.xz").write_bytes(packed)
     told = json.dumps({"flow": flow, "truth": cut.to_json()})

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cut_pcap import write_prefixes
 from limit_truth import CLASSES, FOUND, Truth, confusion, recorded
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "data/limits"
 SLICE_NS = 500_000_000
 #: Shares of the time, and of the application's part of steady writers.
 MOST_WRONG, MOST_UNKNOWN, LEAST_STEADY = 0.03, 0.15, 0.9

@@ -205,7 +205,7 @@ impl Limits {
         } else if self.waits(sent.time) {
             self.waited(gap, sent, rtt);
         }
-        self.alone = self.push | (gap > BUFFER_GAP_NS);
+        self.alone = self.push || gap > BUFFER_GAP_NS;
         self.last_send = self.last_send.max(sent.time);
         (self.short, self.push) = (sent.short, sent.push);
         if sent.short {
@@ -339,7 +339,10 @@ impl Limits {
                 (true, ..) => Kind::HeldPaced,
             }
         };
-        self.recent.add(kind, wait);
+        if !self.recent.add(kind, wait) {
+            // Nothing but an application leaves data alone for seconds.
+            add(&mut self.shares.app_ns, wait.span_ns);
+        }
     }
 
     /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a

@@ -4,11 +4,13 @@
 //! whose clock the sender goes by, its own or that of the acknowledgements, and whether the path is kept busy.
 //!
 //! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
-//! `tests/truth/README.md`.
+//! `tests/truth/data/limits/README.md`.
 
 use super::limits::Shares;
 use super::sender::Rtt;
 
+/// Longer pauses between acknowledgements count as so long ones.
+const LONGEST_GAP_NS: i64 = 1 << 31;
 /// A while lasts so long at least, and four round trips.
 const LEAST_NS: i64 = 50_000_000;
 const ROUNDS: i64 = 4;
@@ -75,16 +77,54 @@ pub(super) struct Wait {
     pub flight: u32,
 }
 
+/// The acknowledgements of a while: apart, because each of them changes all of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Acks {
+    last: i64,
+    /// Moving averages of the octets that one frees, and of the time between two.
+    usual_octets: u32,
+    usual_gap_ns: u32,
+    /// Octets acknowledged, and those of them at more than twice the usual rate.
+    octets: u32,
+    fast: u32,
+    /// Smallest RTT; 0 where there is none.
+    rtt_ns: u32,
+}
+
+impl Acks {
+    #[inline]
+    fn add(&mut self, time: i64, octets: u32) {
+        if self.last != 0 {
+            let gap = time.wrapping_sub(self.last).clamp(0, LONGEST_GAP_NS) as u32;
+            let usual = u64::from(self.usual_octets) * u64::from(gap);
+            if 2 * usual < u64::from(self.usual_gap_ns) * u64::from(octets) {
+                self.fast = self.fast.wrapping_add(octets);
+            }
+            self.octets = self.octets.wrapping_add(octets);
+            self.usual_gap_ns = self.usual_gap_ns - self.usual_gap_ns / 16 + gap / 16;
+            self.usual_octets = self.usual_octets - self.usual_octets / 16 + octets / 16;
+        }
+        self.last = time;
+    }
+
+    #[inline]
+    fn measured(&mut self, ns: i64) {
+        let ns = u32::try_from(ns.max(1)).unwrap_or(u32::MAX);
+        if self.rtt_ns == 0 || ns < self.rtt_ns {
+            self.rtt_ns = ns;
+        }
+    }
+}
+
 /// The waits of a while, added up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct While {
     /// When it began.
     begin: i64,
-    sums_ns: [i64; KINDS],
-    /// Waits with an empty queue that no acknowledgement ended.
-    own_ns: i64,
-    /// Those of the whiles before, and the waits that they are compared with; half as much of each earlier one.
-    own_before_ns: f32,
+    sums_ns: [u32; KINDS],
+    /// Waits with an empty queue that no acknowledgement ended, and half as much of those of each earlier while.
+    own_ns: f32,
+    /// The same of the waits before this while that they are compared with.
     held_before_ns: f32,
     /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
     span_steps_ns: f32,
@@ -95,21 +135,13 @@ pub(super) struct While {
     last_span_ns: f32,
     /// Negative where there is none.
     last_age_ns: f32,
-    /// Octets acknowledged, and those of them at more than twice the usual rate.
-    acknowledged: u32,
-    fast: u32,
+    acks: Acks,
     /// Octets that left when a writer woke up, and how often.
     woken_octets: u32,
     wakings: u32,
     /// Most octets in flight, and in the while before.
     flight: u32,
     flight_before: u32,
-    /// Smallest RTT; 0 where there is none.
-    rtt_ns: u32,
-    /// Moving averages of the octets that an acknowledgement frees, and of the time between two.
-    usual_octets: f32,
-    usual_gap_ns: f32,
-    last_ack: i64,
 }
 
 impl While {
@@ -122,25 +154,12 @@ impl While {
     /// carries a burst now and then.
     #[inline]
     pub(super) fn acknowledged(&mut self, time: i64, octets: u32) {
-        if self.last_ack != 0 {
-            let gap = time.wrapping_sub(self.last_ack).max(0) as f32;
-            let octets_now = octets as f32;
-            if 2.0 * gap * self.usual_octets < self.usual_gap_ns * octets_now {
-                self.fast = self.fast.saturating_add(octets);
-            }
-            self.acknowledged = self.acknowledged.saturating_add(octets);
-            self.usual_gap_ns += (gap - self.usual_gap_ns) / 16.0;
-            self.usual_octets += (octets_now - self.usual_octets) / 16.0;
-        }
-        self.last_ack = time;
+        self.acks.add(time, octets);
     }
 
     #[inline]
     pub(super) fn measured(&mut self, ns: i64) {
-        let ns = u32::try_from(ns.max(1)).unwrap_or(u32::MAX);
-        if self.rtt_ns == 0 || ns < self.rtt_ns {
-            self.rtt_ns = ns;
-        }
+        self.acks.measured(ns);
     }
 
     /// Takes in any wait that was neither a recovery nor one for the receiver's window.
@@ -161,16 +180,24 @@ impl While {
 
     /// The application's: its queue was empty, and no acknowledgement ended the wait.
     pub(super) fn owned(&mut self, span_ns: i64) {
-        self.own_ns = self.own_ns.saturating_add(span_ns);
+        self.own_ns += span_ns as f32;
     }
 
-    pub(super) fn add(&mut self, kind: Kind, wait: &Wait) {
+    /// Whether the wait was taken in: not if it is longer than any while.
+    pub(super) fn add(&mut self, kind: Kind, wait: &Wait) -> bool {
         let sum = &mut self.sums_ns[kind as usize];
-        *sum = sum.saturating_add(wait.span_ns);
+        let Some(more) = u32::try_from(wait.span_ns)
+            .ok()
+            .and_then(|span| sum.checked_add(span))
+        else {
+            return false;
+        };
+        *sum = more;
         if matches!(kind, Kind::Woken | Kind::HeldWoken | Kind::Alone) {
             self.woken_octets = self.woken_octets.saturating_add(wait.octets);
             self.wakings += 1;
         }
+        true
     }
 
     /// It lasted long enough at `time`.
@@ -186,15 +213,18 @@ impl While {
         let (own, held) = self.own_and_held();
         *self = Self {
             begin: time,
-            own_before_ns: own as f32 / 2.0,
+            own_ns: own as f32 / 2.0,
             held_before_ns: held as f32 / 2.0,
             clock_before: self.own_clock().unwrap_or_default(),
             last_span_ns: self.last_span_ns,
             last_age_ns: self.last_age_ns,
             flight_before: self.flight,
-            usual_octets: self.usual_octets,
-            usual_gap_ns: self.usual_gap_ns,
-            last_ack: self.last_ack,
+            acks: Acks {
+                octets: 0,
+                fast: 0,
+                rtt_ns: 0,
+                ..self.acks
+            },
             ..Self::default()
         };
     }
@@ -224,21 +254,20 @@ impl While {
                 Verdict::Network => &mut shares.network_ns,
                 Verdict::Unknown => &mut shares.unknown_ns,
             };
-            *sum = sum.saturating_add(self.sums_ns[kind as usize]);
+            *sum = sum.saturating_add(self.sums_ns[kind as usize].into());
         }
     }
 
     /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
     fn own_clock(&self) -> Option<Clock> {
-        (self.steps >= LEAST_STEPS).then(|| {
-            if self.age_steps_ns > 0.4 * self.span_steps_ns {
-                Clock::Own
-            } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
-                Clock::Either
-            } else {
-                Clock::Acknowledgements
-            }
-        })
+        let clock = if self.age_steps_ns > 0.4 * self.span_steps_ns {
+            Clock::Own
+        } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
+            Clock::Either
+        } else {
+            Clock::Acknowledgements
+        };
+        (self.steps >= LEAST_STEPS).then_some(clock)
     }
 
     fn clock(&self) -> Clock {
@@ -246,7 +275,9 @@ impl While {
     }
 
     fn sum(&self, kinds: &[Kind]) -> f64 {
-        let sums = kinds.iter().map(|&kind| self.sums_ns[kind as usize] as f64);
+        let sums = kinds
+            .iter()
+            .map(|&kind| f64::from(self.sums_ns[kind as usize]));
         sums.sum()
     }
 
@@ -257,10 +288,7 @@ impl While {
             Kind::HeldClocked,
             Kind::HeldWoken,
         ]);
-        (
-            self.own_ns as f64 + f64::from(self.own_before_ns),
-            held + f64::from(self.held_before_ns),
-        )
+        (self.own_ns.into(), held + f64::from(self.held_before_ns))
     }
 
     fn signs(&self, rtt: &Rtt) -> Signs {
@@ -270,16 +298,17 @@ impl While {
         let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
         let others = self.sum(&[Kind::Bare, Kind::Clocked, Kind::Woken, Kind::Alone]);
         let pauses = self.sum(&[Kind::Paced]);
-        let inflation = if self.rtt_ns == 0 || rtt.min_ns <= 0 {
+        let inflation = if self.acks.rtt_ns == 0 || rtt.min_ns <= 0 {
             1.0
         } else {
-            f64::from(self.rtt_ns) / rtt.min_ns as f64
+            f64::from(self.acks.rtt_ns) / rtt.min_ns as f64
         };
         let clock = self.clock();
         let timer = clock == Clock::Own;
         let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
-        let fast = f64::from(self.fast) / f64::from(self.acknowledged.max(1));
+        let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
         let clocked = self.sum(&[Kind::Clocked]);
+        let at_once = clocked + self.sum(&[Kind::HeldClocked]);
         Signs {
             timer,
             mixed: clock != Clock::Acknowledgements,
@@ -290,8 +319,8 @@ impl While {
             grows,
             alternates: !timer
                 && !grows
-                && clocked > 0.1 * (clocked + woken)
-                && clocked < 0.9 * (clocked + woken),
+                && at_once > 0.1 * (at_once + woken)
+                && at_once < 0.9 * (at_once + woken),
             paced: paced > 0.3 * (paced + woken),
             only_pauses: pauses > 9.0 * others,
             few_clocked: clocked <= 0.1 * (clocked + held),
@@ -332,6 +361,7 @@ struct Signs {
 }
 
 impl Signs {
+    #[allow(clippy::match_same_arms)] // kind by kind
     fn verdict(&self, kind: Kind) -> Verdict {
         use Verdict::{Application, Network, Sender, Unknown};
         let writer = self.timer && self.clumps;
