@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 
+import polars as pl
 import pytest
+
+import flowsweep
 
 
 def test_the_captured_demo_is_small_enough_for_a_repository(root):
@@ -41,6 +44,82 @@ def test_own_pcaps_without_anything_else_give_a_report(root, snakemake, tmp_path
     result = snakemake(tmp_path, mine / "experiment.yaml")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "results/mine/report.html").exists()
+
+
+def test_the_octets_between_the_sites_are_those_of_the_senders_captures(captured_demo, command):
+    """To the octet, counted once more from the packets of the captures."""
+    sites = {"pc1": "west", "pc2": "west", "pc3": "east", "pc4": "east"}
+    expected = {}
+    for record in sorted((captured_demo / "runs").glob("*/run.json")):
+        hosts = {one["address"]: one["name"] for one in json.loads(record.read_text())["hosts"]}
+        for host, site in sites.items():
+            capture = record.parent / f"{host}.pcap.zst"
+            flows = pl.DataFrame(flowsweep.read_flows(capture)).select(
+                "connection", "direction", "src_ip", "dst_ip"
+            )
+            packets = pl.DataFrame(flowsweep.read_packets(capture)).join(
+                flows, on=["connection", "direction"]
+            )
+            for src, dst, octets in packets.select("src_ip", "dst_ip", "wire_bytes").iter_rows():
+                there = hosts.get(src), hosts.get(dst)
+                if there[0] == host and there[1] and site != sites[there[1]]:
+                    key = record.parent.name, site, sites[there[1]]
+                    expected[key] = expected.get(key, 0) + octets
+    result = command("flowsweep", "query", "wan_throughput", captured_demo, "--format", "json")
+    found = {}
+    for row in json.loads(result.stdout):
+        key = row["run"], row["from_site"], row["to_site"]
+        found[key] = found.get(key, 0) + row["wire_bytes"]
+    assert found == expected
+    assert len(found) == 32
+
+
+def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake, command, tmp_path):
+    """Four captures with other host names and nothing else: no run.json, no sites, no axes."""
+    demo = root / "workflows/experiments/captured/demo/runs"
+    mine = tmp_path / "mine"
+    names = ("alpha", "beta", "gamma", "delta")
+    for name, run, host in zip(
+        names, sorted(demo.iterdir()), ("pc1", "pc2", "pc3", "pc4"), strict=False
+    ):
+        (mine / "runs" / f"of-{name}").mkdir(parents=True)
+        shutil.copy(run / f"{host}.pcap.zst", mine / "runs" / f"of-{name}" / f"{name}.pcap.zst")
+    (mine / "experiment.yaml").write_text("title: foreign\n")
+    result = snakemake(tmp_path, mine / "experiment.yaml")
+    assert result.returncode == 0, result.stderr
+    directory = tmp_path / "results/mine"
+    for name in (
+        "totals",
+        "throughput_series",
+        "throughput_cdf",
+        "wan_throughput",
+        "lightpaths",
+        "flow_sizes",
+        "limits",
+        "message_rate",
+        "packet_intervals",
+        "run_table",
+        "run_quality",
+        "requirement",
+        "transfer_times",
+    ):
+        told = command("flowsweep", "query", name, directory, "--format", "json")
+        assert json.loads(told.stdout), name
+    html = (directory / "report.html").read_text()
+    for section in (
+        "traffic",
+        "wan",
+        "flows",
+        "limits",
+        "messages",
+        "intervals",
+        "runs",
+        "quality",
+    ):
+        assert f'<section id="{section}">' in html
+    assert "hold no packet" not in html
+    assert "contradicts" not in html
+    assert "These captures show what <b>mine</b> sent, not what it needs" in html
 
 
 def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemake, tmp_path):

@@ -328,7 +328,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
         "drawn as a cross where it has a time."
         if out
-        else "No run was left out.",
+        else "No run at these points was left out.",
         f"Baseline: {times}.",
         "Vertical rules on points: 95 % interval."
         if has_interval
