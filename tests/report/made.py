@@ -116,6 +116,30 @@ def large() -> list[Run]:
     ]  # fmt: skip
 
 
+def buffers() -> list[Run]:
+    """A sweep of RTT and rate at two sizes of the socket buffer, with single and invalid runs."""
+    found = []
+    for buffer in (None, 65536):
+        for rtt, rate in ((1, 1e8), (4, 1e8), (16, 1e8), (1, 1e7), (1, 1e6)):
+            axes = dict.fromkeys(AXES) | {
+                "rtt_asked_ns": rtt * tiny.MS,
+                "rate_asked_bit_s": rate,
+                "buffer_bytes": buffer,
+            }
+            record = {"status": "valid", "completion_s": 1.0 + rtt / 10 + 1e6 / rate}
+            if buffer and rtt == 16:
+                record = {"status": "invalid", "reason": "late", "completion_s": 9.0}
+            found.append(
+                Run(
+                    axes=axes, hosts=(("pc1", "west"), ("pc3", "east")),
+                    packets=(Packet(1000, 0, 1, 1, 100),), captured=(True, True), bin_ms=10,
+                    length_ms=100, start_ms=0, stepped=False, dropped=0, start="syn",
+                    record=record, app="farm",
+                )
+            )  # fmt: skip
+    return found
+
+
 def experiments() -> st.SearchStrategy[list[Run]]:
     """Up to six runs, of one experiment."""
     return st.lists(runs(), min_size=1, max_size=6)

@@ -20,7 +20,7 @@ from flowsweep.render.sections import SECTIONS
 from flowsweep.warehouse import Warehouse
 
 #: Figures whose sentences are tested with what they say: test_statistics, test_verdict, truth/.
-ELSEWHERE = ("thresholds", "completion_by_rtt", "completion_by_rate", "limits")
+ELSEWHERE = ("thresholds", "limits")
 #: How often each conditional sentence was printed, and not, where its figure was drawn.
 SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
 
@@ -74,6 +74,10 @@ def test_sentences_are_true_of_made_up_sweeps(name: str, request: pytest.Fixture
 
 def test_sentences_are_true_of_more_than_is_drawn_one_by_one(tmp_path: Path) -> None:
     check(made.write(tmp_path, made.large()))
+
+
+def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:
+    check(made.write(tmp_path, made.buffers()))
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],

@@ -340,5 +340,10 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
             f"points are drawn, those without a valid run or without a {axis.noun} are not",
             f"completion_by_{axis.name}",
         ),
-        "Dashes: smaller socket buffers." if rows["buffer_bytes"].n_unique() > 1 else None,
+        "Dashes: smaller socket buffers."
+        if rows.group_by("app", "problem")
+        .agg(pl.col("buffer_bytes").n_unique())["buffer_bytes"]
+        .max()
+        != 1
+        else None,
     )
