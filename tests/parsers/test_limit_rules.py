@@ -163,18 +163,23 @@ def timeline(
     segments: int,
     last: int = MSS,
     flags: int = PUSH,
+    again: int = 0,
 ) -> dict[str, float]:
     """Shares of the classes, of bursts and acknowledgements at these times in ns.
 
     A burst has so many full segments, or the last one so many octets; its last one has `flags`.
-    An acknowledgement is a time and the number of octets acknowledged until then.
+    An acknowledgement is a time and the number of octets acknowledged until then. The first segment
+    of every so many bursts is sent `again`, if that is not 0.
     """
     packets: list[tuple[int, bytes]] = [
         (-20 * MS, tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)),
         (0, tcp(*RECEIVER, *SENDER, SYN_ACK, 0, ack=1, window=60_000, mss=MSS)),
     ]
     number = 1
-    for begin in sends:
+    for burst, begin in enumerate(sends):
+        if again and burst % again == 1:
+            frame = tcp(*SENDER, *RECEIVER, ACK, number, ack=1, payload=MSS)
+            packets.append((begin - GAP_NS, frame))
         for left in reversed(range(segments)):
             payload = MSS if left else last
             kind = ACK if left else flags
@@ -200,7 +205,7 @@ def jitter(number: int, most: int) -> int:
 ROUND = 6 * MS
 
 
-def released(folder: Path, reaction_ns: int, flags: int = PUSH) -> dict[str, float]:
+def released(folder: Path, reaction_ns: int, flags: int = PUSH, again: int = 0) -> dict[str, float]:
     """Four segments follow each acknowledgement of four, five times a round trip."""
     segments, bursts = 4, 1200
     times = [MS * tenths // 10 for tenths in (10, 17, 31, 39, 56)]
@@ -208,12 +213,20 @@ def released(folder: Path, reaction_ns: int, flags: int = PUSH) -> dict[str, flo
     for number in range(5, bursts):
         acks.append((times[number - 5] + ROUND, (number - 4) * segments * MSS))
         times.append(acks[-1][0] + reaction_ns + jitter(number, 2_000))
-    return timeline(folder, times, acks, segments, flags=flags)
+    return timeline(folder, times, acks, segments, flags=flags, again=again)
 
 
 def test_who_wakes_up_for_an_acknowledgement_is_limited_by_the_send_buffer(tmp_path: Path) -> None:
     found = released(tmp_path, reaction_ns=40_000)
     assert found["sender"] > 0.9, found
+
+
+def test_a_send_buffer_is_not_told_from_a_small_congestion_window_after_a_loss(
+    tmp_path: Path,
+) -> None:
+    found = released(tmp_path, reaction_ns=40_000, again=100)
+    assert found["sender"] == 0, found
+    assert found["network"] > 0.9, found
 
 
 def test_a_kernel_that_sends_on_at_once_is_limited_by_the_congestion_window(tmp_path: Path) -> None:

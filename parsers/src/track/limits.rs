@@ -189,6 +189,7 @@ impl Limits {
             self.recovering = true;
             self.recovery_end = end;
         }
+        self.recent.lost();
         self.full_flight = 0;
     }
 

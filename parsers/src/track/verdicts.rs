@@ -9,6 +9,8 @@
 use super::limits::Shares;
 use super::sender::Rtt;
 
+/// A congestion window needs so many whiles to recover from a loss.
+const LOSSY_WHILES: u8 = 4;
 /// Longer pauses between acknowledgements count as so long ones.
 const LONGEST_GAP_NS: i64 = 1 << 31;
 /// A while lasts so long at least, and four round trips.
@@ -130,6 +132,8 @@ pub(super) struct While {
     span_steps_ns: f32,
     age_steps_ns: f32,
     steps: u32,
+    /// For so many whiles a loss counts.
+    lossy: u8,
     /// What they showed in the while before.
     clock_before: Clock,
     last_span_ns: f32,
@@ -155,6 +159,11 @@ impl While {
     #[inline]
     pub(super) fn acknowledged(&mut self, time: i64, octets: u32) {
         self.acks.add(time, octets);
+    }
+
+    /// Something was lost: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
+    pub(super) fn lost(&mut self) {
+        self.lossy = LOSSY_WHILES;
     }
 
     #[inline]
@@ -215,6 +224,7 @@ impl While {
             begin: time,
             own_ns: own as f32 / 2.0,
             held_before_ns: held as f32 / 2.0,
+            lossy: self.lossy.saturating_sub(1),
             clock_before: self.own_clock().unwrap_or_default(),
             last_span_ns: self.last_span_ns,
             last_age_ns: self.last_age_ns,
@@ -317,6 +327,8 @@ impl While {
             own: if own > 0.0 { own / (own + held) } else { 0.0 },
             inflation,
             grows,
+            lossy: self.lossy > 0,
+            empties: self.sum(&[Kind::Empty, Kind::Alone]) > 0.1 * woken,
             alternates: !timer
                 && !grows
                 && at_once > 0.1 * (at_once + woken)
@@ -348,6 +360,10 @@ struct Signs {
     inflation: f64,
     /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
     grows: bool,
+    /// Something was lost not long ago.
+    lossy: bool,
+    /// The queue was empty before some of the waits.
+    empties: bool,
     /// The kernel sends on by itself, and a writer that wakes up does, by turns.
     alternates: bool,
     /// Much of the time was spent in pauses that no acknowledgement ended.
@@ -385,11 +401,11 @@ impl Signs {
             Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
             Kind::HeldWoken => self.woken(),
             Kind::Empty if self.own > 0.04 => Application,
-            Kind::Empty if self.timer || self.grows => Unknown,
+            Kind::Empty if self.timer || self.grows || self.lossy => Unknown,
             Kind::Empty => Sender,
             Kind::Alone if self.timer => Unknown,
-            Kind::Alone if self.inflation < 1.02 => Sender,
             Kind::Alone if self.inflation > 1.07 => Network,
+            Kind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
             Kind::Alone => Unknown,
             Kind::Drained if self.timer => Application,
             Kind::Drained => Network,
@@ -405,9 +421,9 @@ impl Signs {
 
     /// A writer woke up, or the congestion window let go what was queued.
     fn woken(&self) -> Verdict {
-        if self.grows {
+        if self.grows || self.lossy && !self.empties {
             Verdict::Network
-        } else if self.paced || self.alternates || self.inflation > 1.04 {
+        } else if self.lossy || self.paced || self.alternates || self.inflation > 1.04 {
             Verdict::Unknown
         } else {
             Verdict::Sender
