@@ -316,14 +316,15 @@ impl While {
         let clock = self.clock();
         let timer = clock == Clock::Own;
         let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
+        let stands = inflation > 1.25;
         let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
         let clocked = self.sum(&[Kind::Clocked]);
         let at_once = clocked + self.sum(&[Kind::HeldClocked]);
         Signs {
             timer,
             mixed: clock != Clock::Acknowledgements,
-            clumps: fast > 0.37 || fast > 0.2 && inflation < 1.05,
-            even: fast <= 0.2,
+            clumps: !stands && (fast > 0.37 || fast > 0.2 && inflation < 1.05),
+            even: stands || fast <= 0.2,
             own: if own > 0.0 { own / (own + held) } else { 0.0 },
             inflation,
             grows,
@@ -350,9 +351,9 @@ struct Signs {
     timer: bool,
     /// ... or not much worse.
     mixed: bool,
-    /// Acknowledgements come in clumps: the path is not busy all the time.
+    /// Acknowledgements come in clumps, and no large queue stands: the path is not busy all the time.
     clumps: bool,
-    /// They come evenly.
+    /// They come evenly, or such a queue stands.
     even: bool,
     /// Of the waits with an empty queue or a short segment under way, the share that is certainly the application's.
     own: f64,
