@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 import tiny
 
 from flowsweep.render import limits, page, points, svg
@@ -62,10 +63,26 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     assert limits.finding([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
         "at no point is anything else known to have held it. For up to 20 % of the sending time "
-        "nobody knows: it may belong to any of them."
+        "of a point this cannot be told: it may belong to any of them."
     )
     told = limits.finding([rows] * 4, list("abcd"))
     assert "At no point is anything else known to have held any of them." in told
+
+
+@pytest.mark.parametrize(
+    ("unknown", "reasons", "said"),
+    [
+        (0, [], None),
+        (0, [limits.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
+        (1, ["sender not captured"], "Cannot tell: 1 direction as a whole (sender not captured)."),
+        (2, [limits.IN_PART, "sender not captured"], "Cannot tell: 2 directions as a whole "
+         "(sender not captured) and parts of others (headers do not tell)."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
+    unknown: int, reasons: list[str], said: str | None
+) -> None:
+    assert limits._untold(unknown, reasons) == said
 
 
 def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:

@@ -24,6 +24,8 @@ CLASSES = (
 )
 HOLDERS = CLASSES[1:4]
 WORDS = 230
+#: The reason of the query for what cannot be told of a direction whose rest is told.
+IN_PART = "headers do not tell"
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
 #: So many applications have a sentence each; of more, so many standouts are named.
@@ -71,16 +73,23 @@ def shares(context: Context) -> Figure | None:
             "Application: nothing was left to send; waiting for an answer from the other side "
             "belongs to it, and with it what a longer RTT costs a program that asks and waits. "
             "Network: congestion window, rate or recovery from loss. Inferred from headers.",
-            "Cannot tell: "
-            f"{numbers.plural(unknown, 'direction')} as a whole, and parts of others "
-            f"({', '.join(reasons)})."
-            if reasons
-            else None,
+            _untold(unknown, reasons),
             points.left_out(frames, "limits"),
         ),
         chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,
     )
+
+
+def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
+    """Which directions cannot be told as a whole, and whether parts of others cannot."""
+    whole = [reason for reason in reasons if reason != IN_PART]
+    parts = []
+    if unknown:
+        parts.append(f"{numbers.plural(unknown, 'direction')} as a whole ({', '.join(whole)})")
+    if IN_PART in reasons:
+        parts.append(f"parts of {'others' if unknown else 'some directions'} ({IN_PART})")
+    return f"Cannot tell: {' and '.join(parts)}." if parts else None
 
 
 def _reasons(rows: pl.DataFrame) -> list[str]:
@@ -162,8 +171,8 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         said.append(
-            f"For up to {numbers.share(untold)} of the sending time nobody knows: it may belong to "
-            "any of them."
+            f"For up to {numbers.share(untold)} of the sending time of a point this cannot be "
+            "told: it may belong to any of them."
         )
     silent = [label for label, one in zip(labels, told, strict=True) if one is None]
     if silent:
