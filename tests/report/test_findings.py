@@ -75,8 +75,12 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
         (0, [], None),
         (0, [limits.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
         (1, ["sender not captured"], "Cannot tell: 1 direction as a whole (sender not captured)."),
-        (2, [limits.IN_PART, "sender not captured"], "Cannot tell: 2 directions as a whole "
-         "(sender not captured) and parts of others (headers do not tell)."),
+        (
+            2,
+            [limits.IN_PART, "sender not captured"],
+            "Cannot tell: 2 directions as a whole (sender not captured) and parts of others "
+            "(headers do not tell).",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
