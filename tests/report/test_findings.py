@@ -78,8 +78,10 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
         (
             2,
             [limits.IN_PART, "sender not captured"],
-            "Cannot tell: 2 directions as a whole (sender not captured) and parts of others "
-            "(headers do not tell).",
+            (
+                "Cannot tell: 2 directions as a whole (sender not captured) and parts of others "
+                "(headers do not tell)."
+            ),
         ),
     ],
 )  # fmt: skip
