@@ -278,6 +278,26 @@ def test_short_ends_of_writes_show_an_empty_queue(tmp_path: Path) -> None:
     assert found["app"] > 0.9, found
 
 
+def rounds(folder: Path, pauses: list[int]) -> dict[str, float]:
+    """Writes of four segments and a short one, each so long after that before was acknowledged."""
+    size, times, acks = 4 * MSS + 100, [MS], []
+    for number, pause in enumerate(pauses):
+        acks.append((times[-1] + RTT_NS, (number + 1) * size))
+        times.append(acks[-1][0] + pause)
+    return timeline(folder, times[:-1], acks, segments=5, last=100)
+
+
+def test_who_fills_a_drained_buffer_again_every_round_trip_is_limited_by_it(tmp_path: Path) -> None:
+    # On a busy machine a writer that slept until its buffer was drained wakes up late.
+    found = rounds(tmp_path, [250_000 + jitter(number, 200_000) for number in range(300)])
+    assert found["sender"] > 0.9, found
+
+
+def test_who_writes_at_any_time_after_a_round_trip_limits_itself(tmp_path: Path) -> None:
+    found = rounds(tmp_path, [number * 3_700_000 % (20 * MS) for number in range(100)])
+    assert found["app"] > 0.9, found
+
+
 def test_beside_the_receiver_nothing_is_told(tmp_path: Path) -> None:
     # There acknowledgements follow at once, and what they let go comes a round trip later.
     syn = tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)

@@ -20,6 +20,8 @@ const KERNEL_NS: i64 = 16_000;
 /// A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
 const WAKING_NS: i64 = 100_000;
 /// What was acknowledged earlier than that before a send did not release it.
+/// A part of the RTT that counts as soon for a writer whose buffer an acknowledgement emptied.
+const DRAINED: u32 = 64;
 const IDLE_NS: i64 = 150_000;
 /// Segments of one buffer follow each other faster.
 const BUFFER_GAP_NS: i64 = 20_000;
@@ -301,9 +303,12 @@ impl Limits {
 
     /// The receiver did not hold back what came next.
     fn waited_for_data(&mut self, wait: &Wait, answered: bool, sent: &Sent, rtt: &Rtt) {
-        self.recent.waited(wait);
+        self.recent.waited(wait, rtt);
         let idle_ns = since(sent.time, self.last_acknowledged);
-        if sent.idle && (answered || idle_ns > IDLE_NS) {
+        // A writer that slept until an acknowledgement freed its buffer may wake up late: on a long path that is
+        // still soon, and the other waits tell whether it goes by the acknowledgements.
+        let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
+        if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
             return add(&mut self.shares.app_ns, wait.span_ns);
         }
         let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
@@ -315,10 +320,10 @@ impl Limits {
         let empty = self.short || self.push && self.alone;
         let kind = if backlog && !self.held {
             return add(&mut self.shares.network_ns, wait.span_ns);
-        } else if sent.idle && woken && !empty {
+        } else if drained && self.held {
+            Kind::HeldDrained
+        } else if drained && !at_once && !empty {
             Kind::Drained
-        } else if sent.idle && !by_none && self.held {
-            return add(&mut self.shares.app_ns, wait.span_ns);
         } else if by_none && (self.short || backlog) {
             if self.short || wait.age_ns.is_some() {
                 self.recent.owned(wait.span_ns);

@@ -20,8 +20,8 @@ const ROUNDS: i64 = 4;
 const SHORTEST_NS: i64 = 150_000;
 /// So many differences are needed to tell whose clock the sender goes by, and a while lasts so many times as long
 /// where there are not so many of them.
-const LEAST_STEPS: u32 = 3;
-const ENOUGH_STEPS: u32 = 8;
+const LEAST_STEPS: u16 = 3;
+const ENOUGH_STEPS: u16 = 8;
 const LONGEST: i64 = 4;
 
 /// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
@@ -44,11 +44,12 @@ pub(super) enum Kind {
     Empty,
     /// A full segment alone with PUSH was the end of what was queued, and a writer may have woken up.
     Alone,
-    /// All was acknowledged just before.
+    /// All was acknowledged just before; a short segment was among it, or not.
     Drained,
+    HeldDrained,
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -131,7 +132,9 @@ pub(super) struct While {
     /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
     span_steps_ns: f32,
     age_steps_ns: f32,
-    steps: u32,
+    steps: u16,
+    /// How many of these waits lasted a round trip each, and ended soon behind an acknowledgement.
+    rounds: u16,
     /// For so many whiles a loss counts.
     lossy: u8,
     /// What they showed in the while before.
@@ -172,7 +175,7 @@ impl While {
     }
 
     /// Takes in any wait that was neither a recovery nor one for the receiver's window.
-    pub(super) fn waited(&mut self, wait: &Wait) {
+    pub(super) fn waited(&mut self, wait: &Wait, rtt: &Rtt) {
         self.flight = self.flight.max(wait.flight);
         let Some(age) = wait.age_ns else { return };
         if wait.span_ns <= SHORTEST_NS {
@@ -182,7 +185,10 @@ impl While {
         if self.last_age_ns >= 0.0 {
             self.span_steps_ns += (span - self.last_span_ns).abs();
             self.age_steps_ns += (age - self.last_age_ns).abs();
-            self.steps += 1;
+            let round = rtt.smoothed_ns as f32;
+            let is_round = (span - round).abs() < round / 16.0 && age < span / 64.0;
+            self.rounds = self.rounds.saturating_add(is_round.into());
+            self.steps = self.steps.saturating_add(1);
         }
         (self.last_span_ns, self.last_age_ns) = (span, age);
     }
@@ -252,6 +258,7 @@ impl While {
             Kind::Empty,
             Kind::Alone,
             Kind::Drained,
+            Kind::HeldDrained,
         ];
         if self.sums_ns == [0; KINDS] {
             return;
@@ -281,7 +288,16 @@ impl While {
     }
 
     fn clock(&self) -> Clock {
+        // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
+        if self.by_rounds() {
+            return Clock::Acknowledgements;
+        }
         self.own_clock().unwrap_or(self.clock_before)
+    }
+
+    /// Nearly all waits last a round trip, and end soon behind an acknowledgement: by chance that is rare.
+    fn by_rounds(&self) -> bool {
+        self.steps >= LEAST_STEPS && 8 * u32::from(self.rounds) >= 7 * u32::from(self.steps)
     }
 
     fn sum(&self, kinds: &[Kind]) -> f64 {
@@ -329,6 +345,7 @@ impl While {
             inflation,
             grows,
             lossy: self.lossy > 0,
+            by_rounds: self.by_rounds(),
             empties: self.sum(&[Kind::Empty, Kind::Alone]) > 0.1 * woken,
             alternates: !timer
                 && !grows
@@ -363,6 +380,8 @@ struct Signs {
     grows: bool,
     /// Something was lost not long ago.
     lossy: bool,
+    /// One wait lasts a round trip, and ends soon after it.
+    by_rounds: bool,
     /// The queue was empty before some of the waits.
     empties: bool,
     /// The kernel sends on by itself, and a writer that wakes up does, by turns.
@@ -408,8 +427,10 @@ impl Signs {
             Kind::Alone if self.inflation > 1.07 => Network,
             Kind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
             Kind::Alone => Unknown,
+            Kind::Drained | Kind::HeldDrained if self.by_rounds => self.refilled(),
             Kind::Drained if self.timer => Application,
             Kind::Drained => Network,
+            Kind::HeldDrained => Application,
         }
     }
 
@@ -418,6 +439,15 @@ impl Signs {
         let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
         let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
         writer || self.own > 0.06 && (self.clumps || self.timer || alone)
+    }
+
+    /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
+    fn refilled(&self) -> Verdict {
+        if self.grows || self.lossy || self.inflation > 1.04 {
+            Verdict::Unknown
+        } else {
+            Verdict::Sender
+        }
     }
 
     /// A writer woke up, or the congestion window let go what was queued.
