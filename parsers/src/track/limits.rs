@@ -19,9 +19,9 @@ const BURST_GAP_NS: i64 = 50_000;
 const KERNEL_NS: i64 = 16_000;
 /// A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
 const WAKING_NS: i64 = 100_000;
-/// What was acknowledged earlier than that before a send did not release it.
 /// A part of the RTT that counts as soon for a writer whose buffer an acknowledgement emptied.
 const DRAINED: u32 = 64;
+/// What was acknowledged earlier than that before a send did not release it.
 const IDLE_NS: i64 = 150_000;
 /// Segments of one buffer follow each other faster.
 const BUFFER_GAP_NS: i64 = 20_000;

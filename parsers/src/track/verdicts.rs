@@ -322,6 +322,7 @@ impl While {
         let paced = self.sum(&[Kind::Paced, Kind::Bare, Kind::HeldPaced]);
         let woken = self.sum(&[Kind::Woken, Kind::HeldWoken]);
         let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
+        let bare = self.sum(&[Kind::Bare]);
         let others = self.sum(&[Kind::Bare, Kind::Clocked, Kind::Woken, Kind::Alone]);
         let pauses = self.sum(&[Kind::Paced]);
         let inflation = if self.acks.rtt_ns == 0 || rtt.min_ns <= 0 {
@@ -336,15 +337,19 @@ impl While {
         let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
         let clocked = self.sum(&[Kind::Clocked]);
         let at_once = clocked + self.sum(&[Kind::HeldClocked]);
+        let lossy = self.lossy > 0;
+        let mixed = clock != Clock::Acknowledgements;
         Signs {
             timer,
-            mixed: clock != Clock::Acknowledgements,
+            mixed,
             clumps: !stands && (fast > 0.37 || fast > 0.2 && inflation < 1.05),
             even: stands || fast <= 0.2,
             own: if own > 0.0 { own / (own + held) } else { 0.0 },
             inflation,
             grows,
-            lossy: self.lossy > 0,
+            widens: grows && self.flight_before > 0,
+            lossy,
+            own_pace: mixed && fast > 0.37 && !grows && !lossy,
             by_rounds: self.by_rounds(),
             empties: self.sum(&[Kind::Empty, Kind::Alone]) > 0.1 * woken,
             alternates: !timer
@@ -353,6 +358,7 @@ impl While {
                 && at_once < 0.9 * (at_once + woken),
             paced: paced > 0.3 * (paced + woken),
             only_pauses: pauses > 9.0 * others,
+            only_bare: bare > 9.0 * open,
             few_clocked: clocked <= 0.1 * (clocked + held),
             large_wakings: f64::from(self.woken_octets)
                 > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
@@ -378,8 +384,13 @@ struct Signs {
     inflation: f64,
     /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
     grows: bool,
+    /// The same, in a while that has one before it: the first flight is larger than none, which says nothing.
+    widens: bool,
     /// Something was lost not long ago.
     lossy: bool,
+    /// The clock is mixed, acknowledgements come in plain clumps, and nothing says that the congestion window holds
+    /// sends back.
+    own_pace: bool,
     /// One wait lasts a round trip, and ends soon after it.
     by_rounds: bool,
     /// The queue was empty before some of the waits.
@@ -390,6 +401,8 @@ struct Signs {
     paced: bool,
     /// Nearly all segments without a short one under way followed such a pause.
     only_pauses: bool,
+    /// Nearly all of them before any acknowledgement came.
+    only_bare: bool,
     /// The kernel hardly ever sent on by itself.
     few_clocked: bool,
     /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
@@ -402,12 +415,16 @@ impl Signs {
         use Verdict::{Application, Network, Sender, Unknown};
         let writer = self.timer && self.clumps;
         match kind {
-            Kind::Paced | Kind::Bare | Kind::Clocked if writer => Application,
-            Kind::Paced if self.clumps && self.only_pauses => Application,
+            // A burst that the kernel paces leaves so, also behind an application that sleeps in between.
+            Kind::Bare if writer && self.only_bare => Unknown,
+            Kind::Paced | Kind::Bare | Kind::Clocked if writer => self.writer(),
+            Kind::Paced if self.clumps && self.only_pauses => self.writer(),
+            Kind::Paced | Kind::Alone if self.own_pace => Application,
+            Kind::Paced | Kind::Alone if self.mixed && self.clumps => Unknown,
             Kind::Paced | Kind::Bare | Kind::Clocked if self.timer && !self.even => Unknown,
             Kind::Bare | Kind::Clocked if self.alternates => Unknown,
             Kind::Paced | Kind::Bare | Kind::Clocked => Network,
-            Kind::Woken if writer && !self.large_wakings => Application,
+            Kind::Woken if writer && !self.large_wakings => self.writer(),
             Kind::Woken if self.timer && !self.even => Unknown,
             Kind::Woken if self.timer => Network,
             Kind::Woken => self.woken(),
@@ -419,6 +436,8 @@ impl Signs {
             Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
             Kind::HeldClocked => Network,
             Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
+            // Neither loss nor growth is a limit where the queue was short of data not long ago and none stands.
+            Kind::HeldWoken if self.woken() == Network && self.inflation < 1.1 => Unknown,
             Kind::HeldWoken => self.woken(),
             Kind::Empty if self.own > 0.04 => Application,
             Kind::Empty if self.timer || self.grows || self.lossy => Unknown,
@@ -434,11 +453,22 @@ impl Signs {
         }
     }
 
+    /// The application writes by its own clock. Not certain where the flight has just become larger: then the network
+    /// may have held back what was there before.
+    fn writer(&self) -> Verdict {
+        if self.widens {
+            Verdict::Unknown
+        } else {
+            Verdict::Application
+        }
+    }
+
     /// The application writes by its own clock, also where a short segment is under way.
     fn writes(&self) -> bool {
         let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
         let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
-        writer || self.own > 0.06 && (self.clumps || self.timer || alone)
+        let paced = self.own_pace && self.own > 0.005 && !self.large_wakings;
+        writer || paced || self.own > 0.06 && (self.clumps || self.timer || alone)
     }
 
     /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
