@@ -415,7 +415,7 @@ impl Signs {
         use Verdict::{Application, Network, Sender, Unknown};
         let writer = self.timer && self.clumps;
         match kind {
-            // A burst that the kernel paces leaves so, also behind an application that sleeps in between.
+            // A kernel that paces a burst shows the same as an application that writes it piece by piece.
             Kind::Bare if writer && self.only_bare => Unknown,
             Kind::Paced | Kind::Bare | Kind::Clocked if writer => self.writer(),
             Kind::Paced if self.clumps && self.only_pauses => self.writer(),
@@ -436,7 +436,7 @@ impl Signs {
             Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
             Kind::HeldClocked => Network,
             Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
-            // Neither loss nor growth is a limit where the queue was short of data not long ago and none stands.
+            // A loss or growth speaks for the congestion window, the short segment and a path without a queue against it.
             Kind::HeldWoken if self.woken() == Network && self.inflation < 1.1 => Unknown,
             Kind::HeldWoken => self.woken(),
             Kind::Empty if self.own > 0.04 => Application,
