@@ -115,7 +115,12 @@ def test_most_of_a_pure_phase_is_in_its_class(
             assert found["sender"] >= 0.6 * (sum(found.values()) - found["network"]), found
             assert found["sender"] == max(found.values()), found
         else:
-            assert found[truth] >= LEAST * sum(found.values()), found
+            told = sum(found.values()) - found["unknown"]
+            assert found[truth] >= LEAST * told, found
+            # After a loss a short segment under way may be the end of a write, or what the network
+            # let go: headers do not tell.
+            untold = 0.3 if phase[0] == "lossy" else 1 - LEAST
+            assert found["unknown"] <= untold * sum(found.values()), found
 
     holds(check)
 
