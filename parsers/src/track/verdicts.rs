@@ -436,8 +436,8 @@ impl Signs {
             Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
             Kind::HeldClocked => Network,
             Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
-            // A loss or growth speaks for the congestion window, the short segment and a path without a queue against it.
-            Kind::HeldWoken if self.woken() == Network && self.inflation < 1.1 => Unknown,
+            // Growth speaks for the congestion window, the short segment and a path without a queue against it.
+            Kind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
             Kind::HeldWoken => self.woken(),
             Kind::Empty if self.own > 0.04 => Application,
             Kind::Empty if self.timer || self.grows || self.lossy => Unknown,
