@@ -19,7 +19,7 @@ pub(super) struct Mss {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Length {
     pub payload: u32,
-    /// Of its TCP options.
+    /// Length of the segment's TCP options in octets.
     pub options: u32,
     /// Longest the other side accepts, options included, where known.
     pub accepted: Option<u32>,

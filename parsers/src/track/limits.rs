@@ -230,7 +230,7 @@ impl Limits {
         self.recent.begin(time);
     }
 
-    /// What is sent at `time` goes on no burst: the sender waited.
+    /// Returns whether the sender waited before `time`, so that the segment continues no burst.
     #[inline]
     pub(super) fn waits(&self, time: i64) -> bool {
         since(time, self.last_send) >= BURST_GAP_NS

@@ -45,7 +45,7 @@ const SHORTEST_PAUSE_NS: i64 = 200_000;
 /// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
 /// retransmission timeout of Linux, and a clock tick.
 const SILENCE_NS: i64 = 250_000_000;
-/// Where the round trip time is not known.
+/// This value is used while the round trip time is not known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
 /// The flight time of what a far sender sends varies.
 const FLIGHT_SLACK_NS: i64 = 1_000_000;
@@ -82,7 +82,7 @@ pub(super) struct Message {
     packets: u32,
     pace: Pace,
     mss: Mss,
-    /// What the last segment says about an end behind it: SHORT, or PUSH.
+    /// SHORT or PUSH, if the last segment tells of an end behind it.
     ending: u8,
     /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
     bits: u8,

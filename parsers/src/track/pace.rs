@@ -28,7 +28,7 @@ const MARGIN: u64 = 3;
 /// The sender may be paced, nobody knows how.
 const UNKNOWN: u32 = 1;
 
-/// What is known of the pace of one direction.
+/// The state of the estimate of one direction's pace.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Typical time that 1024 octets take between stops inside messages, in nanoseconds: moves towards each by an
@@ -38,7 +38,7 @@ pub(super) struct Pace {
     train: u32,
 }
 
-/// What a sender's pace depends on.
+/// The inputs of that estimate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Path {
     pub rtt_ns: i64,

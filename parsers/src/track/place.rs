@@ -1,4 +1,4 @@
-//! Where a capture lies on the path of one direction.
+//! Tells from round trip times which end of one direction a capture lies beside.
 
 /// A capture is beside one end if the RTT to the other is more than so many times that to it.
 const BESIDE: i64 = 4;
