@@ -19,8 +19,6 @@ from flowsweep.render.figure import Context
 from flowsweep.render.sections import SECTIONS
 from flowsweep.warehouse import Warehouse
 
-#: Figures whose sentences are tested with what they say: test_statistics, test_verdict, truth/.
-ELSEWHERE = ("thresholds", "limits")
 #: How often each conditional sentence was printed, and not, where its figure was drawn.
 SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
 
@@ -31,7 +29,7 @@ def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
     context = Context(warehouse, page._series(warehouse, ""))
     for section in SECTIONS:
         for part in page._parts(section, context, count(1)):
-            if part["kind"] == "figure" and part["name"] not in ELSEWHERE:
+            if part["kind"] == "figure":
                 yield Asked(warehouse), part["name"], part["caption"]
 
 
