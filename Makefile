@@ -24,6 +24,7 @@ test: build ## Every test
 	$(BIN)/pytest
 
 bench: build ## Speed and accuracy beside named peers
+	@.config/prepare.sh bench
 	.config/cargo build --release --locked --examples -p flowsweep-parsers -p flowsweep-capture
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/agent.py
@@ -31,9 +32,9 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/short_runs.py
 
 truth: build ## What is inferred, against construction and the kernel
-	$(BIN)/python tests/truth/verdict.py
-	$(BIN)/python tests/truth/limits.py
-	$(BIN)/python tests/truth/messages.py
+	@.config/prepare.sh test
+	@status=0; for part in verdict limits messages; do \
+	echo "tests/truth/$$part.py"; $(BIN)/python tests/truth/$$part.py || status=1; done; exit $$status
 
 check: build ## Format, lint, types
 	.config/cargo fmt --all --check

@@ -2,7 +2,7 @@
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
 # Quick when nothing is missing. Says in one line each thing that it installs.
 #
-#   .config/prepare.sh [build|test]     test also wants what only the tests use
+#   .config/prepare.sh [build|test|bench]   test and bench also want what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -68,6 +68,16 @@ if [ "$purpose" = test ] && ! have chromium && [ "$(id -u)" = 0 ] && have apt-ge
     say "installing chromium (for the tests of the report)"
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
         >/dev/null 2>&1 || say "chromium cannot be installed: its tests will be skipped"
+fi
+
+# A benchmark leaves out the peers that are not there, and says so.
+if [ "$purpose" = bench ] && [ "$(id -u)" = 0 ] && have apt-get; then
+    for package in ethtool iperf3 tcpdump softflowd tcptrace tshark zstd; do
+        have "$package" && continue
+        say "installing $package (for the benchmark)"
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" \
+            >/dev/null 2>&1 || say "$package cannot be installed: it will be left out"
+    done
 fi
 
 # --- Rust toolchain ------------------------------------------------------------------

@@ -167,10 +167,10 @@ def peers(plan: Plan, captures: list[Path], scratch: Path) -> list[Program]:
     if len(captures) > 1:
         return programs.joiners(captures)
     head = scratch / "head.pcap"
-    count = str(programs.TSHARK_PACKETS)
-    subprocess.run(
-        ["tcpdump", "-r", captures[0], "-c", count, "-w", head], check=False, capture_output=True
-    )
+    if shutil.which("tshark"):
+        count = str(programs.TSHARK_PACKETS)
+        command = ["tshark", "-F", "pcap", "-r", captures[0], "-c", count, "-w", head]
+        subprocess.run(command, check=False, capture_output=True)
     return [
         program
         for program in programs.peers(captures[0], scratch, head)

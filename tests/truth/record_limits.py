@@ -110,7 +110,8 @@ class Bed(Laboratory):
         assert agent.stdout is not None
         pid = int(agent.stdout.readline())
         try:
-            assert agent.stdout.readline() == "ready\n"
+            said = agent.stdout.readline()
+            assert said == "ready\n", said or agent.communicate()
             yield
         finally:
             os.kill(pid, signal.SIGTERM)
