@@ -15,6 +15,7 @@ mod error;
 pub mod folder;
 mod input;
 mod memory;
+mod octets;
 mod open_file;
 mod options;
 mod plain;
@@ -33,6 +34,7 @@ mod track;
 
 pub use error::{Damage, Error};
 pub use input::Input;
+pub use octets::Octets;
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};
 pub use source::Compression;

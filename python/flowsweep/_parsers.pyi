@@ -34,6 +34,24 @@ class Summary(TypedDict):
     damage: list[Damage]
     written: list[Path]
 
+class Unpacked:
+    """The plain octets of a file, unpacked if it is compressed.
+
+    Raises:
+        ParseError: The file cannot be read.
+    """
+
+    def __init__(self, path: Path, name: str) -> None: ...
+    def part(self) -> bytes:
+        """The next part; empty at the end."""
+
+    def fault(self) -> str | None:
+        """Why the file ended before its end, if it did."""
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of the file as it is stored that were read so far."""
+
 def tables() -> list[str]:
     """Names of all tables."""
 

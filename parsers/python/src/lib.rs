@@ -5,17 +5,18 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use flowsweep_parsers::folder::{Folder, Layout};
-use flowsweep_parsers::{Damage, Error, Input, Manifest, Options, Progress, Summary, Table};
+use flowsweep_parsers::{Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 create_exception!(
     _parsers,
@@ -30,7 +31,7 @@ mod _parsers {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{ParseError, check, columns, parse, schema, stream, tables};
+    use super::{ParseError, Unpacked, check, columns, parse, schema, stream, tables};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -198,6 +199,42 @@ fn stream<'py>(
         .map_err(failure)?;
     let batches = FFI_ArrowArrayStream::new(Box::new(batches));
     PyCapsule::new_with_value(py, batches, c"arrow_array_stream")
+}
+
+/// The plain octets of a file, unpacked if it is compressed.
+#[pyclass(module = "flowsweep._parsers")]
+struct Unpacked(Mutex<Octets>);
+
+impl Unpacked {
+    fn octets(&self) -> MutexGuard<'_, Octets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Unpacked {
+    #[new]
+    fn new(path: PathBuf, name: String) -> PyResult<Self> {
+        let octets = Octets::open(&Input::File { path, name }).map_err(failure)?;
+        Ok(Self(Mutex::new(octets)))
+    }
+
+    /// The next part; empty at the end.
+    fn part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        py.detach(|| self.octets().advance());
+        PyBytes::new(py, self.octets().part())
+    }
+
+    /// Why the file ended before its end, if it did.
+    fn fault(&self) -> Option<String> {
+        self.octets().fault()
+    }
+
+    /// Bytes of the file as it is stored that were read so far.
+    #[getter]
+    fn consumed(&self) -> u64 {
+        self.octets().consumed()
+    }
 }
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.

@@ -29,6 +29,7 @@ COMMANDS = (
     "show",
     "query",
     "report",
+    "zeek-logs",
     "testbed",
 )
 ABOUT = "What network does my distributed application need? Measured from packet captures."
@@ -96,14 +97,18 @@ def _answer(group: ModuleType, program: str, about: str | None, words: list[str]
             expected=", ".join(group.COMMANDS),
             remedy=f"{program.removesuffix(name)}--help",
         )
-    module = import_module(f"{group.__name__}.{name}")
+    module = _module(group, name)
     if hasattr(module, "COMMANDS"):
         return _answer(module, program, module.__doc__, words)
-    command = getattr(module, name)
+    command = getattr(module, name.replace("-", "_"))
     parser = Parser(program, command.__doc__)
     module.arguments(parser)
     found = parser.parse(words)
     return 0 if found is None else int(command(**found) or 0)
+
+
+def _module(group: ModuleType, name: str) -> ModuleType:
+    return import_module(f"{group.__name__}.{name.replace('-', '_')}")
 
 
 def _overview(group: ModuleType, program: str, about: str | None) -> str:
@@ -115,7 +120,7 @@ def _overview(group: ModuleType, program: str, about: str | None) -> str:
         title="commands", metavar="COMMAND", parser_class=ArgumentParser
     )
     for name in group.COMMANDS:
-        module = import_module(f"{group.__name__}.{name}")
-        about = getattr(module, name, module).__doc__ or ""
+        module = _module(group, name)
+        about = getattr(module, name.replace("-", "_"), module).__doc__ or ""
         commands.add_parser(name, help=about.partition("\n\n")[0])
     return parser.format_help()

@@ -1,0 +1,237 @@
+"""Zeek's logs to one Parquet file for each kind of log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.zeek import kinds, ndjson, tsv
+from flowsweep.zeek.blocks import blocks
+from flowsweep.zeek.header import MARK, of_lines
+
+#: How logs are called: `conn.log`, `conn.2026-11-24-10-00-00.log.gz`, `pc1.conn.log.zst`.
+LOG_NAME = re.compile(r"(?P<stem>.+)\.log(?:\.(?:gz|zst|lz4|bz2|xz))?")
+#: What rotation adds to a name: from a time on.
+ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
+KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+#: Rows of a row group.
+ROWS = 1 << 17
+FIRST = 64 << 10
+
+
+@dataclass
+class Log:
+    """One log file.
+
+    Attributes:
+        kind: Zeek's name of the log, such as `conn`.
+        schema: Types of its columns by Zeek's names; of JSON, what was given.
+    """
+
+    path: Path
+    kind: str
+    is_json: bool
+    schema: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Converted:
+    """One table, and what was wrong with the logs behind it."""
+
+    kind: str
+    rows: int
+    logs: int
+    faults: list[tuple[Path, tsv.Faults]]
+    damage: list[FlowsweepError]
+
+
+def find(paths: Sequence[Path]) -> list[Path]:
+    """The logs among `paths`, and in the folders that are among them; sorted, each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = (one for one in path.rglob("*") if LOG_NAME.fullmatch(one.name))
+            found.update(dict.fromkeys(sorted(one for one in inside if one.is_file())))
+        else:
+            found[path] = None
+    return list(found)
+
+
+def look(path: Path) -> Log | None:
+    """What log a file is; None if it is none, or empty.
+
+    Raises:
+        FlowsweepError: It cannot be read, or its header describes no log.
+    """
+    first = next(blocks(path, FIRST), b"")
+    if first.startswith(MARK):
+        lines = []
+        for line in first.split(b"\n"):
+            if not line.startswith(MARK):
+                break
+            lines.append(line.decode(errors="replace"))
+        header = of_lines(lines)
+        if not header.fields:
+            return None
+        header = header.check(str(path))
+        return Log(path, _kind(path, header.path), is_json=False, schema=header.columns)
+    line = first.partition(b"\n")[0].strip()
+    try:
+        row = json.loads(line) if line.startswith(b"{") else None
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        return None
+    told = row.get("_path")
+    return Log(path, _kind(path, told if isinstance(told, str) else ""), is_json=True)
+
+
+def _kind(path: Path, told: str) -> str:
+    """The kind of a log: as it says itself, else as its file is called."""
+    if KIND.fullmatch(told):
+        return told
+    match = LOG_NAME.fullmatch(path.name)
+    stem = ROTATED.sub("", match["stem"]) if match else path.name
+    last = stem.rsplit(".", 1)[-1]
+    return last if KIND.fullmatch(last) else "log"
+
+
+def convert(
+    logs: Sequence[Log],
+    target: Path,
+    given: Mapping[str, str] | None = None,
+    say: Callable[[int], None] | None = None,
+) -> Converted:
+    """Writes the logs of one kind to one file, in the order given.
+
+    Columns are those of all logs; where one has no such column, it is null. A column that is of
+    several types is text.
+
+    Args:
+        logs: Of one kind.
+        target: A file that is not there.
+        given: Zeek's types of columns of JSON logs.
+        say: Told now and then how many rows were written.
+    """
+    schema: dict[str, pl.DataType] = {}
+    for log in logs:
+        _unite(schema, {name: kinds.dtype(kind) for name, kind in log.schema.items()})
+    while True:
+        done = Converted(logs[0].kind, 0, len(logs), [], [])
+        source = _rows(logs, schema, given or {}, done, say)
+        try:
+            _write(source, schema, target)
+        except _OtherSchemaError:
+            target.unlink(missing_ok=True)
+            continue  # with the columns of both
+        return done
+
+
+class _OtherSchemaError(Exception):
+    """Rows have columns that are not among those known so far."""
+
+
+def _unite(schema: dict[str, pl.DataType], more: Mapping[str, object]) -> bool:
+    """Adds columns; whether anything became another than it was."""
+    is_new = False
+    for name, dtype in more.items():
+        known = schema.get(name)
+        wanted = dtype if known is None else _common(known, dtype)
+        if wanted != known:
+            schema[name] = wanted  # type: ignore[assignment]
+            is_new = True
+    return is_new
+
+
+def _common(one: object, other: object) -> object:
+    """The type that holds both."""
+    if other in (one, pl.Null):
+        return one
+    if one == pl.Null:
+        return other
+    numbers = (pl.Int64, pl.UInt64, pl.Float64, pl.UInt16)
+    if one in numbers and other in numbers:
+        return pl.Float64
+    return pl.String
+
+
+def _rows(
+    logs: Sequence[Log],
+    schema: dict[str, pl.DataType],
+    given: Mapping[str, str],
+    done: Converted,
+    say: Callable[[int], None] | None,
+) -> Iterator[pl.DataFrame]:
+    for log in logs:
+        faults = tsv.Faults()
+        try:
+            for frame in _frames(log, given, faults):
+                if _unite(schema, frame.schema):
+                    raise _OtherSchemaError
+                yield _aligned(frame, schema)
+                done.rows += frame.height
+                if say is not None:
+                    say(done.rows)
+        except FlowsweepError as error:
+            if error.exit_code != 1:
+                raise
+            done.damage.append(error)
+        if faults.lines or faults.values:
+            done.faults.append((log.path, faults))
+
+
+def _frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[pl.DataFrame]:
+    parts = blocks(log.path)
+    if log.is_json:
+        yield from ndjson.frames(parts, faults, given)
+    else:
+        yield from (frame for _, frame in tsv.frames(parts, str(log.path), faults))
+
+
+def _aligned(frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """All columns, in the order of the schema."""
+    return frame.select(
+        _as(frame[name], dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
+        for name, dtype in schema.items()
+    )
+
+
+def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if series.dtype == dtype:
+        return series
+    if dtype == pl.String and series.dtype.is_nested():
+        texts = [None if row is None else json.dumps(row) for row in series.to_list()]
+        return pl.Series(series.name, texts, pl.String)
+    return series.cast(dtype)
+
+
+def _write(source: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], target: Path) -> None:
+    from polars.io.plugins import register_io_source
+
+    failures: list[Exception] = []
+    first = next(source, None)  # of JSON it tells the columns
+    if first is None:
+        pl.DataFrame(schema=schema).write_parquet(target, compression="zstd")
+        return
+
+    def frames(*_: object) -> Iterator[pl.DataFrame]:
+        yield first
+        try:
+            yield from source
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    plan = register_io_source(frames, schema=pl.Schema(schema))
+    try:
+        plan.sink_parquet(target, compression="zstd", compression_level=1, row_group_size=ROWS)
+    except pl.exceptions.PolarsError:
+        if failures:
+            raise failures[0] from None
+        raise
