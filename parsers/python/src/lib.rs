@@ -12,7 +12,9 @@ use std::time::Duration;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use flowsweep_parsers::folder::{Folder, Layout};
-use flowsweep_parsers::{Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table};
+use flowsweep_parsers::{
+    Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
