@@ -1,0 +1,268 @@
+"""How files are written: exclusively, through no link, whole or not at all, safe on the disk.
+
+A lock is one that the kernel holds (`flock`): it is free as soon as its owner is gone, however
+that ended. The file that carries it stays where it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from flowsweep.errors import FlowsweepError
+
+#: Begin of the hidden names that are ours.
+HIDDEN = ".flowsweep-"
+PART = ".part"
+#: So long a lock is waited for without a word: most are held for milliseconds.
+PATIENCE_S = 1.0
+#: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
+
+
+def open_new(path: Path, mode: int = 0o644) -> int:
+    """A descriptor of the file `path`, to be read and written, which is made now.
+
+    Args:
+        path: Nothing may be there, not even a link.
+        mode: Permissions, of which the umask takes away.
+
+    Raises:
+        FileExistsError: Something is there.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, mode)
+
+
+def write_file(path: Path, data: bytes | str, mode: int = 0o644) -> None:
+    """Writes `data` to the file `path`, in place of what is there; see `replacing`."""
+    with replacing(path, mode) as stream:
+        stream.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """A new file that becomes `path` when the block ends, and nothing if it fails.
+
+    It is written under a hidden name of its own beside `path`, synced and renamed, which also
+    replaces a link that is there, and not what the link leads to.
+
+    Args:
+        path: What is there is replaced, whosever it is: ask before.
+        mode: Permissions, of which the umask takes away.
+
+    Raises:
+        OSError: The folder or the disk refuses.
+    """
+    temporary, stream = _temporary(path.parent, mode)
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            temporary.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def _temporary(folder: Path, mode: int) -> tuple[Path, IO[bytes]]:
+    """A new hidden file. Its lock says that its owner lives: `remove_parts` leaves it alone."""
+    while True:
+        path = folder / f"{HIDDEN}{os.urandom(8).hex()}{PART}"
+        stream = os.fdopen(open_new(path, mode), "w+b")
+        with suppress(OSError):  # where there are no locks, nobody removes it either
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(stream.fileno()).st_nlink:
+            return path, stream
+        stream.close()  # taken for a dead one's in the moment before it was locked
+
+
+def remove_parts(folder: Path) -> None:
+    """Removes what killed writers of this user left of `replacing` in `folder`."""
+    with os.scandir(folder) as entries:
+        names = [one.name for one in entries if one.name.startswith(HIDDEN)]
+    for name in names:
+        if not name.endswith(PART):
+            continue
+        path = folder / name
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                about = os.fstat(descriptor)
+                if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Names in `folder` are as safe on the disk as what they name."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that cannot sync folders needs not
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def tell(text: str) -> None:
+    """One line on stderr."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def locked(
+    folder: Path,
+    name: str,
+    say: Callable[[str], None] = tell,
+    *,
+    shared: bool = False,
+) -> Iterator[int]:
+    """Holds the lock `name` of `folder` while this is entered; yields its descriptor.
+
+    Args:
+        folder: It is there.
+        name: Of the file that carries the lock, which is made if it lacks.
+        say: Told who holds the lock, where it has to be waited for.
+        shared: Several may hold it so at once, but nobody else.
+
+    Raises:
+        FlowsweepError: The lock file is no file or not to be opened, or the file system has no
+            locks.
+    """
+    path = folder / name
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    descriptor = _locked(path, kind, say)
+    try:
+        if not shared:
+            with suppress(OSError):  # another user's file, open for reading alone
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{_purpose()}\n".encode(), 0)
+        yield descriptor
+        if not shared:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path, kind: int, say: Callable[[str], None]) -> int:
+    while True:
+        descriptor = open_lock(path)
+        try:
+            _wait(descriptor, path, kind, say)
+            if is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # removed, or moved with its folder, while it was waited for
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def _wait(descriptor: int, path: Path, kind: int, say: Callable[[str], None]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    pause = 0.001
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    break
+                time.sleep(pause)
+                pause = min(2 * pause, 0.05)
+            else:
+                return
+        say(f"waiting: {path.parent} is used by {holder(descriptor)}")
+        fcntl.flock(descriptor, kind)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        raise FlowsweepError(
+            f"{path}: cannot be locked",
+            found=f"a file system that refuses flock: {error.strerror}",
+            expected="locks, so that two that write here at once do not harm each other",
+            remedy="mount it with locks (Lustre: -o flock), or name a folder elsewhere",
+        ) from None
+
+
+def open_lock(path: Path, *, create: bool = True) -> int:
+    """A descriptor of a lock file, which is made if it lacks and `create` says so.
+
+    Raises:
+        FlowsweepError: It is a link or no file, or may not be opened.
+        FileNotFoundError: It lacks.
+    """
+    # A pipe would be waited for without the last of these.
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        while True:
+            try:
+                descriptor = os.open(path, flags)
+            except FileNotFoundError:
+                if not create:
+                    raise
+                # In a folder like /tmp the kernel refuses O_CREAT alone for somebody else's
+                # file (fs.protected_regular).
+                with suppress(FileExistsError):
+                    return open_new(path)
+            except OSError as error:
+                if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                    raise
+                # Of another user, or on a file system that is read only: enough to be locked.
+                flags = flags & ~os.O_RDWR | os.O_RDONLY
+                descriptor = os.open(path, flags)
+                break
+            else:
+                break
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        link = error.errno == errno.ELOOP
+        raise _no_lock_file(path, "a link" if link else str(error.strerror)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_lock_file(path, "no plain file")
+    return descriptor
+
+
+def _no_lock_file(path: Path, found: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: cannot be used as a lock",
+        found=found,
+        expected="a plain file that this user may open, or nothing yet",
+        remedy=f"see whose it is: ls -l {path}; then remove it, or name another folder",
+    )
+
+
+def _purpose() -> str:
+    words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
+    return f"{' '.join(words)} (process {os.getpid()})"
+
+
+def holder(descriptor: int) -> str:
+    """Who says in the lock file that he holds it; only printable letters."""
+    text = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+    return "".join(letter if letter.isprintable() else "?" for letter in text) or "another process"
