@@ -1,4 +1,8 @@
-"""One testbed at a time on this machine: its lock, and what those who wait for it are told."""
+"""One testbed at a time on this machine: its lock, and what those who wait for it are told.
+
+Root and users exclude each other, so the lock lies where everybody may make files. What somebody
+else put there in its place is refused: it is neither followed, waited for nor changed.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +10,86 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import tempfile
+import re
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from flowsweep import outputs
+from flowsweep.errors import FlowsweepError
 from flowsweep.units import duration
 
 LOCK_NAME = "flowsweep-testbed.lock"
 TELL_S = 60.0  # how often who waits says so
+SHARED_FOLDERS = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - everybody's, on purpose
+HOLDER_LIMIT = 200  # bytes
+#: All that a lock file ever holds: who used the testbed last.
+HOLDER = re.compile(rb"([^\n]* \(process [0-9]+\)\n)?")
 
 
 def open_file(subject: str = "") -> int:
-    """A descriptor of the file to be locked; subject: what is used instead of this machine."""
-    folder = next(
-        (path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)),
-        Path(tempfile.gettempdir()),
-    )
-    path = folder / LOCK_NAME
+    """A descriptor of the file to be locked; subject: what is used instead of this machine.
+
+    Raises:
+        FlowsweepError: What has the name of the lock is no file of ours.
+    """
+    path = _folder() / LOCK_NAME
     if subject:
-        path = folder / f"{LOCK_NAME}-{hashlib.sha256(subject.encode()).hexdigest()[:12]}"
-    # The other way round, somebody else's file in a folder like /tmp would not be opened at all
-    # (fs.protected_regular).
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            return os.open(path, os.O_RDWR)
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        digest = hashlib.sha256(subject.encode()).hexdigest()[:12]
+        path = path.with_name(f"{LOCK_NAME}-{digest}")
+    descriptor = outputs.open_lock(path)
+    try:
+        found = os.fstat(descriptor)
+        _check(path, descriptor, found)
+        if found.st_uid == os.geteuid():
             os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
-            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _folder() -> Path:
+    """The first folder in which everybody may make files; the same for root and all users."""
+    shared = stat.S_ISVTX | stat.S_IWOTH
+    for folder in SHARED_FOLDERS:
+        with contextlib.suppress(OSError):
+            if folder.stat().st_mode & shared == shared:
+                return folder
+    return SHARED_FOLDERS[-1]
+
+
+def _check(path: Path, descriptor: int, found: os.stat_result) -> None:
+    """Raises unless the file may be one that `exclusive` left.
+
+    Whose it is does not matter: who was first made it. But a second name could be that of a file
+    of somebody else, and so could contents that we never write.
+    """
+    if found.st_nlink > 1:
+        fault = f"a file with {found.st_nlink} names"
+    elif found.st_size > HOLDER_LIMIT or not HOLDER.fullmatch(
+        os.pread(descriptor, HOLDER_LIMIT, 0)
+    ):
+        fault = "a file with other contents"
+    else:
+        return
+    raise FlowsweepError(
+        f"{path}: cannot be used as the lock of the testbed",
+        found=f"{fault}, of {_user(found.st_uid)}",
+        expected="no such name, or a file of one name in which flowsweep wrote who used it last",
+        remedy=f"rm {path} (as root, or as the user whose it is)",
+    )
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return f"user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"user number {number}"
 
 
 @contextlib.contextmanager
@@ -53,16 +107,24 @@ def exclusive(
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             begin = time.monotonic()
-            say(f"waiting: the testbed of this machine is used by {_holder(descriptor)}")
+            say(f"waiting: the testbed of this machine is used by {outputs.holder(descriptor)}")
             with _repeated(lambda: say(_still_waiting(descriptor, begin))):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             say(f"waited {duration(time.monotonic() - begin)} for the testbed")
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{purpose} (process {os.getpid()})\n".encode(), 0)
+        _leave_name(descriptor, purpose)
         yield descriptor
     finally:
         # The hub holds the lock too: it is free when the last of the two has gone.
         os.close(descriptor)
+
+
+def _leave_name(descriptor: int, purpose: str) -> None:
+    """Writes who holds the lock. That it is held does not depend on it."""
+    end = f" (process {os.getpid()})\n".encode()
+    name = purpose.encode(errors="replace").replace(b"\n", b" ")[: HOLDER_LIMIT - len(end)]
+    with contextlib.suppress(OSError):  # a file that others may only read, or a full disk
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, name + end, 0)
 
 
 def user(subject: str = "") -> str | None:
@@ -77,19 +139,15 @@ def user(subject: str = "") -> str | None:
             # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF; who waits has an arrow (proc(5))
             words = line.split()
             if words[1] == "FLOCK" and words[5].endswith(inode):
-                return _holder(descriptor)
+                return outputs.holder(descriptor)
         return None
     finally:
         os.close(descriptor)
 
 
-def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another run"
-
-
 def _still_waiting(descriptor: int, begin: float) -> str:
     passed = duration(time.monotonic() - begin)
-    return f"waiting for {passed}: the testbed is used by {_holder(descriptor)}"
+    return f"waiting for {passed}: the testbed is used by {outputs.holder(descriptor)}"
 
 
 @contextlib.contextmanager
