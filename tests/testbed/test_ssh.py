@@ -223,6 +223,31 @@ pgrep -r S,R,D -x flowsweep-captu && exit 8
     assert json.loads((folder / "one" / "run.json").read_text())["status"] == "valid"
 
 
+def test_a_folder_that_somebody_else_made_there_is_refused(machines):
+    """Anybody could once leave a script there, which root ran."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: to be somebody else")
+    script = f"""
+mkdir -p there/pc1; chmod 755 there; cp /bin/true there/pc1/flowsweep-capture
+echo "touch $PWD/owned" >there/pc1/restore.sh; chown -R 65534 there/pc1
+{STATE}
+echo ====
+flowsweep run ssh.yaml -o one 2>said; echo code $? >>said
+{STATE}
+ls there/pc1
+"""
+    said, folder = machines("true", script)
+    before, after = said.split("====\n")
+    assert after == before + "flowsweep-capture\nrestore.sh\n"
+    told = (folder / "said").read_text()
+    assert told.endswith("code 2\n")
+    assert "testbed: pc1" in told
+    assert f"found     {folder}/there/pc1 is of user" in told
+    assert "testbed.folder" in told
+    assert not (folder / "owned").exists()
+    assert not (folder / "one").exists()
+
+
 def test_a_machine_that_is_not_there_is_named(tmp_path, flowsweep):
     if shutil.which("ssh") is None:
         pytest.skip("no ssh")

@@ -36,7 +36,8 @@ class Testbed(Model):
     )
     folder: str = Field(
         "/tmp/flowsweep",  # noqa: S108 - on the machines, a folder of its own is made in it
-        description="Folder on the machines for agent and captures; a local disk.",
+        description="Folder on the machines for agent and captures; a local disk. Nobody but the "
+        "user of ssh and root may write to it, or rename it.",
         pattern=r"^/[A-Za-z0-9._/-]+$",
     )
     sudo: bool = Field(

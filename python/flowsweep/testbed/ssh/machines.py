@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import outputs
 from flowsweep.testbed import enclosure, launch, program
 from flowsweep.testbed.congestion import LackingError
 from flowsweep.testbed.servers import ServerError
@@ -202,7 +203,7 @@ def _program(
         for rank, host in enumerate(bed.ranks):
             machine = by_name[host]
             name = f"prog-{rank}.sh"
-            machine.put(name, _script(bed, machine, rank, environment).encode(), mode="755")
+            machine.put(name, _script(bed, machine, rank, environment).encode(), mode="700")
             start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
             commands.append([*machine.ssh, machine.login, start])
     elif bed.start == "mpirun":
@@ -287,11 +288,11 @@ def _fetch(bed: Bed, machine: Machine) -> tuple[str, dict[str, Any]]:
         data = machine.get(name)
         if data is None:
             raise machine.failure(f"has no {name}", "nothing was captured")
-        (folder / name).write_bytes(data)
+        outputs.write_file(folder / name, data, mode=0o600)
     # Of whatever machine writes one: for MPI that of rank 0.
     application = machine.get("app.json")
     if application:
-        Path(bed.output).write_bytes(application)
+        outputs.write_file(Path(bed.output), application)
     machine.run(f"cd {shlex.quote(machine.folder)} && rm -f {' '.join(wanted)} app.json")
     manifest: dict[str, Any] = json.loads((folder / f"{machine.name}.capture.json").read_text())
     return machine.name, manifest

@@ -59,11 +59,12 @@ class Machine:
         except subprocess.TimeoutExpired:
             raise self.failure("does not answer", f"nothing for {limit_s:g} s") from None
         if done.returncode != 0:
+            self._raise_told(done.stdout.decode(errors="replace"))
             said = done.stderr.decode(errors="replace").strip().splitlines()
             raise self.failure(f"failed: {command[:60]}", said[-1] if said else "no message")
         return done.stdout
 
-    def put(self, name: str, data: bytes, *, mode: str = "644") -> None:
+    def put(self, name: str, data: bytes, *, mode: str = "600") -> None:
         """A file into its folder, whole or not at all."""
         target = shlex.quote(f"{self.folder}/{name}")
         self.run(f"cat >{target}.part && chmod {mode} {target}.part && mv {target}.part {target}",
@@ -81,17 +82,18 @@ class Machine:
         return data
 
     def prepare(self, agent: Path, settings: list[str]) -> None:
-        """The agent and the keeper are there afterwards; files of an earlier run are not."""
+        """The agent and the keeper are there afterwards; files of an earlier run are not.
+
+        Raises:
+            FlowsweepError: Somebody else on the machine could change its folder.
+        """
         data = agent.read_bytes()
-        folder = shlex.quote(self.folder)
-        found = self.run(
-            f"mkdir -p {folder} && cd {folder} && "
-            "rm -f *.pcap.zst* *.capture.json app.json serve.pid prog-*.sh && "
-            "sha256sum flowsweep-capture 2>/dev/null || true"
-        ).split()
+        # By its standard input: nothing of the folder is started before it was looked at.
+        words = ["sh", "-s", "--", "--prepare", self.folder]
+        found = self.run(shlex.join(words), KEEPER.read_bytes()).split()
         if not found or found[0].decode() != hashlib.sha256(data).hexdigest():
-            self.put("flowsweep-capture", data, mode="755")
-        self.put("keeper.sh", KEEPER.read_bytes(), mode="755")
+            self.put("flowsweep-capture", data, mode="700")
+        self.put("keeper.sh", KEEPER.read_bytes(), mode="700")
         self.put("settings", "".join(f"{line}\n" for line in settings).encode())
 
     def keep(self) -> None:
@@ -138,7 +140,10 @@ class Machine:
         """Waits for the end of the keeper."""
         words = self._line().split()
         assert self._keeper is not None  # noqa: S101 - it just answered
+        assert self._keeper.stdout is not None  # noqa: S101
         self._keeper.wait(ANSWER_LIMIT_S)
+        self._buffer += self._keeper.stdout.read()
+        self._raise_told(self._rest())  # it could not put everything back
         if words[:1] != ["stopped"] or words[1] not in ("0", "1"):  # 1: data was lost: see manifest
             raise self.failure("the capture failed", " ".join(words))
         self._keeper = None
@@ -161,14 +166,23 @@ class Machine:
         if self._keeper is not None and self._keeper.poll() is not None:
             raise self.failure("ended too early", self._rest() or "the connection was lost")
 
-    def failure(self, what: str, found: str) -> FlowsweepError:
+    def failure(
+        self, what: str, found: str, expected: str = "", remedy: str = ""
+    ) -> FlowsweepError:
         """An error that names the machine."""
         return FlowsweepError(
             f"testbed: {self.name} ({self.login}) {what}",
             found=found,
-            expected="a machine that ssh reaches without a password",
-            remedy=f"ssh {self.login} true; testbed.sudo if it is a matter of rights",
+            expected=expected or "a machine that ssh reaches without a password",
+            remedy=remedy or f"ssh {self.login} true; testbed.sudo if it is a matter of rights",
         )
+
+    def _raise_told(self, text: str) -> None:
+        """Raises what the keeper says of an error: found, expected and remedy, tabs between."""
+        for line in text.splitlines():
+            if line.startswith("error: "):
+                found, expected, remedy, *_ = [*line.removeprefix("error: ").split("\t"), "", ""]
+                raise self.failure("cannot be used", found, expected, remedy)
 
     def _tell(self, line: str) -> None:
         self.check_alive()
@@ -193,6 +207,5 @@ class Machine:
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         text = line.decode(errors="replace").strip()
-        if text.startswith("error: "):
-            raise self.failure("cannot be used", text.removeprefix("error: "))
+        self._raise_told(text)
         return text

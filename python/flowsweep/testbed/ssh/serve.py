@@ -26,8 +26,10 @@ exit $?
 """
 #: What only means something where flowsweep was started.
 HERE = ("PATH", "FLOWSWEEP_OUTPUT")
+# Only what we started: another process may have the number of one that has ended.
 END = (
-    "cd {folder} && for leader in $(cat serve.pid 2>/dev/null); do kill -TERM -$leader; done; true"
+    "cd {folder} && for leader in $(cat serve.pid 2>/dev/null); do "
+    "grep -qsF {folder} /proc/$leader/cmdline && kill -TERM -$leader; done; true"
 )
 
 
@@ -47,7 +49,7 @@ def on_machines(
             exports=exports({**own, "FLOWSWEEP_HOST": host}),
             command=shlex.quote(server.command),
         )
-        machine.put(name, script.encode(), mode="755")
+        machine.put(name, script.encode(), mode="700")
         words = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
         return [*machine.ssh, machine.login, words], {}
 
