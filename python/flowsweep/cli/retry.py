@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -20,25 +19,22 @@ def retry(*, directory: Path, failed: bool) -> None:
 
     DIRECTORY is results/<experiment>; the same snakemake command then makes them. A run is invalid
     where something other than the program and the network decided its time, such as other programs
-    on the same cores; its reason is in run.json. Runs that were recorded elsewhere are left alone.
-    Prints what was removed.
+    on the same cores; its reason is in run.json. Runs that were recorded elsewhere are left alone,
+    and so is what else lies in the folder of a run. Prints what was removed.
 
     Example: flowsweep retry results/demo && snakemake --configfile FILE
     """
     from flowsweep import run_records
     from flowsweep.errors import FlowsweepError
+    from flowsweep.testbed.run_folder import RunFolder
     from flowsweep.units import counted
 
     runs = directory / "runs"
     statuses = {"invalid", "failed"} if failed else {"invalid"}
     removed = run_records.with_status(runs, statuses)
     for name in removed:
-        # A name that nothing reads: a removal that is interrupted leaves no half of a run.
-        old = runs / f".{name}.partial"
         try:
-            shutil.rmtree(old, ignore_errors=True)
-            (runs / name).rename(old)
-            shutil.rmtree(old)
+            RunFolder(runs / name).remove()
         except OSError as error:
             raise FlowsweepError(
                 f"{runs / name}: cannot be removed",

@@ -205,6 +205,9 @@ def unwinding(mode: str) -> Iterator[None]:
     """SIGTERM unwinds as Ctrl-C does; under a shell, Ctrl-C is for its command."""
 
     def terminate(number: int, _frame: FrameType | None) -> None:
+        # What is tidied up from here on is not interrupted by the next one.
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     old = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
@@ -215,7 +218,8 @@ def unwinding(mode: str) -> Iterator[None]:
         yield
     finally:
         for number, handler in old.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
+                signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

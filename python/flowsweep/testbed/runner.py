@@ -1,16 +1,14 @@
 """A planned run to a run directory: run.json, captures, manifests, app.json.
 
-Files are written in a hidden folder beside the directory and moved at the end, run.json
-last: a directory with run.json is complete.
+Files are written in a hidden folder beside the directory, which takes its place at the end: a
+directory with run.json is complete.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,24 +19,14 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
+from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
+
+__all__ = ["RECORD", "Ahead", "is_done", "perform", "read_record", "versions"]
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.testbed.bed import Bed
-
-RECORD = "run.json"
-EMPTY_LIMIT_S = 10.0
-OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
-
-
-def read_record(directory: Path) -> dict[str, Any] | None:
-    """The run.json of a complete run, or None."""
-    try:
-        record = json.loads((directory / RECORD).read_text())
-    except (OSError, ValueError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def is_done(run: Run, directory: Path) -> bool:
@@ -83,8 +71,11 @@ def perform(
 ) -> dict[str, Any] | None:
     """Makes the run unless it is there; its record, or None if there was nothing to do."""
     program = workloads.find(run.workload)
+    folder = RunFolder(directory)
     if is_done(run, directory):
+        folder.tidy()
         return None
+    folder.check()
     if run.experiment.testbed.kind == "ssh":
         # Runs on other machines may go on at the same time: each of them has a lock of its own.
         machines = run.experiment.testbed.hosts.values()
@@ -97,45 +88,34 @@ def perform(
         waited_s = time.monotonic() - begin
         if is_done(run, directory):
             return None
-        partial = directory.parent / f".{directory.name}.partial"
         try:
-            record = _try_until_valid(run, program, partial, ahead, say)
+            record = _try_until_valid(run, program, folder, ahead, say)
             # Not part of cost_s: another sweep's time says nothing of the next run's.
             record["waited_s"] = round(waited_s, 4)
-            _publish(partial, directory, record)
+            folder.publish(record)
         except OSError as error:
             raise FlowsweepError(
                 f"{directory}: cannot be written", found=str(error), expected="a run directory"
             ) from None
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            with contextlib.suppress(OSError, FlowsweepError):
+                folder.discard()
     return record
 
 
-def _empty(folder: Path) -> None:
-    """Makes the folder anew. What a killed run left there may still be written to for a moment."""
-    end = time.monotonic() + EMPTY_LIMIT_S
-    while True:
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
 def _try_until_valid(
-    run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
+    run: Run,
+    program: workloads.Program,
+    folder: RunFolder,
+    ahead: Ahead,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """The first try that is not invalid, or the last; the reasons of the others stay with it."""
     for warning in congestion.warnings([run]):
         say(warning)
     reasons: list[str] = []
     while True:
-        _empty(partial)
+        partial = folder.stage()
         last = len(reasons) >= run.experiment.retries
         try:
             record = _capture(run, program, partial, ahead, say)
@@ -256,23 +236,6 @@ def _measured(run: Run, result: dict[str, Any]) -> dict[str, str]:
         lost = sum(int(link["dropped_loss"]) for link in links)
         found["loss"] = f"{100 * lost / received:.6g}%"
     return found
-
-
-def _publish(partial: Path, directory: Path, record: dict[str, Any]) -> None:
-    """Moves everything into place; at no time is there a run.json of a half-moved run."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / RECORD).unlink(missing_ok=True)
-    for pattern in OURS:
-        for old in directory.glob(pattern):
-            old.unlink()
-    for path in sorted(partial.iterdir()):
-        path.replace(directory / path.name)
-    written = partial / RECORD
-    with written.open("w") as out:
-        out.write(json.dumps(record, indent=1) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    written.replace(directory / RECORD)
 
 
 @cache
