@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::link::Watch;
 use crate::recorder::Recorder;
 use crate::sys::libpcap::{Capture, Failure};
 use crate::sys::linux::{self, Signals};
@@ -123,9 +124,10 @@ impl Agent {
         mut self,
         signals: &Signals,
         recorder: &mut Recorder,
-        mut tell: impl FnMut(&Recorder, Totals),
+        link: Option<&mut Watch>,
+        mut tell: impl FnMut(&Recorder, Totals, Option<&mut Watch>),
     ) -> Outcome {
-        let (stop_reason, failed) = self.record(signals, recorder, &mut tell);
+        let (stop_reason, failed) = self.record(signals, recorder, link, &mut tell);
         let (end, unread) = self.drain(recorder);
         Outcome {
             end,
@@ -141,8 +143,11 @@ impl Agent {
         &mut self,
         signals: &Signals,
         recorder: &mut Recorder,
-        tell: &mut impl FnMut(&Recorder, Totals),
+        mut link: Option<&mut Watch>,
+        tell: &mut impl FnMut(&Recorder, Totals, Option<&mut Watch>),
     ) -> (String, bool) {
+        // A descriptor below 0 is not waited for.
+        let link_fd = link.as_ref().map_or(-1, |link| link.as_raw_fd());
         let mut flushed = Instant::now();
         loop {
             let more = match self.dispatch(recorder) {
@@ -157,7 +162,7 @@ impl Agent {
                 recorder.flush();
                 // Also so that no counter wraps twice between two looks.
                 let _ = update(&mut self.counters, &mut self.capture);
-                tell(recorder, self.counters.totals);
+                tell(recorder, self.counters.totals, link.as_deref_mut());
             }
             if recorder.halt().is_some() {
                 return ("write error".into(), true);
@@ -167,8 +172,14 @@ impl Agent {
             }
             if !more {
                 let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
-                let result = linux::wait([signals.as_raw_fd()], self.rest.min(left))
-                    .and_then(|()| linux::wait([self.capture.fd(), signals.as_raw_fd()], left));
+                let result =
+                    linux::wait([signals.as_raw_fd()], self.rest.min(left)).and_then(|()| {
+                        linux::wait([self.capture.fd(), signals.as_raw_fd(), link_fd], left)
+                    });
+                // At once, so that the time is right.
+                if let Some(link) = &mut link {
+                    link.look();
+                }
                 if let Err(error) = result {
                     return (format!("waiting: {error}"), true);
                 }

@@ -88,6 +88,13 @@ impl Error {
                 "a filter in the language of pcap-filter(7), such as `tcp port 80 and net 10.0.0.0/8`",
                 "Correct it; `tcpdump -d FILTER` shows whether it is understood.".into(),
             ),
+            Self::Output { file, source } if source.kind() == io::ErrorKind::AlreadyExists => (
+                "no such name, or a file that this user wrote",
+                format!(
+                    "Look at it (ls -l {}*), then remove it or give another path.",
+                    file.display()
+                ),
+            ),
             Self::Output { .. } => (
                 "a path in an existing folder that may be written to",
                 "Create the folder or give another path.".into(),

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use flowsweep_common::output;
 use zstd::stream::write::Encoder;
 
 use crate::names;
@@ -98,7 +99,9 @@ pub struct PcapFile {
 impl PcapFile {
     /// Creates the file and writes its header.
     pub fn create(path: &Path, format: Format) -> io::Result<Self> {
-        let file = File::create(names::part(path))?;
+        output::check(path)?;
+        // Packets are for nobody's eyes but those of who captures.
+        let file = output::create(&output::part(path), 0o600)?;
         let sink = if names::is_compressed(path) {
             Sink::Compressed(Encoder::new(file, format.level)?)
         } else {
@@ -144,7 +147,7 @@ impl PcapFile {
     /// What the file is called until it is whole, what is safe in it, and its size then.
     pub fn so_far(&self) -> Finished {
         Finished {
-            file: names::plain(&names::part(&self.path)),
+            file: names::plain(&output::part(&self.path)),
             packets: self.safe_packets,
             bytes: self.safe_bytes,
         }
@@ -210,18 +213,18 @@ impl PcapFile {
     }
 
     /// Ends the file and gives it its name. Where the last packets could not be written, the file ends before them and
-    /// the error, unless an earlier call has returned it, is returned beside it.
-    pub fn finish(mut self) -> io::Result<(Finished, Option<io::Error>)> {
+    /// the error, unless an earlier call has returned it, is returned beside it. `durable`: it is on the disk then.
+    pub fn finish(mut self, durable: bool) -> io::Result<(Finished, Option<io::Error>)> {
         let lost = if self.broken {
             None
         } else {
             self.flush().err()
         };
-        self.cut().map(|finished| (finished, lost))
+        self.cut(durable).map(|finished| (finished, lost))
     }
 
     /// Ends the file after the last flush.
-    fn cut(mut self) -> io::Result<Finished> {
+    fn cut(mut self, durable: bool) -> io::Result<Finished> {
         let compressed = matches!(self.sink, Sink::Compressed(_));
         let file = self.sink.file();
         file.set_len(self.safe_bytes)?;
@@ -231,7 +234,10 @@ impl PcapFile {
             file.write_all(&ZSTD_LAST_BLOCK)?;
             bytes += ZSTD_LAST_BLOCK.len() as u64;
         }
-        fs::rename(names::part(&self.path), &self.path)?;
+        if durable {
+            file.sync_all()?;
+        }
+        output::rename(&output::part(&self.path), &self.path)?;
         Ok(Finished {
             file: names::plain(&self.path),
             packets: self.safe_packets,
@@ -241,7 +247,7 @@ impl PcapFile {
 
     /// Removes the file.
     pub fn discard(self) {
-        let _ = fs::remove_file(names::part(&self.path));
+        let _ = fs::remove_file(output::part(&self.path));
     }
 }
 
@@ -293,7 +299,7 @@ mod tests {
         }
         assert!(!path.exists());
         assert_eq!(file.pcap_bytes(), expected(20_000).len() as u64);
-        let (finished, lost) = file.finish().expect("finished");
+        let (finished, lost) = file.finish(true).expect("finished");
         assert!(lost.is_none());
         let bytes = fs::read(&path).expect("read");
         assert_eq!(
@@ -311,12 +317,12 @@ mod tests {
         file.write(&packet(&[7; 96])).expect("written");
         file.flush().expect("flushed");
         let mut readable = Vec::new();
-        let part = File::open(names::part(&path)).expect("part");
+        let part = File::open(output::part(&path)).expect("part");
         let cut = zstd::stream::copy_decode(part, &mut readable);
         assert!(cut.is_err(), "the frame is not ended yet");
         assert_eq!(readable, expected(1));
         file.write(&packet(&[7; 96])).expect("written");
-        let (finished, _) = file.finish().expect("finished");
+        let (finished, _) = file.finish(true).expect("finished");
         let bytes = fs::read(&path).expect("read");
         assert_eq!((finished.packets, finished.bytes), (2, bytes.len() as u64));
         assert_eq!(
@@ -349,7 +355,7 @@ mod tests {
         assert!(file.flush().is_err());
         file.buffer.clear();
         file.sink = Sink::Compressed(good);
-        let finished = file.cut().expect("cut");
+        let finished = file.cut(false).expect("cut");
         assert_eq!(finished.packets, 1);
         let bytes = fs::read(&path).expect("read");
         assert_eq!(

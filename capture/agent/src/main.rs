@@ -5,6 +5,7 @@ mod clock;
 mod error;
 mod file;
 mod limits;
+mod link;
 mod manifest;
 mod names;
 mod ntp;
@@ -23,18 +24,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use flowsweep_common::{output, privileges};
 
 use crate::agent::{Agent, Outcome};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::file::Format;
 use crate::limits::Limits;
+use crate::link::Watch;
 use crate::manifest::{Journal, Manifest, Status};
 use crate::options::Arguments;
 use crate::recorder::{Halt, Recorder};
 use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
-use crate::sys::privileges;
 
 /// Writes a line to standard error; nobody may listen there any more.
 macro_rules! say {
@@ -81,6 +83,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         arguments.buffer,
     );
     let agent = agent.map_err(|failure| start_error(arguments, filter, failure))?;
+    let mut link = Watch::start(&arguments.interface);
     let capabilities = drop_privileges(arguments)?;
     if let Some(address) = &arguments.clock_listen {
         ntp::serve(address).map_err(|source| Error::Listen {
@@ -91,30 +94,38 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     let peer = arguments.clock_peer.as_deref();
     let clock = Clock::at_start(peer);
     let start = agent.start_time();
-    let output = |file: std::path::PathBuf| move |source| Error::Output { file, source };
+    let cannot = |file: std::path::PathBuf| move |source| Error::Output { file, source };
     let mut recorder = Recorder::create(arguments.write.clone(), format, limits, since_1970(start))
-        .map_err(output(arguments.write.clone()))?;
+        .map_err(cannot(arguments.write.clone()))?;
     let mut journal = Journal::new(arguments.manifest());
     let mut manifest = Manifest {
         link_type_name,
         clock,
         capabilities,
+        link: link.as_mut().and_then(Watch::told),
         ..describe(arguments, limits, format, start)
     };
     manifest.follow(&recorder, agent.totals());
-    if let Err(source) = journal.write(&manifest) {
+    if let Err(source) = journal.write(&manifest, false) {
         recorder.discard();
-        return Err(output(journal.path().to_owned())(source));
+        return Err(cannot(journal.path().to_owned())(source));
     }
     // Whoever started us may have closed our output since; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
-    let outcome = agent.run(&signals, &mut recorder, |recorder, totals| {
-        if journal.is_due() {
-            manifest.follow(recorder, totals);
-            // What cannot be written now may be at the end.
-            let _ = journal.write(&manifest);
-        }
-    });
+    let outcome = agent.run(
+        &signals,
+        &mut recorder,
+        link.as_mut(),
+        |recorder, totals, link| {
+            if journal.is_due() {
+                manifest.follow(recorder, totals);
+                manifest.link = link.and_then(Watch::told);
+                // What cannot be written now may be at the end.
+                let _ = journal.write(&manifest, false);
+            }
+        },
+    );
+    manifest.link = link.as_mut().and_then(Watch::told);
     recorder.finish();
     manifest.clock.end(peer);
     manifest.follow(&recorder, outcome.totals);
@@ -130,7 +141,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     } else {
         Status::Incomplete
     };
-    let written = journal.write(&manifest);
+    let written = journal.write(&manifest, true);
     if let Err(error) = &written {
         let path = journal.path().display();
         say!("warning: {path}: the manifest cannot be written: {error}");
@@ -167,6 +178,7 @@ fn describe(arguments: &Arguments, limits: Limits, format: Format, start: System
         when_full: arguments.when_full,
         clock: Clock::default(),
         capabilities: Vec::new(),
+        link: None,
         version: env!("CARGO_PKG_VERSION"),
         libpcap: libpcap::version(),
     }
@@ -174,12 +186,14 @@ fn describe(arguments: &Arguments, limits: Limits, format: Format, start: System
 
 fn drop_privileges(arguments: &Arguments) -> Result<Vec<&'static str>, Error> {
     let folders = [arguments.write.clone(), arguments.manifest()];
-    let folders = folders.map(|file| reserve::folder_of(&file));
+    let folders = folders.map(|file| output::folder_of(&file));
     let folders = [folders[0].as_path(), folders[1].as_path()];
-    privileges::drop_all(&folders).map_err(|source| Error::System {
-        action: "dropping privileges",
-        source,
-    })
+    privileges::become_sudo_user(&folders)
+        .and_then(|_| privileges::drop_all(&folders))
+        .map_err(|source| Error::System {
+            action: "dropping privileges",
+            source,
+        })
 }
 
 fn open(arguments: &Arguments) -> Result<Capture, Error> {

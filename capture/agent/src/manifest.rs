@@ -1,17 +1,17 @@
 //! Turns what was captured, and what was not, into the manifest beside the files.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use flowsweep_common::output;
 use serde::Serialize;
 
 use crate::agent::Totals;
 use crate::clock::Clock;
 use crate::file::Finished;
 use crate::limits::WhenFull;
-use crate::names;
+use crate::link::History;
 use crate::recorder::Recorder;
 use crate::reserve::Reserve;
 use crate::time;
@@ -72,6 +72,9 @@ pub struct Manifest {
     pub clock: Clock,
     /// Privileges that the agent kept after opening the interface.
     pub capabilities: Vec<&'static str>,
+    /// When the interface was not up; absent where it was never seen down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<History>,
     /// Version of the agent.
     pub version: &'static str,
     /// Version of libpcap.
@@ -141,25 +144,17 @@ impl Journal {
         Instant::now() >= self.next
     }
 
-    /// Writes the manifest beside its place and renames it: what is there is always whole.
-    pub fn write(&mut self, manifest: &Manifest) -> io::Result<()> {
+    /// Writes the manifest beside its place and renames it: what is there is always whole. `last`: it is on the disk
+    /// then, too.
+    pub fn write(&mut self, manifest: &Manifest, last: bool) -> io::Result<()> {
         let begin = Instant::now();
         let text = serde_json::to_string_pretty(manifest)? + "\n";
-        if replace(&self.path, &text).is_err() {
+        if output::write(&self.path, &text, last).is_err() {
             self.reserve.release();
-            replace(&self.path, &text)?;
+            output::write(&self.path, &text, last)?;
         }
         self.reserve.grow(text.len() as u64);
         self.next = Instant::now() + PAUSE.max(begin.elapsed() * SHARE);
         Ok(())
     }
-}
-
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let part = names::part(path);
-    fs::write(&part, text)
-        .and_then(|()| fs::rename(&part, path))
-        .inspect_err(|_| {
-            let _ = fs::remove_file(&part);
-        })
 }

@@ -1,6 +1,5 @@
 //! Turns the output file's name into the names of its further parts and of its manifest.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Suffixes that belong to the kind of file and not to its name, outermost first.
@@ -23,13 +22,6 @@ pub fn numbered(file: &Path, number: u32) -> PathBuf {
 /// `x.capture.json` for `x.pcap.zst`.
 pub fn manifest(file: &Path) -> PathBuf {
     file.with_file_name(format!("{}.capture.json", split(file).0))
-}
-
-/// The name of a file that is not whole yet.
-pub fn part(file: &Path) -> PathBuf {
-    let mut name = OsString::from(file.as_os_str());
-    name.push(".part");
-    name.into()
 }
 
 /// The file's name without its folder, as text.
@@ -73,6 +65,5 @@ mod tests {
             assert_eq!(numbered(file, 1), Path::new(second));
             assert_eq!(manifest(file), Path::new(manifest_file));
         }
-        assert_eq!(part(Path::new("a/b.pcap")), Path::new("a/b.pcap.part"));
     }
 }

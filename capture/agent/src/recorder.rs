@@ -6,11 +6,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use flowsweep_common::output;
+
 use crate::file::{Finished, Format, PcapFile};
 use crate::limits::{Limits, WhenFull};
 use crate::names;
 use crate::reserve::Reserve;
 use crate::sys::libpcap::Packet;
+use crate::sys::linux;
 
 /// Why no further packet is recorded.
 #[derive(Debug)]
@@ -211,18 +214,19 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<(), Halt> {
-        self.end_current().map_err(Halt::Failed)?;
+        // The disk is not waited for: packets go on coming.
+        self.end_current(false).map_err(Halt::Failed)?;
         let path = names::numbered(&self.base, self.next);
         self.current = Some(PcapFile::create(&path, self.format).map_err(Halt::Failed)?);
         self.next += 1;
         Ok(())
     }
 
-    fn end_current(&mut self) -> io::Result<()> {
+    fn end_current(&mut self, durable: bool) -> io::Result<()> {
         let Some(file) = self.current.take() else {
             return Ok(());
         };
-        let (finished, lost) = file.finish()?;
+        let (finished, lost) = file.finish(durable)?;
         self.finished_bytes += finished.bytes;
         self.finished_packets += finished.packets;
         self.finished.push_back(finished);
@@ -244,12 +248,21 @@ impl Recorder {
         self.reserve.release();
     }
 
-    /// Ends the last file.
+    /// Ends the last file. All are on the disk then.
     pub fn finish(&mut self) {
         self.reserve.release();
-        if let Err(error) = self.end_current() {
+        let ended = self.end_current(true);
+        if let Err(error) = ended.and_then(|()| self.sync()) {
             self.stop(Halt::Failed(error));
         }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let folder = output::folder_of(&self.base);
+        if self.finished.len() > 1 {
+            linux::sync_file_system(&folder)?;
+        }
+        output::sync_folder(&folder)
     }
 
     /// Removes the file of a capture that could not begin.

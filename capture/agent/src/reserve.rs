@@ -4,6 +4,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+use flowsweep_common::output;
+
 use crate::sys::linux;
 
 /// What a manifest with few files needs.
@@ -20,7 +22,7 @@ impl Reserve {
     /// Takes space in the folder of `file`. Where the file system cannot do that, nothing is held.
     pub fn beside(file: &Path) -> Self {
         let mut reserve = Self {
-            folder: folder_of(file),
+            folder: output::folder_of(file),
             held: None,
             bytes: 0,
         };
@@ -50,13 +52,5 @@ impl Reserve {
     pub fn release(&mut self) {
         self.held = None;
         self.bytes = 0;
-    }
-}
-
-/// The folder that a file is in.
-pub fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
     }
 }

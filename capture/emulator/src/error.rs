@@ -100,6 +100,14 @@ impl Error {
                  or after `setcap cap_net_raw,cap_net_admin+ep flowsweep-wan`."
                     .into(),
             ),
+            Self::Output { path, source, .. } if source.kind() == io::ErrorKind::AlreadyExists => (
+                source.to_string(),
+                "no such name, or a file that this user wrote".into(),
+                format!(
+                    "Look at it (ls -l {}*), then remove it or give another path.",
+                    path.display()
+                ),
+            ),
             Self::Output { source, remedy, .. } => {
                 (source.to_string(), String::new(), (*remedy).into())
             }

@@ -5,11 +5,12 @@
 //! order in which fates were decided. Buffers are written by a thread without real-time priority, so that a slow disk
 //! costs memory and never a frame's time.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
+
+use flowsweep_common::{output, privileges};
 
 use crate::error::Error;
 
@@ -110,15 +111,18 @@ impl Fates {
     /// Creates the file and its writer. To be called before this thread asks for real-time priority.
     pub fn create(path: &Path, links: &[[&str; 2]], wall_offset_ns: i64) -> Result<Self, Error> {
         let fail = |source| failure(path, source);
-        let mut file = File::create(path).map_err(fail)?;
+        let mut file = output::create(path, 0o644).map_err(fail)?;
         file.write_all(&header(links)).map_err(fail)?;
         let (portions, inbox) = mpsc::channel::<Vec<u8>>();
         let writer = std::thread::Builder::new()
             .name("fates".into())
             .spawn(move || {
+                // The file is open: no right is needed any more.
+                privileges::drop_all(&[])?;
                 inbox
                     .iter()
-                    .try_for_each(|portion| file.write_all(&portion))
+                    .try_for_each(|portion| file.write_all(&portion))?;
+                file.sync_all()
             })
             .map_err(fail)?;
         Ok(Self {

@@ -25,10 +25,12 @@ mod switch;
 mod sys;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use flowsweep_common::output::folder_of;
+use flowsweep_common::privileges;
 
 use crate::control::Control;
 use crate::engine::Engine;
@@ -100,6 +102,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let signals = Signals::catch().map_err(Error::system("catching signals"))?;
     let mut engine = Engine::open(plan, arguments.spin * 1_000, arguments.fates.as_deref())?;
     let scheduling = prepare(arguments.priority)?;
+    drop_privileges(arguments)?;
     let mut control = Control::open(&arguments.control)?;
     // Whoever started us may have closed our output since; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
@@ -111,6 +114,19 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         output::write(path, &stats)?;
     }
     outcome.and(finished)
+}
+
+/// The ports are open, the priority and the memory are granted: what is left is to send, receive and write files.
+fn drop_privileges(arguments: &Arguments) -> Result<(), Error> {
+    let files = [Some(&arguments.control), arguments.stats.as_ref()];
+    let folders: Vec<PathBuf> = files
+        .into_iter()
+        .flatten()
+        .map(|file| folder_of(file))
+        .collect();
+    let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    privileges::drop_all(&folders).map_err(Error::system("dropping privileges"))?;
+    Ok(())
 }
 
 /// Makes this thread as punctual as the system permits; names the scheduling that was granted.

@@ -2,30 +2,24 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use flowsweep_common::output;
 
 use crate::error::Error;
 
 /// Fails now if the file could not be written later; leaves nothing behind.
 pub fn check(path: &Path) -> Result<(), Error> {
-    let part = part(path);
-    fs::write(&part, "")
-        .and_then(|()| fs::remove_file(&part))
+    let part = output::part(path);
+    output::check(path)
+        .and_then(|()| output::create(&part, 0o644))
+        .and_then(|_| fs::remove_file(&part))
         .map_err(|source| failure(path, source))
 }
 
-/// Writes the file beside its place and renames it.
+/// Writes the file beside its place, to the disk, and renames it.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    let part = part(path);
-    fs::write(&part, text)
-        .and_then(|()| fs::rename(&part, path))
-        .map_err(|source| failure(path, source))
-}
-
-fn part(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
+    output::write(path, text, true).map_err(|source| failure(path, source))
 }
 
 fn failure(path: &Path, source: io::Error) -> Error {

@@ -1,6 +1,7 @@
 //! Turns signals into a descriptor, waiting into a function, closes a socket's inlet, and asks the kernel for its clock.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -124,6 +125,13 @@ pub fn nameless_file(folder: &Path) -> io::Result<OwnedFd> {
         let fd = check(libc::open(name.as_ptr(), flags, 0o600))?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// Everything that was written to the file system of this folder is on its disk.
+pub fn sync_file_system(folder: &Path) -> io::Result<()> {
+    let folder = File::open(folder)?;
+    // SAFETY: the descriptor is open.
+    check(unsafe { libc::syncfs(folder.as_raw_fd()) }).map(drop)
 }
 
 /// Takes space on the disk for a file.

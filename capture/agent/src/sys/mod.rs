@@ -2,5 +2,5 @@
 #![allow(unsafe_code)]
 
 pub mod libpcap;
+pub mod link;
 pub mod linux;
-pub mod privileges;

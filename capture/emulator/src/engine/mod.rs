@@ -114,13 +114,15 @@ impl Engine {
                 descriptors.extend(self.ports.iter().map(AsRawFd::as_raw_fd));
             }
             let first_control = descriptors.len();
-            control.add_descriptors(&mut descriptors);
-            self.wait(&descriptors, &mut ready, resting)?;
+            let now_ns = self.clock.now_ns();
+            control.add_descriptors(now_ns, &mut descriptors);
+            let next_control_ns = control.next_ns(now_ns);
+            self.wait(&descriptors, &mut ready, resting, next_control_ns)?;
             if ready[1..first_control].contains(&true) {
                 self.receive_ready(&ready[1..first_control])?;
             }
-            if ready[first_control..].contains(&true) {
-                control.serve(|line| self.answer(line));
+            if next_control_ns.is_some() || ready[first_control..].contains(&true) {
+                control.serve(self.clock, |line| self.answer(line));
             }
             if ready[0] && signals.take() {
                 if !receiving {
@@ -135,19 +137,21 @@ impl Engine {
     /// Sleeps until a descriptor can be read or the next frame is nearly due.
     ///
     /// `resting`: the ports are not among the descriptors, so the end of their rest must wake us, also if it has
-    /// passed meanwhile.
+    /// passed meanwhile. `control_ns`: when the control socket wants to be looked at.
     fn wait(
         &mut self,
         descriptors: &[RawFd],
         ready: &mut Vec<bool>,
         resting: bool,
+        control_ns: Option<u64>,
     ) -> Result<(), Error> {
         let now_ns = self.clock.now_ns();
         let deadline = self.next_deadline_ns();
         let deadline = deadline.map(|deadline_ns| deadline_ns.max(self.pace.not_before_ns()));
         let sleep = deadline.map(|deadline_ns| self.spin.sleep_ns(now_ns, deadline_ns));
         let rest = resting.then(|| self.resting_until_ns.saturating_sub(now_ns));
-        let timeout_ns = [sleep, rest].into_iter().flatten().min();
+        let control = control_ns.map(|until_ns| until_ns.saturating_sub(now_ns));
+        let timeout_ns = [sleep, rest, control].into_iter().flatten().min();
         process::poll(descriptors, ready, timeout_ns).map_err(Error::system("waiting for frames"))
     }
 

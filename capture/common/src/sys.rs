@@ -1,0 +1,164 @@
+//! Turns raw Linux calls into safe functions. All `unsafe` of this crate is here.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+/// `_LINUX_CAPABILITY_VERSION_3`: two words for each set.
+const VERSION: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+struct Word {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+fn check(result: libc::c_long) -> io::Result<()> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn terminated(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}
+
+/// The user whose rights are in effect.
+pub fn user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether the process was started as root.
+pub fn is_root() -> bool {
+    // SAFETY: no arguments.
+    unsafe { libc::getuid() == 0 && libc::geteuid() == 0 }
+}
+
+/// True when files can be made and renamed in the folder with the rights that are in effect.
+pub fn is_writable(folder: &Path) -> bool {
+    let Ok(name) = terminated(folder.as_os_str()) else {
+        return false;
+    };
+    let mode = libc::W_OK | libc::X_OK;
+    // SAFETY: the name is terminated.
+    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), mode, libc::AT_EACCESS) == 0 }
+}
+
+/// The capabilities that this thread could use.
+pub fn permitted() -> io::Result<u64> {
+    let mut header = Header {
+        version: VERSION,
+        pid: 0,
+    };
+    let mut words = [Word::default(); 2];
+    // SAFETY: the header and both words have the layout of version 3, which the header names.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, words.as_mut_ptr()) })?;
+    Ok(u64::from(words[1].permitted) << 32 | u64::from(words[0].permitted))
+}
+
+/// Sets the capabilities of this thread; none is inherited.
+pub fn set_capabilities(effective: u64, permitted: u64) -> io::Result<()> {
+    let mut header = Header {
+        version: VERSION,
+        pid: 0,
+    };
+    let words = [0, 32].map(|shift| Word {
+        effective: (effective >> shift) as u32,
+        permitted: (permitted >> shift) as u32,
+        inheritable: 0,
+    });
+    // SAFETY: as in `permitted`.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, words.as_ptr()) })
+}
+
+/// No program that this thread starts has more rights than it has itself, whatever its file says.
+pub fn set_no_new_privileges() -> io::Result<()> {
+    // SAFETY: these options take numbers only.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
+        // Kernels before 4.3 have no ambient set to clear.
+        libc::prctl(
+            libc::PR_CAP_AMBIENT,
+            libc::PR_CAP_AMBIENT_CLEAR_ALL,
+            0,
+            0,
+            0,
+        );
+    }
+    Ok(())
+}
+
+/// A user with the groups that he has.
+#[derive(Debug)]
+pub struct Identity {
+    pub user: libc::uid_t,
+    pub group: libc::gid_t,
+    pub name: Option<String>,
+}
+
+/// Supplementary groups of this process.
+pub fn groups() -> io::Result<Vec<libc::gid_t>> {
+    // SAFETY: with a size of 0 nothing is written; the second call has room for what the first told.
+    unsafe {
+        let count = libc::getgroups(0, ptr::null_mut());
+        check(count.into())?;
+        let mut groups = vec![0; count.unsigned_abs() as usize];
+        check(libc::getgroups(count, groups.as_mut_ptr()).into())?;
+        Ok(groups)
+    }
+}
+
+/// Sets the rights in effect to those of a user; root's can be had back by [`as_root`].
+pub fn as_user(identity: &Identity) -> io::Result<()> {
+    let name = identity
+        .name
+        .as_deref()
+        .and_then(|name| CString::new(name).ok());
+    // SAFETY: the name is terminated, the list has the length that is given.
+    unsafe {
+        let known = name.is_some_and(|name| libc::initgroups(name.as_ptr(), identity.group) == 0);
+        if !known {
+            check(libc::setgroups(1, &raw const identity.group).into())?;
+        }
+        check(libc::setegid(identity.group).into())?;
+        check(libc::seteuid(identity.user).into())
+    }
+}
+
+/// Undoes [`as_user`].
+pub fn as_root(groups: &[libc::gid_t]) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `groups`.
+    unsafe {
+        check(libc::seteuid(0).into())?;
+        check(libc::setegid(0).into())?;
+        check(libc::setgroups(groups.len(), groups.as_ptr()).into())
+    }
+}
+
+/// Becomes a user for good, after [`as_user`]; the signal that tells of the parent's death stays set.
+pub fn become_user(identity: &Identity) -> io::Result<()> {
+    let (user, group) = (identity.user, identity.group);
+    let mut signal: libc::c_int = 0;
+    // SAFETY: numbers, and a pointer to a number that the kernel fills.
+    unsafe {
+        check(libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal).into())?;
+        check(libc::seteuid(0).into())?;
+        check(libc::setresgid(group, group, group).into())?;
+        check(libc::setresuid(user, user, user).into())?;
+        // The kernel forgets it when the user changes.
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, signal).into())
+    }
+}
