@@ -15,6 +15,12 @@ include: "workflows/rules/report.smk"
 
 
 onstart:
+    # Held until this process ends. Two at once would each take what the other one is writing for
+    # the work of a killed start.
+    try:
+        claim(Path(RESULTS))
+    except FlowsweepError as error:
+        raise WorkflowError(str(error))
     if RUN_PLAN:
         results.mark_runs(EXPERIMENT, Path(RESULTS))
         logger.info(

@@ -1,9 +1,10 @@
-//! Arrow batches to a folder of Parquet files that appear whole or not at all.
+//! Arrow batches to Parquet files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
@@ -14,151 +15,134 @@ use crate::table_file::TableFile;
 use crate::tables::Table;
 use crate::threads::several_threads;
 
+/// Where one table goes.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The file, of which there is none yet.
+    pub path: PathBuf,
+    /// What errors call it: who gives it its final name later gives that.
+    pub name: String,
+}
+
 /// Where each table goes, and what is noted in it.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Path of each table's file.
-    pub paths: BTreeMap<Table, PathBuf>,
+    /// Place of each table's file.
+    pub places: BTreeMap<Table, Place>,
     /// Key-value metadata of every file: where the rows come from.
     pub notes: Vec<(String, String)>,
+    /// Whether the files are safe on the disk when the last of their rows is written.
+    pub synced: bool,
 }
 
 impl Layout {
     /// `<folder>/<table>.parquet` for each of `tables`.
     pub fn flat(folder: &Path, tables: &[Table]) -> Self {
-        let path = |table: Table| folder.join(format!("{}.parquet", table.name()));
-        Self {
-            paths: tables.iter().map(|&table| (table, path(table))).collect(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// `<folder>/<table>/run=<run>/host=<host>/<table>.parquet` for each of `tables`.
-    pub fn hive(folder: &Path, run: &str, host: &str, tables: &[Table]) -> Self {
-        let path = |table: Table| {
-            folder
-                .join(table.name())
-                .join(format!("run={run}"))
-                .join(format!("host={host}"))
-                .join(format!("{}.parquet", table.name()))
+        let place = |table: Table| {
+            let path = folder.join(format!("{}.parquet", table.name()));
+            let name = path.display().to_string();
+            Place { path, name }
         };
         Self {
-            paths: tables.iter().map(|&table| (table, path(table))).collect(),
+            places: tables.iter().map(|&table| (table, place(table))).collect(),
             notes: Vec::new(),
+            synced: true,
         }
     }
 }
 
-struct Part {
-    file: Mutex<TableFile>,
-    unfinished: PathBuf,
-    path: PathBuf,
-}
-
-/// Writes tables beside their final names; [`Folder::commit`] gives them those. Dropped before, it removes
-/// what it wrote.
+/// Writes tables into new files, through no link. Dropped before the last row, it removes them.
 pub struct Folder {
-    parts: BTreeMap<Table, Part>,
-    written: Vec<(PathBuf, PathBuf)>,
-    notes: Vec<(String, String)>,
+    layout: Layout,
+    files: BTreeMap<Table, Mutex<TableFile>>,
+    /// What was made, and is not whole yet.
+    unfinished: Vec<PathBuf>,
 }
 
 impl Folder {
-    /// Creates the folders and the unfinished files.
-    pub fn create(layout: &Layout) -> Result<Self, Error> {
+    /// Creates the folders and the files.
+    pub fn create(layout: Layout) -> Result<Self, Error> {
         let mut folder = Self {
-            parts: BTreeMap::new(),
-            written: Vec::new(),
-            notes: layout.notes.clone(),
+            layout,
+            files: BTreeMap::new(),
+            unfinished: Vec::new(),
         };
-        for (&table, path) in &layout.paths {
-            folder.open(table, path)?;
+        let tables: Vec<Table> = folder.layout.places.keys().copied().collect();
+        for table in tables {
+            folder.open(table)?;
         }
         Ok(folder)
     }
 
-    fn open(&mut self, table: Table, path: &Path) -> Result<(), Error> {
-        if let Some(parent) = path.parent() {
+    fn open(&mut self, table: Table) -> Result<(), Error> {
+        let place = &self.layout.places[&table];
+        if let Some(parent) = place.path.parent() {
             fs::create_dir_all(parent)
                 .map_err(|error| Error::io(format!("cannot create {}", parent.display()), error))?;
         }
-        // The process id keeps two runs that write to one folder apart.
-        let part = path.with_extension(format!("parquet.part-{}", std::process::id()));
-        match TableFile::create(path, &part, table, &self.notes) {
-            Ok(file) => {
-                let path = path.to_path_buf();
-                self.parts.insert(
-                    table,
-                    Part {
-                        file: Mutex::new(file),
-                        unfinished: part,
-                        path,
-                    },
-                );
-                Ok(())
-            }
-            Err(error) => {
-                let _ = fs::remove_file(&part);
-                Err(error)
-            }
-        }
-    }
-
-    /// Gives every file its final name, once all rows came.
-    pub fn commit(mut self) -> Result<Vec<PathBuf>, Error> {
-        let mut paths = Vec::new();
-        while let Some((part, path)) = self.written.pop() {
-            if let Err(error) = fs::rename(&part, &path) {
-                self.written.push((part, path.clone()));
-                return Err(Error::io(format!("cannot write {}", path.display()), error));
-            }
-            paths.push(path);
-        }
-        paths.sort();
-        Ok(paths)
+        let file = TableFile::create(place, table, &self.layout.notes)?;
+        self.unfinished.push(place.path.clone());
+        self.files.insert(table, Mutex::new(file));
+        Ok(())
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let open = self.parts.values().map(|part| &part.unfinished);
-        for part in open.chain(self.written.iter().map(|(part, _)| part)) {
-            let _ = fs::remove_file(part);
+        for path in &self.unfinished {
+            let _ = fs::remove_file(path);
         }
     }
 }
 
 impl Sink for Folder {
     fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error> {
-        if let Some(part) = self.parts.get(&table) {
-            let mut file = part.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = self.files.get(&table) {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             file.write(&batch)?;
         }
         Ok(())
     }
 
-    /// Completes every file, still under its unfinished name.
+    /// Completes every file.
     fn end(&mut self) -> Result<(), Error> {
-        let mut files = Vec::new();
-        while let Some((_, part)) = self.parts.pop_first() {
-            self.written.push((part.unfinished, part.path));
-            let file = part.file.into_inner();
-            files.push(file.unwrap_or_else(PoisonError::into_inner));
-        }
-        if several_threads() {
-            files.into_par_iter().try_for_each(TableFile::close)
+        let files: Vec<TableFile> = std::mem::take(&mut self.files)
+            .into_values()
+            .map(|file| file.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let written: Vec<_> = if several_threads() {
+            let files = files.into_par_iter();
+            files.map(TableFile::close).collect::<Result<_, _>>()?
         } else {
-            files.into_iter().try_for_each(TableFile::close)
+            let files = files.into_iter();
+            files.map(TableFile::close).collect::<Result<_, _>>()?
+        };
+        if self.layout.synced {
+            // Their number is not that of the processors: a file system writes down in one go what several ask
+            // for at once.
+            thread::scope(|scope| {
+                let syncs: Vec<_> = written
+                    .iter()
+                    .map(|file| scope.spawn(|| file.sync()))
+                    .collect();
+                syncs.into_iter().try_for_each(|sync| {
+                    sync.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+            })?;
         }
+        self.unfinished.clear();
+        Ok(())
     }
 
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
-        let Some(old) = self.parts.remove(&table) else {
+        if self.files.remove(&table).is_none() {
             return Ok(false);
-        };
-        let path = old.path.clone();
-        drop(old.file);
-        self.open(table, &path)?;
+        }
+        let place = &self.layout.places[&table];
+        fs::remove_file(&place.path)
+            .map_err(|error| Error::io(format!("cannot write {}", place.name), error))?;
+        self.open(table)?;
         Ok(true)
     }
 }

@@ -24,7 +24,7 @@ class Damage(TypedDict):
     unread: int | None
 
 class Summary(TypedDict):
-    """What `parse` read and wrote."""
+    """What `parse` read."""
 
     packets: int
     undecoded: int
@@ -32,7 +32,6 @@ class Summary(TypedDict):
     connections: int
     files: list[tuple[str, int]]
     damage: list[Damage]
-    written: list[Path]
 
 class Unpacked:
     """The plain octets of a file, unpacked if it is compressed.
@@ -76,7 +75,7 @@ def stream(
 
 def parse(
     files: Sequence[tuple[Path, str]],
-    paths: Mapping[str, Path],
+    places: Mapping[str, tuple[Path, str]],
     *,
     bin_ns: int,
     udp_timeout_ns: int,
@@ -86,20 +85,23 @@ def parse(
     progress: Callable[[int, int], None] | None,
     verify_checksums: bool = False,
     process_ends: bool = False,
+    synced: bool = True,
 ) -> Summary:
     """Parses `files`, a list of (path, name), as one capture.
 
     Args:
         files: Path and displayed name of each file; the path `-` is the standard input.
-        paths: Where the Parquet file of each wanted table goes. All appear, or none.
+        places: New Parquet file of each wanted table, and what errors call it. After a failure
+            there is none.
         bin_ns: Length of a throughput bin.
         udp_timeout_ns: Silence after which a flow that is not TCP ends.
         threads: Threads that share the work; the tables do not depend on it.
         manifests: Packets dropped by the kernel and by the interface, by file name.
         notes: Key-value metadata for every file.
-        progress: Called about ten times a second with bytes read and packets counted.
+        progress: Called about twenty times a second with bytes read and packets counted.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         process_ends: Whether memory may be left to the end of the process, which is soon.
+        synced: Whether the files are safe on the disk when this returns.
 
     Raises:
         ParseError: An input cannot be read, or a table cannot be written.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from flowsweep import _parsers
+from flowsweep.file_sets import folder_of_sets, reading
 from flowsweep.parsing import (
     DEFAULT_BIN_NS,
     DEFAULT_UDP_TIMEOUT_NS,
@@ -53,17 +55,35 @@ class ParquetTable:
     """A table that `flowsweep parse` or `flowsweep ingest` wrote."""
 
     name: str
-    files: tuple[Path, ...]
+    #: A folder, of which it is the table `name`, or files.
+    source: Path | tuple[Path, ...]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it has now."""
+        if isinstance(self.source, Path):
+            return _parquet_files(self.name, self.source)
+        return self.source
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream; in Hive folders with the columns `run` and `host`."""
         import duckdb
 
-        relation = duckdb.connect().from_parquet(
-            [str(path) for path in self.files], hive_partitioning=True
-        )
-        stream: object = relation.__arrow_c_stream__(requested_schema)
+        with self.reading():
+            relation = duckdb.connect().from_parquet(
+                [str(path) for path in self.files], hive_partitioning=True
+            )
+            stream: object = relation.__arrow_c_stream__(requested_schema)
         return stream
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Nobody replaces its files while this is entered."""
+        of = [self.source] if isinstance(self.source, Path) else [p.parent for p in self.source]
+        with ExitStack() as stack:
+            for folder in sorted({folder_of_sets(path) for path in of}):
+                stack.enter_context(reading(folder))
+            yield
 
 
 def read_flows(
@@ -133,7 +153,10 @@ def _read(
     single = isinstance(source, (str, Path))
     paths = [Path(source)] if isinstance(source, (str, Path)) else [Path(path) for path in source]
     if single and paths[0].is_dir():
-        return ParquetTable(name, _parquet_files(name, paths[0]))
+        written = ParquetTable(name, paths[0])
+        with written.reading():
+            _parquet_files(name, paths[0])  # says so now where there is none
+        return written
     if paths and all(path.suffix == ".parquet" for path in paths):
         return ParquetTable(name, tuple(paths))
     table = Table(name, tuple(paths), bin_ns, udp_timeout_ns, verify_checksums)
@@ -148,9 +171,7 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
     flat = folder / f"{name}.parquet"
     if flat.exists():
         return (flat,)
-    found = sorted(folder.glob(f"{name}/**/{name}.parquet")) or sorted(
-        folder.glob(f"**/{name}.parquet")
-    )
+    found = _shown(folder, f"{name}/**/{name}.parquet") or _shown(folder, f"**/{name}.parquet")
     if not found:
         raise CaptureError(
             f"{folder}: no table {name} in this folder",
@@ -158,3 +179,12 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
             remedy=f"flowsweep parse FILE --output {folder}",
         )
     return tuple(found)
+
+
+def _shown(folder: Path, pattern: str) -> list[Path]:
+    """Without what is in a hidden folder, and being written."""
+    return sorted(
+        path
+        for path in folder.glob(pattern)
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )

@@ -18,10 +18,29 @@ from pathlib import Path
 from typing import IO
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.signals import cleaning, let_in
 
 #: Begin of the hidden names that are ours.
 HIDDEN = ".flowsweep-"
 PART = ".part"
+_NOT_ALLOWED = (
+    "a folder that this user may write to",
+    "change its permissions, or name another folder",
+)
+_NO_ROOM = ("room on the disk", "free some, or name another folder")
+_NO_FOLDER = (
+    "a folder, or none yet",
+    "move the file that has its name, or name another folder",
+)
+ADVICE = {
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.EROFS: _NOT_ALLOWED,
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EEXIST: _NO_FOLDER,
+    errno.ENOTDIR: _NO_FOLDER,
+}
 #: So long a lock is waited for without a word: most are held for milliseconds.
 PATIENCE_S = 1.0
 #: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
@@ -62,29 +81,23 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     Raises:
         OSError: The folder or the disk refuses.
     """
-    temporary, stream = _temporary(path.parent, mode)
-    try:
-        with stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-            temporary.rename(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    temporary = path.with_name(f"{HIDDEN}{os.urandom(8).hex()}{PART}")
+    with cleaning(lambda: temporary.unlink(missing_ok=True)), _owned(temporary, mode) as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+        temporary.rename(path)
     sync_folder(path.parent)
 
 
-def _temporary(folder: Path, mode: int) -> tuple[Path, IO[bytes]]:
-    """A new hidden file. Its lock says that its owner lives: `remove_parts` leaves it alone."""
+def _owned(path: Path, mode: int) -> IO[bytes]:
+    """A new file. Its lock says that its owner lives, so that `remove_parts` leaves it alone."""
     while True:
-        path = folder / f"{HIDDEN}{os.urandom(8).hex()}{PART}"
         stream = os.fdopen(open_new(path, mode), "w+b")
         with suppress(OSError):  # where there are no locks, nobody removes it either
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(stream.fileno()).st_nlink:
-            return path, stream
+            return stream
         stream.close()  # taken for a dead one's in the moment before it was locked
 
 
@@ -144,33 +157,64 @@ def locked(
         FlowsweepError: The lock file is no file or not to be opened, or the file system has no
             locks.
     """
-    path = folder / name
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    descriptor = _locked(path, kind, say)
+    descriptor = take_lock(folder / name, say, shared=shared)
     try:
-        if not shared:
-            with suppress(OSError):  # another user's file, open for reading alone
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"{_purpose()}\n".encode(), 0)
         yield descriptor
-        if not shared:
-            with suppress(OSError):
-                os.ftruncate(descriptor, 0)
+    finally:
+        leave_lock(descriptor, shared=shared)
+
+
+@contextmanager
+def folder_locked(
+    folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
+) -> Iterator[None]:
+    """As `locked`, with the folder itself in place of a file in it.
+
+    No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
+    is one of this machine alone.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _wait(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, say)
+        yield
     finally:
         os.close(descriptor)
 
 
-def _locked(path: Path, kind: int, say: Callable[[str], None]) -> int:
+def take_lock(path: Path, say: Callable[[str], None] = tell, *, shared: bool = False) -> int:
+    """As `locked`, of the lock file `path`; gives the descriptor, for `leave_lock`.
+
+    Raises:
+        FileNotFoundError: Its folder is not there, or went away meanwhile.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         descriptor = open_lock(path)
         try:
-            _wait(descriptor, path, kind, say)
+            _wait(descriptor, path.parent, kind, say)
             if is_at(descriptor, path):
-                return descriptor
+                break
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)  # removed, or moved with its folder, while it was waited for
+    if not shared:
+        _sign(descriptor, _purpose())
+    return descriptor
+
+
+def leave_lock(descriptor: int, *, shared: bool = False) -> None:
+    """Gives a lock of `take_lock` back."""
+    if not shared:
+        _sign(descriptor, "")
+    os.close(descriptor)
+
+
+def _sign(descriptor: int, text: str) -> None:
+    """Says in the lock file who holds it."""
+    with suppress(OSError):  # another user's file, open for reading alone; a full disk
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(errors="replace"), 0)
 
 
 def is_at(descriptor: int, path: Path) -> bool:
@@ -181,31 +225,37 @@ def is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _wait(descriptor: int, path: Path, kind: int, say: Callable[[str], None]) -> None:
+def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) -> None:
     until = time.monotonic() + PATIENCE_S
     pause = 0.001
     try:
-        while True:
-            try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    break
-                time.sleep(pause)
-                pause = min(2 * pause, 0.05)
-            else:
+        while not _is_free(descriptor, kind):
+            with let_in():
+                if time.monotonic() < until:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 0.05)
+                    continue
+                say(f"waiting: {folder} is used by {holder(descriptor)}")
+                fcntl.flock(descriptor, kind)
                 return
-        say(f"waiting: {path.parent} is used by {holder(descriptor)}")
-        fcntl.flock(descriptor, kind)
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
         raise FlowsweepError(
-            f"{path}: cannot be locked",
+            f"{folder}: cannot be locked",
             found=f"a file system that refuses flock: {error.strerror}",
             expected="locks, so that two that write here at once do not harm each other",
             remedy="mount it with locks (Lustre: -o flock), or name a folder elsewhere",
         ) from None
+
+
+def _is_free(descriptor: int, kind: int) -> bool:
+    """Whether the lock could be taken at once."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def open_lock(path: Path, *, create: bool = True) -> int:
@@ -248,6 +298,45 @@ def open_lock(path: Path, *, create: bool = True) -> int:
     return descriptor
 
 
+def free_lock(path: Path, *, create: bool = False) -> int | None:
+    """Takes a lock that nobody has, without waiting: its descriptor, or None.
+
+    Raises:
+        FileNotFoundError: The lock file lacks, and is not to be made.
+    """
+    descriptor = open_lock(path, create=create)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_at(descriptor, path):
+            _sign(descriptor, _purpose())
+            return descriptor
+    except OSError:  # held, or on a file system without locks, where nobody can tell
+        pass
+    os.close(descriptor)
+    return None
+
+
+def refused(what: str, error: OSError) -> FlowsweepError:
+    """What the operating system refused, with what to do about it.
+
+    Args:
+        what: "cannot create FOLDER".
+        error: The refusal.
+    """
+    expected, remedy = ADVICE.get(error.errno or 0, (None, None))
+    found = error.strerror or str(error)
+    return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Refusals of the operating system become errors that say `what`; see `refused`."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(what, error) from error
+
+
 def _no_lock_file(path: Path, found: str) -> FlowsweepError:
     return FlowsweepError(
         f"{path}: cannot be used as a lock",
@@ -263,6 +352,27 @@ def _purpose() -> str:
 
 
 def holder(descriptor: int) -> str:
-    """Who says in the lock file that he holds it; only printable letters."""
-    text = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
-    return "".join(letter if letter.isprintable() else "?" for letter in text) or "another process"
+    """Who holds the lock, for messages: as the lock file says, or the kernel; printable."""
+    about = os.fstat(descriptor)
+    text = b""
+    if stat.S_ISREG(about.st_mode):
+        text = os.pread(descriptor, 200, 0)
+    else:
+        # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF (proc(5))
+        with suppress(OSError):
+            for line in Path("/proc/locks").read_bytes().splitlines():
+                words = line.split()
+                if words[1] == b"FLOCK" and words[5].endswith(b":%d" % about.st_ino):
+                    text = _program(words[4])
+    printable = "".join(
+        letter if letter.isprintable() else "?" for letter in text.decode(errors="replace").strip()
+    )
+    return printable or "another process"
+
+
+def _program(pid: bytes) -> bytes:
+    words = Path(f"/proc/{pid.decode()}/cmdline").read_bytes().split(b"\0")
+    # Without the interpreter, and the folder of the command.
+    names = [word.rpartition(b"/")[2] for word in words if word]
+    names = names[1:] if names[1:] and names[0].startswith(b"python") else names
+    return b"%s (process %s)" % (b" ".join(names[:2]), pid)

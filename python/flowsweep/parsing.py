@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_BIN_NS = 10_000_000
 DEFAULT_UDP_TIMEOUT_NS = 60_000_000_000
 TABLES = ("captures", "flows", "intervals", "throughput", "messages")
+ALL_TABLES = (*TABLES, "packets")
 #: Longest first, so that `pc1.pcap.zst` is of host pc1.
 SUFFIXES = tuple(
     f".{container}{compression}"
@@ -88,31 +89,35 @@ class Options(NamedTuple):
     verify_checksums: bool = False
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
+    #: Whether the files are safe on the disk before anything else happens.
+    synced: bool = True
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables."""
-        return (*TABLES, "packets") if self.packets else TABLES
+        return ALL_TABLES if self.packets else TABLES
 
 
 def parse_tables(files: Sequence[Path], folder: Path, *, verify_checksums: bool = False) -> Summary:
-    """The tables of one capture, with the usual settings, in `folder`."""
-    options = Options(verify_checksums=verify_checksums)
+    """The tables of one capture, with the usual settings, in `folder`, where none is yet."""
+    options = Options(verify_checksums=verify_checksums, synced=False)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    return write_tables(named(files), paths, options)
+    return write_tables(named(files), paths, paths, options)
 
 
 def write_tables(
     captures: Sequence[tuple[Path, str]],
     paths: Mapping[str, Path],
+    places: Mapping[str, Path],
     options: Options,
     progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
-    """Reads `captures` as one into the files of `paths`, which appear whole or not at all.
+    """Reads `captures` as one into the new files `paths`; after a failure there are none.
 
     Args:
         captures: Paths, each with what tables and messages call it.
-        paths: Where each table goes, by its name.
+        paths: The file of each table, by its name.
+        places: Where the files come to lie, which is what errors call them.
         options: How they are read.
         progress: Told now and then how many bytes and packets were read.
 
@@ -130,7 +135,7 @@ def write_tables(
     with readable_errors():
         return _parsers.parse(
             captures,
-            paths,
+            {table: (path, shown(places[table])) for table, path in paths.items()},
             bin_ns=options.bin_ns,
             udp_timeout_ns=options.udp_timeout_ns,
             threads=options.threads or len(os.sched_getaffinity(0)),
@@ -139,6 +144,7 @@ def write_tables(
             progress=progress,
             verify_checksums=options.verify_checksums,
             process_ends=options.process_ends,
+            synced=options.synced,
         )
 
 
@@ -187,5 +193,10 @@ def _drops_of(manifest: Path) -> tuple[int | None, int | None]:
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Every path with what tables and messages call it: a name that is no UTF-8 with escapes."""
-    return [(path, str(path).encode(errors="backslashreplace").decode()) for path in paths]
+    """Every path with what tables and messages call it."""
+    return [(path, shown(path)) for path in paths]
+
+
+def shown(path: Path) -> str:
+    """A path as text; what is no UTF-8 in it with escapes."""
+    return str(path).encode(errors="backslashreplace").decode()

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import link_balance, units
 from flowsweep.errors import FlowsweepError
+from flowsweep.file_sets import one_file
+from flowsweep.owned import TABLE_MARK
 
 if TYPE_CHECKING:
     import polars as pl
@@ -135,14 +137,10 @@ def write_table(directory: Path, output: Path, experiment_file: Path | None) -> 
 
     rows = read_rows(directory, experiment_file)
     frame = pl.DataFrame(rows, schema=_schema(), orient="row")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.name}.part")
-    try:
-        spark = json.dumps(_spark_type(pl.Struct(frame.schema)))
-        frame.write_parquet(partial, compression="zstd", metadata={SPARK_SCHEMA: spark})
-        partial.rename(output)
-    finally:
-        partial.unlink(missing_ok=True)
+    spark = json.dumps(_spark_type(pl.Struct(frame.schema)))
+    marks = {TABLE_MARK.decode(): "runs", SPARK_SCHEMA: spark}
+    with one_file(output) as stream:
+        frame.write_parquet(stream, compression="zstd", metadata=marks)
     return [row["run"] for row in rows if row["planned"] is False]
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses, computed
+from flowsweep import addresses, computed, file_sets
 from flowsweep.errors import FlowsweepError
+from flowsweep.parsing import ALL_TABLES, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
-
-TABLES = ("captures", "flows", "intervals", "throughput", "messages")
 
 
 def reports_folder() -> Path:
@@ -87,6 +88,29 @@ class Warehouse:
         self.connection.execute(self.preamble)
         self._made: set[str] = set()
         self._computed: dict[str, computed.Rows] = {}
+        self._state: object = None
+        self._is_reading = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """The tables stay as they are while this is entered: all answers are of the same ones.
+
+        What was read of tables that have changed since is forgotten.
+        """
+        if self._is_reading:
+            yield
+            return
+        with file_sets.reading(self.tables):
+            state = _state(self.tables)
+            if state != self._state:
+                self._made.clear()
+                self._computed.clear()
+                self._state = state
+            self._is_reading = True
+            try:
+                yield
+            finally:
+                self._is_reading = False
 
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`."""
@@ -104,10 +128,11 @@ class Warehouse:
     def _prepare(self, sql: str) -> None:
         """Makes all that a query reads."""
         wanted = self._closure(sql)
-        for name in self._order:
-            if name in wanted - self._made:
-                self._made.add(name)
-                self._make(name)
+        with self.reading():
+            for name in self._order:
+                if name in wanted - self._made:
+                    self._made.add(name)
+                    self._make(name)
 
     def sql(self, name: str) -> str:
         """The text of figures/<name>.sql."""
@@ -267,6 +292,16 @@ class Warehouse:
             remedy="write damaged ones again: flowsweep ingest RUN_DIR --output TABLES; "
             "flowsweep runs for runs.parquet",
         )
+
+
+def _state(tables: Path) -> object:
+    """What differs as soon as a run's tables are written anew, or `runs`."""
+    found = []
+    for name in ("runs.parquet", *ALL_TABLES):
+        with suppress(OSError):
+            about = (tables / name).stat()
+            found.append((name, about.st_ino, about.st_mtime_ns))
+    return found
 
 
 def _words(sql: str) -> set[str]:

@@ -11,6 +11,7 @@ from flowsweep import experiment as experiments
 from flowsweep.cli.plan import wait_note
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
+from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
 from flowsweep.testbed import congestion
 from flowsweep.run_records import capture_files

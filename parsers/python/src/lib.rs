@@ -1,6 +1,6 @@
 //! Python bindings of `flowsweep-parsers`; no logic lives here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use flowsweep_parsers::folder::{Folder, Layout};
+use flowsweep_parsers::folder::{Folder, Layout, Place};
 use flowsweep_parsers::{
     Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table,
 };
@@ -72,6 +72,9 @@ fn failure(error: Error) -> PyErr {
     };
     ParseError::new_err(args)
 }
+
+/// So often signals are looked for.
+const TICK: Duration = Duration::from_millis(50);
 
 /// EMFILE, the same number on every system.
 const TOO_MANY_OPEN: i32 = 24;
@@ -241,12 +244,12 @@ impl Unpacked {
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, paths, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false))]
+#[pyo3(signature = (files, places, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false, synced=true))]
 #[allow(clippy::too_many_arguments)]
 fn parse(
     py: Python<'_>,
     files: Vec<(PathBuf, String)>,
-    paths: HashMap<String, PathBuf>,
+    places: HashMap<String, (PathBuf, String)>,
     bin_ns: i64,
     udp_timeout_ns: i64,
     threads: usize,
@@ -255,14 +258,18 @@ fn parse(
     progress: Option<Bound<'_, PyAny>>,
     verify_checksums: bool,
     process_ends: bool,
+    synced: bool,
 ) -> PyResult<Py<PyDict>> {
     let progress = progress.map(Bound::unbind);
     let mut layout = Layout {
-        paths: std::collections::BTreeMap::new(),
+        places: BTreeMap::new(),
         notes,
+        synced,
     };
-    for (name, path) in paths {
-        layout.paths.insert(table(&name)?, path);
+    for (name, (path, shown)) in places {
+        layout
+            .places
+            .insert(table(&name)?, Place { path, name: shown });
     }
     let manifests = manifests
         .into_iter()
@@ -278,7 +285,7 @@ fn parse(
     let options = Options {
         bin_ns,
         udp_timeout_ns,
-        tables: layout.paths.keys().copied().collect(),
+        tables: layout.places.keys().copied().collect(),
         manifests: manifests.collect(),
         threads,
         verify_checksums,
@@ -289,11 +296,11 @@ fn parse(
     let worker_state = state.clone();
     let (sender, mut receiver) = channel();
     let worker = thread::spawn(move || {
-        let _ = sender.send(work(&inputs, &options, &layout, &worker_state));
+        let _ = sender.send(work(&inputs, &options, layout, &worker_state));
     });
     let outcome = loop {
         let waited = py.detach(move || {
-            let message = receiver.recv_timeout(Duration::from_millis(100));
+            let message = receiver.recv_timeout(TICK);
             (receiver, message)
         });
         receiver = waited.0;
@@ -317,11 +324,7 @@ fn parse(
         }
     };
     let _ = py.detach(|| worker.join());
-    let (summary, folder) = outcome?;
-    // Ctrl-C until the very last moment: after this the tables are there.
-    py.check_signals()?;
-    let written = folder.commit().map_err(failure)?;
-    Ok(describe(py, &summary, &written)?.unbind())
+    Ok(describe(py, &outcome?)?.unbind())
 }
 
 fn tick(py: Python<'_>, state: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<()> {
@@ -337,22 +340,17 @@ fn tick(py: Python<'_>, state: &Progress, progress: Option<&Py<PyAny>>) -> PyRes
 fn work(
     inputs: &[Input],
     options: &Options,
-    layout: &Layout,
+    layout: Layout,
     state: &Progress,
-) -> Result<(Summary, Folder), Error> {
+) -> Result<Summary, Error> {
     // Before anything is written.
     options.check()?;
     flowsweep_parsers::check(inputs)?;
     let mut folder = Folder::create(layout)?;
-    let summary = flowsweep_parsers::run(inputs, options, &mut folder, state)?;
-    Ok((summary, folder))
+    flowsweep_parsers::run(inputs, options, &mut folder, state)
 }
 
-fn describe<'py>(
-    py: Python<'py>,
-    summary: &Summary,
-    written: &[PathBuf],
-) -> PyResult<Bound<'py, PyDict>> {
+fn describe<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     about.set_item("packets", summary.packets)?;
     about.set_item("undecoded", summary.undecoded)?;
@@ -368,7 +366,6 @@ fn describe<'py>(
         damage.append(describe_damage(py, place)?)?;
     }
     about.set_item("damage", damage)?;
-    about.set_item("written", written)?;
     Ok(about)
 }
 

@@ -11,9 +11,8 @@ mod pages;
 mod texts;
 mod values;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt16Type;
@@ -28,6 +27,7 @@ use rayon::prelude::*;
 use self::blocks::Blocks;
 use self::column::ColumnWriter;
 use crate::error::Error;
+use crate::folder::Place;
 use crate::tables::{Table, spark_schema};
 use crate::threads::{few_by_few, several_threads};
 
@@ -39,8 +39,8 @@ const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// A Parquet file that is being written.
 pub(crate) struct TableFile {
-    /// Its name when it is whole.
-    path: PathBuf,
+    /// What errors call it.
+    name: String,
     writer: SerializedFileWriter<BufWriter<File>>,
     table: Table,
     /// One for each column of the row group that is being filled; none before its first row.
@@ -51,15 +51,18 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// Creates the file `path`, which has another name until it is whole: `part`. `notes` become key-value
-    /// metadata.
+    /// Creates the file. `notes` become key-value metadata.
     pub(crate) fn create(
-        path: &Path,
-        part: &Path,
+        place: &Place,
         table: Table,
         notes: &[(String, String)],
     ) -> Result<Self, Error> {
-        let file = File::create(part).map_err(|error| refused(path, error))?;
+        // What is there is left alone, and no link is followed.
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&place.path)
+            .map_err(|error| refused(&place.name, error))?;
         let writer = ArrowWriter::try_new(
             BufWriter::with_capacity(1 << 20, file),
             table.schema(),
@@ -68,7 +71,7 @@ impl TableFile {
         // What the Arrow writer knows is the file's schema; its columns are ours.
         let (writer, _) = writer.into_serialized_writer()?;
         Ok(Self {
-            path: path.to_path_buf(),
+            name: place.name.clone(),
             writer,
             table,
             columns: Vec::new(),
@@ -105,7 +108,7 @@ impl TableFile {
         self.rows += batch.num_rows();
         if self.rows >= GROUP_ROWS {
             self.end_group()
-                .map_err(|error| failed(&self.path, error))?;
+                .map_err(|error| failed(&self.name, error))?;
         }
         Ok(())
     }
@@ -147,14 +150,28 @@ impl TableFile {
     }
 
     /// Writes what is held back and the end of the file.
-    pub(crate) fn close(mut self) -> Result<(), Error> {
-        let path = self.path.clone();
-        let ended = self.end_group().and_then(|()| self.writer.into_inner());
-        let buffer = ended.map_err(|error| failed(&path, error))?;
-        buffer
-            .into_inner()
-            .map_err(|error| refused(&path, error.into_error()))?;
-        Ok(())
+    pub(crate) fn close(mut self) -> Result<Written, Error> {
+        let ended = self.end_group();
+        let name = self.name;
+        let buffer = ended.and_then(|()| self.writer.into_inner());
+        let buffer = buffer.map_err(|error| failed(&name, error))?;
+        let file = buffer.into_inner();
+        let file = file.map_err(|error| refused(&name, error.into_error()))?;
+        Ok(Written { name, file })
+    }
+}
+
+/// A whole file.
+pub(crate) struct Written {
+    name: String,
+    file: File,
+}
+
+impl Written {
+    /// Waits until it is safe on the disk.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        let synced = self.file.sync_data();
+        synced.map_err(|error| refused(&self.name, error))
     }
 }
 
@@ -163,15 +180,15 @@ fn numbers(array: &ArrayRef) -> Option<&UInt16Array> {
     Some(array.as_dictionary_opt::<UInt16Type>()?.keys())
 }
 
-fn refused(path: &Path, error: io::Error) -> Error {
-    Error::io(format!("cannot write {}", path.display()), error)
+fn refused(name: &str, error: io::Error) -> Error {
+    Error::io(format!("cannot write {name}"), error)
 }
 
 /// What the operating system refused is told as such.
-fn failed(path: &Path, error: ParquetError) -> Error {
+fn failed(name: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
-            Ok(source) => refused(path, *source),
+            Ok(source) => refused(name, *source),
             Err(source) => Error::Table(source.to_string()),
         },
         other => other.into(),

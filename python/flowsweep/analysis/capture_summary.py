@@ -67,15 +67,14 @@ class Summary:
 
 def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
     """Everything that is shown of the capture at `path`."""
-    import tempfile
-
     import polars as pl
 
+    from flowsweep.file_sets import scratch_folder
     from flowsweep.parsing import DEFAULT_BIN_NS, TABLES, parse_tables
 
-    with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
-        parsed = parse_tables([path], Path(folder), verify_checksums=verify_checksums)
-        tables = {name: pl.read_parquet(Path(folder) / f"{name}.parquet") for name in TABLES}
+    with scratch_folder() as folder:
+        parsed = parse_tables([path], folder, verify_checksums=verify_checksums)
+        tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
     grade = grades.together(facts(captures, flows, tables["throughput"]))
     summary = Summary(

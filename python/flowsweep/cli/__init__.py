@@ -15,6 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from flowsweep import signals
 from flowsweep.cli.arguments import HELP, Parser
 from flowsweep.errors import FlowsweepError
 
@@ -37,6 +38,7 @@ ABOUT = "What network does my distributed application need? Measured from packet
 
 def main() -> NoReturn:
     """Runs the command line; turns errors into a message and an exit code."""
+    signals.install()
     status = 0
     try:
         status = _status(sys.argv[1:])
@@ -66,9 +68,9 @@ def _status(words: list[str]) -> int:
     except FlowsweepError as error:
         print(_shown(error), file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("stopped", file=sys.stderr)
-        return 130
+        return signals.end(stop)
 
 
 def _shown(error: FlowsweepError) -> str:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
-from flowsweep.parsing import PART, SUFFIXES, DamagedCaptureError, Options, write_tables
+from flowsweep.file_sets import file_set
+from flowsweep.parsing import (
+    ALL_TABLES,
+    PART,
+    SUFFIXES,
+    DamagedCaptureError,
+    Options,
+    write_tables,
+)
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -31,8 +39,6 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    import shutil
-
     options = Options(**reading)
     if not run_dir.is_dir():
         raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
@@ -46,13 +52,10 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
             expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4",
             remedy="check the folder, or record the run again: flowsweep run",
         )
-    # Every host's tables are written beside their final names first: all hosts appear, or none.
-    work = output / f".ingest-{run}"
-    summaries = _ingest_hosts(hosts, work, run, options)
-    _publish(work, output)
-    if not options.packets:
-        # Of an earlier parse: its connections are numbered otherwise.
-        shutil.rmtree(output / "packets" / f"run={run}", ignore_errors=True)
+    # Packets of an earlier parse go too: its connections are numbered otherwise.
+    places = {table: f"{table}/run={run}" for table in ALL_TABLES}
+    with file_set(output, f"run={run}", [*places.values()], is_alone=False) as folder:
+        summaries = _ingest_hosts(hosts, folder, output, places, options)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     counts = f"{counted(len(hosts), 'host')}, {counted(total, 'packet')}"
@@ -83,40 +86,40 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
 
 
 def _ingest_hosts(
-    hosts: Mapping[str, Sequence[Path]], work: Path, run: str, options: Options
+    hosts: Mapping[str, Sequence[Path]],
+    folder: Path,
+    output: Path,
+    places: Mapping[str, str],
+    options: Options,
 ) -> list[Summary]:
-    import shutil
+    """Writes the tables of every host in `folder`, to be moved to their places in `output`."""
     from concurrent.futures import ThreadPoolExecutor
 
-    shutil.rmtree(work, ignore_errors=True)
     workers = options.threads or len(os.sched_getaffinity(0))
     # Hosts are the better unit of work; threads left over help within a host.
     options = options._replace(threads=max(1, workers // len(hosts)))
+    is_stopped = False
+
+    def look(_read: int, _packets: int) -> None:
+        # Signals come to the main thread alone.
+        if is_stopped:
+            raise KeyboardInterrupt
 
     def one(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
         named = [(path, path.name) for path in files]
-        paths = {
-            table: work / table / f"run={run}" / f"host={host}" / f"{table}.parquet"
+        below = {
+            table: Path(places[table], f"host={host}", f"{table}.parquet")
             for table in options.tables
         }
-        return write_tables(named, paths, options)
+        paths = {table: folder / path for table, path in below.items()}
+        finally_at = {table: output / path for table, path in below.items()}
+        return write_tables(named, paths, finally_at, options, look)
 
-    try:
-        with ThreadPoolExecutor(max_workers=workers) as pool:
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        try:
             return list(pool.map(one, hosts.items()))
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-
-
-def _publish(work: Path, output: Path) -> None:
-    """Moves <work>/<table>/run=<run> over to <output>/<table>/run=<run>."""
-    import shutil
-
-    for folder in sorted(work.glob("*/run=*")):
-        target = output / folder.parent.name / folder.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
-        folder.rename(target)
-    shutil.rmtree(work, ignore_errors=True)
+        except BaseException:
+            is_stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

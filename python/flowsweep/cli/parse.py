@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
-from flowsweep.parsing import DamagedCaptureError, Options, named, write_tables
+from flowsweep.file_sets import file_set
+from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
 from flowsweep.units import counted, format_size
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> None:
     Example: flowsweep parse trace.pcap.zst --output tables
     """
     options = Options(**reading, process_ends=True)
-    paths = {table: output / f"{table}.parquet" for table in options.tables}
+    names = {table: f"{table}.parquet" for table in ALL_TABLES}
     progress = _progress(_bytes_of(files))
-    summary = write_tables(named(files), paths, options, progress)
-    if not options.packets:
-        # Of an earlier parse: its connections are numbered otherwise.
-        (output / "packets.parquet").unlink(missing_ok=True)
+    # Packets of an earlier parse go too: its connections are numbered otherwise.
+    with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
+        paths = {table: folder / names[table] for table in options.tables}
+        places = {table: output / names[table] for table in options.tables}
+        summary = write_tables(named(files), paths, places, options, progress)
     _say(summary, output)
     for damage in summary["damage"][1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)

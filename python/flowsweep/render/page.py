@@ -6,9 +6,7 @@ Same input, same bytes: no clock, no random ids, everything in a given order.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +20,9 @@ import yaml
 from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
+from flowsweep.leftovers import remove_leftovers
+from flowsweep.outputs import remove_parts, told, write_file
+from flowsweep.owned import refuse_foreign_report
 from flowsweep.render import doubts, numbers, run_tables, svg, tables, theme
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
@@ -58,24 +59,25 @@ class Page:
 
 def write(directory: Path) -> tuple[Path, Page]:
     """Writes DIR/report.html, whole or not at all, and returns its path and the page."""
-    made = build(directory)
     path = directory / "report.html"
-    # A temporary file of another name beside it: `rename` is atomic only within a disk.
-    handle, name = tempfile.mkstemp(dir=directory, prefix=".report.", suffix=".part")
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(made.html)
-        partial.chmod(0o644)
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    refuse_foreign_report(path)
+    made = build(directory)
+    with told(f"cannot write {path}"):
+        remove_parts(directory)
+        remove_leftovers(directory)
+        write_file(path, made.html)
     return path, made
 
 
 def build(directory: Path) -> Page:
     """The page of results/<experiment>."""
     warehouse = Warehouse(directory)
+    with warehouse.reading():
+        return _build(warehouse)
+
+
+def _build(warehouse: Warehouse) -> Page:
+    directory = warehouse.directory
     experiment = directory / "experiment.yaml"
     source = experiment.read_text(encoding="utf-8") if experiment.is_file() else ""
     context = Context(warehouse, _series(warehouse, source))

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.warehouse import TABLES
+from flowsweep.parsing import TABLES
 
 if TYPE_CHECKING:
     import polars as pl

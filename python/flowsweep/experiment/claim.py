@@ -1,0 +1,35 @@
+"""One sweep at a time works on a folder of results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.outputs import HIDDEN, free_lock, holder, open_lock, told
+
+LOCK = f"{HIDDEN}sweep.lock"
+
+
+def claim(results: Path) -> int:
+    """Takes the lock of `results`, which is free again when this process ends; its descriptor.
+
+    Raises:
+        FlowsweepError: Another process has it.
+    """
+    with told(f"cannot write to {results}"):
+        results.mkdir(parents=True, exist_ok=True)
+        descriptor = free_lock(results / LOCK, create=True)
+    if descriptor is not None:
+        return descriptor
+    descriptor = open_lock(results / LOCK)
+    try:
+        user = holder(descriptor)
+    finally:
+        os.close(descriptor)
+    raise FlowsweepError(
+        f"{results}: another sweep works here, and goes on",
+        found=user,
+        expected="one at a time",
+        remedy="wait until it is done, and start this one again",
+    )

@@ -1,0 +1,215 @@
+"""Files that belong together, such as the tables of one capture: all of one writing, or none.
+
+Their writer has a hidden folder of its own beside their places, and holds its lock. What is
+written there and synced is moved in this order: a journal names the places; the old files go;
+the new ones come; the journal goes. Whoever comes upon a journal without a writer does what it
+says, and removes a hidden folder that has none. A folder of a single set, where it is not there
+yet, appears in one renaming.
+
+Who moves locks the folder of the places, and its readers share that lock. It is the folder
+itself that is locked: no file is left there, and a folder that is read only has one too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from flowsweep import hidden
+from flowsweep.hidden import LOCK, NEW
+from flowsweep.leftovers import remove_leftovers
+from flowsweep.outputs import folder_locked, leave_lock, replacing, take_lock, tell, told
+from flowsweep.owned import refuse_foreign_tables
+from flowsweep.signals import cleaning, held
+
+TRIES = 100
+
+
+@contextmanager
+def file_set(
+    folder: Path,
+    name: str,
+    places: Sequence[str],
+    say: Callable[[str], None] = tell,
+    *,
+    is_alone: bool,
+) -> Iterator[Path]:
+    """A folder to write into, whose files replace those of an earlier writing when this is left.
+
+    After a failure, or a signal, all is as it was. A second writer of the set waits.
+
+    Args:
+        folder: Where the files come to lie; made where it lacks.
+        name: Of the set among those of the folder.
+        places: Of all files (`flows.parquet`) or folders (`flows/run=r1`) of the set, from
+            `folder`. What is not written this time is removed there. Who writes a file syncs it.
+        say: Told who is waited for.
+        is_alone: Whether the folder is of this set alone, and may appear as a whole.
+
+    Raises:
+        FlowsweepError: Something that is not flowsweep's has one of the places, or the folder
+            cannot be written to.
+    """
+    hidden.check_places(folder, places)
+    with _writer(folder, name, say, is_alone=is_alone) as writer:
+        yield writer.root
+        with told(f"cannot write to {folder}"):
+            writer.publish(places)
+
+
+@contextmanager
+def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes]]:
+    """A table of its own to write, such as `runs`, in place of an earlier one.
+
+    Args:
+        path: Of the table; its folder is made where it lacks.
+        say: Told who is waited for.
+
+    Raises:
+        FlowsweepError: A file that is not flowsweep's has the place, or it cannot be replaced.
+    """
+    refuse_foreign_tables(path)
+    with told(f"cannot write {path}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        hidden.settle(path.parent, say)
+        remove_leftovers(path.parent)
+        with folder_locked(path.parent, say), replacing(path) as stream:
+            yield stream
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for what is needed for a moment; those of killed processes are removed."""
+    import tempfile
+
+    base = Path(tempfile.gettempdir())
+    with _writer(base, os.urandom(8).hex(), tell, is_alone=False) as writer:
+        yield writer.root
+
+
+@contextmanager
+def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
+    """Nobody changes the sets of `folder` while this is entered; none of them is half changed.
+
+    A folder that is not there, or whose names this user may not read, is not waited for.
+
+    Args:
+        folder: Of the places.
+        say: Told who is waited for.
+
+    Raises:
+        FlowsweepError: A killed writer's work is neither done nor can be finished by this user.
+    """
+    while folder.is_dir() and os.access(folder, os.R_OK):
+        hidden.settle(folder, say)
+        with folder_locked(folder, say, shared=True):
+            if not hidden.has_journals(folder):
+                yield
+                return
+        hidden.finish(folder, say)
+    yield
+
+
+def folder_of_sets(folder: Path) -> Path:
+    """The folder of the places, of which `folder` is a host's, a run's or a table's folder."""
+    folder = folder.absolute()
+    if folder.name.startswith("host="):
+        folder = folder.parent
+    if folder.name.startswith("run="):
+        folder = folder.parent
+    elif not any(folder.glob("run=*")):
+        return folder
+    return folder.parent
+
+
+@contextmanager
+def _writer(
+    folder: Path, name: str, say: Callable[[str], None], *, is_alone: bool
+) -> Iterator[_Writer]:
+    made: list[Path] = []
+    writers: list[_Writer] = []
+
+    def clean() -> None:
+        for writer in writers:
+            writer.end()
+        for path in reversed(made):
+            with suppress(OSError):  # what holds something stays
+                path.rmdir()
+
+    with cleaning(clean):
+        with told(f"cannot create {folder}"), held():
+            writers.append(_Writer(folder, name, made, say, is_alone=is_alone))
+        yield writers[0]
+
+
+class _Writer:
+    """Who has the hidden folder of a set to himself.
+
+    Args:
+        folder: Of the places.
+        name: Of the set.
+        made: Gets the folders that this makes, before it does.
+        say: Told who is waited for.
+        is_alone: Whether what is written becomes `folder` where that is not there.
+
+    Attributes:
+        root: Folder to write into.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        made: list[Path],
+        say: Callable[[str], None],
+        *,
+        is_alone: bool,
+    ) -> None:
+        self._folder = folder
+        self._say = say
+        hidden.settle(folder, say)
+        remove_leftovers(folder)
+        for left in reversed(range(TRIES)):
+            self._appears = is_alone and not os.path.lexists(folder)
+            self._work = hidden.beside(folder) if self._appears else hidden.inside(folder, name)
+            try:
+                hidden.make(self._work, made)
+                self._lock = take_lock(self._work / LOCK, say)
+                break
+            except FileNotFoundError:
+                # Who had it is ready, or took it for a dead one's before it was locked. If it is
+                # a link that leads nowhere, that does not change.
+                if not left:
+                    raise
+        self.root = self._work / NEW
+        try:
+            # What a killed writer of this set left is finished or removed first.
+            hidden.roll_forward(folder, self._work, say)
+            hidden.empty(self._work)
+            self.root.mkdir()
+        except BaseException:
+            self.end()
+            raise
+
+    def publish(self, places: Sequence[str]) -> None:
+        """Puts what was written into its places."""
+        hidden.sync_folders(self.root)
+        if self._appears:
+            with held():
+                hidden.rename_synced(self.root, self._folder)
+            return
+        with folder_locked(self._folder, self._say):
+            hidden.check_places(self._folder, places)
+            with held():
+                hidden.write_journal(self._work, places)
+                hidden.move(self._folder, self._work)
+
+    def end(self) -> None:
+        """Removes the hidden folder, unless there is a journal in it that could not be followed."""
+        with suppress(OSError):
+            if not hidden.has_journal(self._work):
+                hidden.remove(self._work)
+        leave_lock(self._lock)

@@ -1,0 +1,100 @@
+"""Which files flowsweep wrote: no other is removed or replaced."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+
+#: In the key-value metadata of every table.
+TABLE_MARK = b"flowsweep.table"
+#: Columns of the table `runs` of versions that gave it no mark.
+RUNS_COLUMNS = (b"rtt_asked_ns", b"completion_s", b"spec_hash")
+REPORT_MARK = b'<meta name="generator" content="flowsweep">'
+#: In reports of versions that gave them no mark.
+REPORT_SECTION = b'<section id="provenance">'
+#: A footer is a few kilobytes; a damaged length must not be read.
+MAX_FOOTER = 1 << 24
+MAX_REPORT = 1 << 25
+
+
+def refuse_foreign_tables(path: Path) -> None:
+    """Raises if `path`, or a file somewhere below it, is there and is no table of flowsweep.
+
+    Args:
+        path: Place of a table, or of a folder of tables; its name tells which of the two.
+    """
+    if path.suffix == ".parquet":
+        _refuse(path, is_table, "a table that flowsweep wrote")
+        return
+    for folder in (path.parent, path):
+        if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
+            raise _foreign(folder, "no folder", "a folder of tables")
+    for place, names, files in os.walk(path, onerror=_raise):
+        for name in (*names, *files):
+            inner = Path(place, name)
+            if name in files or inner.is_symlink():
+                _refuse(inner, is_table, "a table that flowsweep wrote")
+
+
+def refuse_foreign_report(path: Path) -> None:
+    """Raises if `path` is there and is no report of flowsweep."""
+    _refuse(path, is_report, "a report that flowsweep wrote")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a Parquet file has flowsweep's mark; only its end is read."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < 12:
+            return False
+        file.seek(size - 8)
+        length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+        if magic != b"PAR1" or length > min(size - 12, MAX_FOOTER):
+            return False
+        file.seek(size - 8 - length)
+        footer = file.read(length)
+    return TABLE_MARK in footer or all(name in footer for name in RUNS_COLUMNS)
+
+
+def is_report(path: Path) -> bool:
+    """Whether a page is one of flowsweep's reports."""
+    with path.open("rb") as file:
+        page = file.read(MAX_REPORT)
+    return REPORT_MARK in page or (REPORT_SECTION in page and b"flowsweep" in page)
+
+
+def _refuse(path: Path, is_ours: Callable[[Path], bool], expected: str) -> None:
+    try:
+        kind = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISLNK(kind):
+        raise _foreign(path, "a link", expected)
+    if not stat.S_ISREG(kind):
+        raise _foreign(path, "a folder" if stat.S_ISDIR(kind) else "no plain file", expected)
+    try:
+        if is_ours(path):
+            return
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _foreign(path, str(error.strerror), expected) from None
+    raise _foreign(path, "a file without flowsweep's mark", expected)
+
+
+def _foreign(path: Path, found: str, expected: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: in the way, and not removed because flowsweep did not write it",
+        found=found,
+        expected=f"{expected}, or nothing yet",
+        remedy="move it away, or name another folder",
+    )
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -1,0 +1,99 @@
+"""SIGINT, SIGTERM and SIGHUP unwind: on the way out, everything temporary is removed.
+
+`scancel` and `kill` send SIGTERM, a terminal that is closed SIGHUP.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_holders = 0
+_waiting: list[int] = []
+_cleanings: dict[object, Callable[[], object]] = {}
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked to stop; no `except Exception` catches it.
+
+    Args:
+        number: Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def install() -> None:
+    """From now on these signals raise `Stopped` in the main thread; ignored ones stay so."""
+    for number in STOPPING:
+        # `nohup` ignores SIGHUP, and a shell the SIGINT of what it starts in the background.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def end(stop: KeyboardInterrupt) -> int:
+    """Cleans what is not clean yet; the exit code, as shells give it: 128 and the signal."""
+    with held():
+        while _cleanings:
+            _cleanings.popitem()[1]()
+    return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
+
+
+@contextmanager
+def cleaning(clean: Callable[[], object]) -> Iterator[None]:
+    """Calls `clean` when this is left, and only once.
+
+    Another signal does not interrupt it. Where one comes just before it, `end` makes up for it.
+    """
+    key = object()
+    _cleanings[key] = clean
+    try:
+        yield
+    finally:
+        with held():
+            if _cleanings.pop(key, None):
+                clean()
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Signals wait until this is left: for what is short and must not be done by half."""
+    global _holders  # noqa: PLW0603
+    _holders += 1
+    try:
+        yield
+    finally:
+        _holders -= 1
+        _raise_waiting()
+
+
+@contextmanager
+def let_in() -> Iterator[None]:
+    """Within `held`, signals do not wait here: for where something else is waited for."""
+    global _holders  # noqa: PLW0603
+    kept, _holders = _holders, 0
+    try:
+        _raise_waiting()
+        yield
+    finally:
+        _holders = kept
+
+
+def _raise_waiting() -> None:
+    if _waiting and not _holders:
+        number = _waiting[0]
+        _waiting.clear()
+        raise Stopped(number)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    if _holders:
+        _waiting.append(number)
+    else:
+        raise Stopped(number)

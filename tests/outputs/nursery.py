@@ -1,0 +1,90 @@
+"""Has flowsweep in memory and forks for every command: to kill one at each step costs little.
+
+Reads requests, a line of JSON each, and answers so: see `Ended` in writing.py. A request has
+
+* commands: arguments of `flowsweep`, of several that are started together;
+* kill: before which of its steps a command is killed; none where it is not;
+* stop: a signal for all of them, and after how many seconds;
+* page: the text of a report, which then is not made of tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+STEPS = ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync")
+MODULES = ("cli.parse", "cli.ingest", "cli.runs", "cli.report", "render.page", "file_sets")
+
+
+def forked(command: list[str], kill: int, page: str | None, counted: int, told: int) -> int:
+    """A process that does a command; its id."""
+    process = os.fork()
+    if process:
+        return process
+    os.dup2(told, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    seen = itertools.count(1)
+
+    def step(original: Callable[..., object]) -> Callable[..., object]:
+        def counting(*arguments: object, **named: object) -> object:
+            os.write(counted, b".")
+            if next(seen) == kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*arguments, **named)
+
+        return counting
+
+    for name in STEPS:
+        setattr(os, name, step(getattr(os, name)))
+    if page is not None:
+        module = import_module("flowsweep.render.page")
+        module.build = lambda _: module.Page(page, "", [])
+    sys.argv = ["flowsweep", *command]
+    import_module("flowsweep.cli").main()
+    raise AssertionError
+
+
+def answer(request: dict) -> dict:
+    """Does what is asked, and tells how it ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps = Path(folder, "steps")
+        steps.touch()
+        counted = os.open(steps, os.O_WRONLY | os.O_APPEND)
+        said = [Path(folder, str(number)) for number, _ in enumerate(request["commands"])]
+        processes = []
+        for command, path in zip(request["commands"], said, strict=True):
+            told = os.open(path, os.O_WRONLY | os.O_CREAT)
+            kill, page = request.get("kill", 0), request.get("page")
+            processes.append(forked(command, kill, page, counted, told))
+            os.close(told)
+        if "stop" in request:
+            number, after = request["stop"]
+            time.sleep(after)
+            for process in processes:
+                os.kill(process, number)
+        begin = time.monotonic()
+        codes = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+        seconds = time.monotonic() - begin
+        os.close(counted)
+        return {
+            "codes": codes,
+            "said": [path.read_text() for path in said],
+            "steps": steps.stat().st_size,
+            "seconds": seconds,
+        }
+
+
+if __name__ == "__main__":
+    for name in MODULES:
+        import_module(f"flowsweep.{name}")
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)

@@ -1,0 +1,133 @@
+"""Two of each command at once: one waits, or both end with whole tables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+from writing import hidden_of, in_place, make_run
+
+import flowsweep
+from flowsweep.owned import REPORT_MARK
+
+#: 200 where there is time.
+TIMES = int(os.environ.get("FLOWSWEEP_TWO_AT_ONCE", "10"))
+
+
+def test_parse_into_one_folder(nursery, captures, tmp_path):
+    whole = []
+    for number, path in enumerate(captures):
+        assert nursery.run(["parse", path, "-o", tmp_path / f"whole{number}"]).codes == [0]
+        whole.append(in_place(tmp_path / f"whole{number}"))
+    for time in range(TIMES):
+        # Into a new one, and over older tables.
+        out = tmp_path / f"out{time // 2}"
+        done = nursery.run(*(["parse", path, "-o", out] for path in captures))
+        assert done.codes == [0, 0], done.said
+        assert in_place(out) in whole
+        assert hidden_of(tmp_path) == []
+
+
+def test_ingest_of_one_run(nursery, tmp_path):
+    run, other = make_run(tmp_path / "r1", 20), make_run(tmp_path / "r2", 30)
+    for folder in (run, other):
+        assert nursery.run(["ingest", folder, "-o", tmp_path / "whole"]).codes == [0]
+    whole = in_place(tmp_path / "whole")
+    assert len(whole) == 20
+    for time in range(TIMES):
+        tables = tmp_path / f"tables{time // 2}"
+        done = nursery.run(*(["ingest", folder, "-o", tables] for folder in (run, run, other)))
+        assert done.codes == [0, 0, 0], done.said
+        assert in_place(tables) == whole
+        assert hidden_of(tmp_path) == []
+
+
+def test_runs_and_report(nursery, tmp_path):
+    (tmp_path / "runs/a").mkdir(parents=True)
+    table, page = tmp_path / "tables/runs.parquet", f"{REPORT_MARK.decode()} page"
+    for _ in range(TIMES):
+        done = nursery.run(*[["runs", tmp_path / "runs", "-o", table]] * 2)
+        assert done.codes == [0, 0], done.said
+        assert pl.read_parquet(table)["run"].to_list() == ["a"]
+        done = nursery.run(*[["report", tmp_path]] * 2, page=page)
+        assert done.codes == [0, 0], done.said
+        assert (tmp_path / "report.html").read_text() == page
+        assert hidden_of(tmp_path) == []
+
+
+def test_a_reader_sees_one_writing(nursery, tmp_path):
+    """The hosts' tables of a run, while it is ingested again and again."""
+    runs = [make_run(tmp_path / f"{packets}/r1", packets) for packets in (20, 30)]
+    tables = tmp_path / "tables"
+    assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]
+
+    def write() -> None:
+        for time in range(2 * TIMES):
+            assert nursery.run(["ingest", runs[time % 2], "-o", tables]).codes == [0]
+
+    seen = set()
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write)
+        while not written.done():
+            rows = pl.DataFrame(flowsweep.read_captures(tables))
+            assert sorted(rows["packets"]) in ([20, 20], [30, 30])
+            seen |= set(rows["packets"])
+        written.result()
+    assert seen == {20, 30}
+
+
+def test_the_second_writer_says_for_whom_it_waits(captures, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "flowsweep", "parse"]
+    with subprocess.Popen([*command, "-", "-o", out], stdin=subprocess.PIPE) as first:
+        first.stdin.write(captures[0].read_bytes())
+        first.stdin.flush()
+        while not list(tmp_path.rglob("*.parquet")):
+            pass
+        with subprocess.Popen(
+            [*command, captures[1], "-o", out], stderr=subprocess.PIPE, text=True
+        ) as second:
+            said = second.stderr.readline()
+            first.stdin.close()
+            assert second.wait() == 0
+        assert first.wait() == 0
+    assert said.startswith("waiting: ")
+    assert f"(process {first.pid})" in said
+    assert "parse" in said
+    packets = pl.DataFrame(flowsweep.read_captures(out))["packets"].to_list()
+    assert packets == [30]
+
+
+@pytest.mark.parametrize("holder", ["reader", "dead"])
+def test_a_lock_is_free_when_its_owner_is_gone(captures, nursery, tmp_path, holder):
+    out = tmp_path / "out"
+    assert nursery.run(["parse", captures[0], "-o", out]).codes == [0]
+    script = (
+        "import sys, pathlib, flowsweep.file_sets as sets\n"
+        "with sets.reading(pathlib.Path(sys.argv[1])):\n"
+        "    print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, out], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as reader:
+        reader.stdout.readline()
+        if holder == "dead":
+            reader.kill()
+        else:
+            with subprocess.Popen(
+                [sys.executable, "-m", "flowsweep", "parse", captures[1], "-o", out],
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as writer:
+                said = writer.stderr.readline()
+                assert said.startswith(f"waiting: {out} is used by ")
+                assert f"(process {reader.pid})" in said
+                reader.stdin.close()
+                assert writer.wait() == 0
+    assert nursery.run(["parse", captures[1], "-o", out]).codes == [0]
+    assert Path(out, "flows.parquet").exists()
