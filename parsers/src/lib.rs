@@ -38,7 +38,7 @@ pub use octets::Octets;
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};
 pub use source::Compression;
-pub use tables::{Column, Kind, Table, with_values};
+pub use tables::{Column, Kind, Table, protocol_name, with_values};
 
 /// Version of this crate, written into every table.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -54,6 +54,9 @@ class Unpacked:
 def tables() -> list[str]:
     """Names of all tables."""
 
+def protocol(number: int) -> str:
+    """Name of an IP protocol number, as the table `flows` has it."""
+
 def columns(table_name: str) -> list[tuple[str, str, bool, str, str, str]]:
     """Columns of a table as (name, type, nullable, unit, meaning, source)."""
 

@@ -29,7 +29,7 @@ JOURNAL = "journal.json"
 #: In a hidden folder: what comes, and what went.
 NEW, OLD = "new", "old"
 #: What a journal may name, lest a folder from elsewhere has files moved somewhere else.
-PLACE = re.compile(r"[a-z_]+\.parquet|[a-z_]+/run=[^/\0]+")
+PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|[a-z_]+/run=[^/\0]+")
 #: Octets of a hidden name. What it is cut to is shared, and its users wait for each other.
 MAX_NAME = 200
 

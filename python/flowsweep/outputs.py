@@ -120,6 +120,15 @@ def remove_parts(folder: Path) -> None:
                 os.close(descriptor)
 
 
+def sync(path: Path) -> None:
+    """What another library wrote to a file is safe on the disk afterwards."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Names in `folder` are as safe on the disk as what they name."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

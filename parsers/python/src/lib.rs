@@ -33,7 +33,9 @@ mod _parsers {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{ParseError, Unpacked, check, columns, parse, schema, stream, tables};
+    use super::{
+        ParseError, Unpacked, check, columns, parse, protocol, schema, stream, tables,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -133,6 +135,12 @@ fn inputs(files: Vec<(PathBuf, String)>) -> Vec<Input> {
 #[pyfunction]
 fn tables() -> Vec<&'static str> {
     Table::ALL.into_iter().map(Table::name).collect()
+}
+
+/// Name of an IP protocol number, as the table `flows` has it.
+#[pyfunction]
+fn protocol(number: u8) -> String {
+    flowsweep_parsers::protocol_name(number).into_owned()
 }
 
 /// Name, type, nullable, unit, meaning and source of a column.

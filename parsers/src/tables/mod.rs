@@ -23,6 +23,7 @@ pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
 pub(crate) use packets::Packets;
+pub use text::protocol as protocol_name;
 pub(crate) use throughput::throughput;
 
 /// Rows in one Arrow batch. Fixed, so that the same input gives the same bytes.

@@ -52,7 +52,7 @@ pub(crate) fn address(value: u128, v6: bool) -> String {
 }
 
 /// Name of an IP protocol number; `ip-N` where it has none here.
-pub(crate) fn protocol(number: u8) -> Cow<'static, str> {
+pub fn protocol(number: u8) -> Cow<'static, str> {
     Cow::Borrowed(match number {
         0 => "hopopt",
         1 => "icmp",

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.file_sets import file_set
+from flowsweep.outputs import sync
 from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
 from flowsweep.units import counted, format_size
+from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
@@ -27,15 +29,18 @@ def arguments(parser: Parser) -> None:
     add_reading(parser)
 
 
-def parse(*, files: list[Path], output: Path, **reading: Any) -> None:
+def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     """Turn captures into Parquet tables.
 
-    Several FILEs are one capture, in the order of their packets; - reads a stream.
+    Several FILEs are one capture, in the order of their packets; - reads a stream. Of Zeek's
+    conn.log the tables flows and captures are made: what Zeek does not tell is null in them.
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """
     options = Options(**reading, process_ends=True)
     names = {table: f"{table}.parquet" for table in ALL_TABLES}
+    if any(map(is_log, files)):
+        return _parse_logs(files, output, names)
     progress = _progress(_bytes_of(files))
     # Packets of an earlier parse go too: its connections are numbered otherwise.
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
@@ -47,6 +52,20 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> None:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
     if summary["damage"]:
         raise DamagedCaptureError(summary["damage"][0])
+    return 0
+
+
+def _parse_logs(files: list[Path], output: Path, names: dict[str, str]) -> int:
+    """The tables of Zeek's `conn.log`; the exit code."""
+    from flowsweep.cli import zeek_logs
+    from flowsweep.zeek import tables
+
+    with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
+        paths = {table: folder / names[table] for table in tables.FILLED}
+        connections, done = tables.write(files, paths)
+        for path in paths.values():
+            sync(path)
+    return int(zeek_logs.tell(done, f", {counted(connections, 'connection')} -> {output}"))
 
 
 def _bytes_of(files: Sequence[Path]) -> int | None:

@@ -6,9 +6,14 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flowsweep.cli.arguments import Parser, add_checksums, add_files, add_format
 from flowsweep.errors import FlowsweepError
+from flowsweep.zeek import is_log
+
+if TYPE_CHECKING:
+    from flowsweep.zeek.summary import Summary
 
 
 def arguments(parser: Parser) -> None:
@@ -19,7 +24,7 @@ def arguments(parser: Parser) -> None:
 
 
 def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> int:
-    """Summarise a capture: quality, throughput, the largest flows.
+    """Summarise a capture, or a log of Zeek: quality, throughput, the largest flows.
 
     Several FILEs are shown one by one; what cannot be read is told behind the others.
 
@@ -29,17 +34,43 @@ def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> in
     from flowsweep.render import capture
 
     summaries, failures = [], []
+    logs: list[Summary] = []
     for path in files:
         try:
+            if is_log(path):
+                logs.append(_log(path))
+                continue
             summaries.append(summarise(path, verify_checksums=verify_checksums))
         except FlowsweepError as failure:
             failures.append(failure)
-    if summaries and output_format == "json":
-        print(json.dumps([asdict(summary) for summary in summaries], indent=2))
-    elif summaries:
-        capture.print_summaries(summaries)
+    if (summaries or logs) and output_format == "json":
+        print(json.dumps([*map(asdict, summaries), *map(asdict, logs)], indent=2))
+    else:
+        if summaries:
+            capture.print_summaries(summaries)
+        for log in logs:
+            _print_log(log)
     for other in failures[:-1]:
         print(f"error: {other}", file=sys.stderr)
     if failures:
         raise failures[-1]
-    return int(any(summary.packets == 0 or summary.damaged for summary in summaries))
+    damaged = any(summary.packets == 0 or summary.damaged for summary in summaries)
+    return int(damaged or not all(log.is_whole for log in logs))
+
+
+def _log(path: Path) -> Summary:
+    from flowsweep.zeek.summary import summarise
+
+    return summarise(path)
+
+
+def _print_log(log: Summary) -> None:
+    import polars as pl
+
+    from flowsweep.render import terminal
+    from flowsweep.zeek.summary import lines
+
+    print("\n".join(lines(log)))
+    if log.largest:
+        print("\nflows by payload")
+        terminal.print_rows(pl.DataFrame(log.largest))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
+from flowsweep.file_sets import file_set
+from flowsweep.outputs import sync
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -57,26 +59,22 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
     kinds: dict[str, list[Log]] = {}
     for log in known:
         kinds.setdefault(log.kind, []).append(log)
-    output.mkdir(parents=True, exist_ok=True)
     lost = False
-    for kind, of_kind in sorted(kinds.items()):
-        target = output / f"{kind}.parquet"
-        part = output / f".{kind}.parquet.part"
-        try:
-            done = convert.convert(of_kind, part, types.get(kind))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-        lost |= _tell(done, target)
+    places = [f"{kind}.parquet" for kind in kinds]
+    with file_set(output, "zeek-logs", places, is_alone=True) as folder:
+        for kind, of_kind in sorted(kinds.items()):
+            done = convert.convert(of_kind, folder / f"{kind}.parquet", types.get(kind))
+            sync(folder / f"{kind}.parquet")
+            lost |= tell(done, f" -> {output / f'{kind}.parquet'}")
     for path in others:
         print(f"note: {path}: no rows, or no log of Zeek: left out", file=sys.stderr)
     return int(lost)
 
 
-def _tell(done: Converted, target: Path) -> bool:
-    """Says what was written; whether something was lost."""
+def tell(done: Converted, target: str = "") -> bool:
+    """Says what was read; whether something of it was lost."""
     logs = f" of {counted(done.logs, 'log')}" if done.logs > 1 else ""
-    print(f"{done.kind}: {counted(done.rows, 'row')}{logs} -> {target}", file=sys.stderr)
+    print(f"{done.kind}: {counted(done.rows, 'row')}{logs}{target}", file=sys.stderr)
     for path, faults in done.faults:
         lost = [counted(faults.lines, "line") + " without a row"] if faults.lines else []
         lost += [counted(faults.values, "value") + " left null"] if faults.values else []

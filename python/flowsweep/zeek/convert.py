@@ -11,12 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.zeek import kinds, ndjson, tsv
+from flowsweep.owned import TABLE_MARK
+from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
 from flowsweep.zeek.header import MARK, of_lines
 
-#: How logs are called: `conn.log`, `conn.2026-11-24-10-00-00.log.gz`, `pc1.conn.log.zst`.
-LOG_NAME = re.compile(r"(?P<stem>.+)\.log(?:\.(?:gz|zst|lz4|bz2|xz))?")
 #: What rotation adds to a name: from a time on.
 ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
 KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -56,7 +55,7 @@ def find(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            inside = (one for one in path.rglob("*") if LOG_NAME.fullmatch(one.name))
+            inside = (one for one in path.rglob("*") if is_log(one))
             found.update(dict.fromkeys(sorted(one for one in inside if one.is_file())))
         else:
             found[path] = None
@@ -126,7 +125,7 @@ def convert(
         done = Converted(logs[0].kind, 0, len(logs), [], [])
         source = _rows(logs, schema, given or {}, done, say)
         try:
-            _write(source, schema, target)
+            _write(source, schema, target, done.kind)
         except _OtherSchemaError:
             target.unlink(missing_ok=True)
             continue  # with the columns of both
@@ -211,13 +210,24 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     return series.cast(dtype)
 
 
-def _write(source: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], target: Path) -> None:
+def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:
+    """Writes a frame as one of flowsweep's tables."""
+    frame.write_parquet(target, compression="zstd", compression_level=1, metadata=_mark(table))
+
+
+def _mark(table: str) -> dict[str, str]:
+    return {TABLE_MARK.decode(): table}
+
+
+def _write(
+    source: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], target: Path, kind: str
+) -> None:
     from polars.io.plugins import register_io_source
 
     failures: list[Exception] = []
     first = next(source, None)  # of JSON it tells the columns
     if first is None:
-        pl.DataFrame(schema=schema).write_parquet(target, compression="zstd")
+        write_marked(pl.DataFrame(schema=schema), target, f"zeek_{kind}")
         return
 
     def frames(*_: object) -> Iterator[pl.DataFrame]:
@@ -230,7 +240,13 @@ def _write(source: Iterator[pl.DataFrame], schema: dict[str, pl.DataType], targe
 
     plan = register_io_source(frames, schema=pl.Schema(schema))
     try:
-        plan.sink_parquet(target, compression="zstd", compression_level=1, row_group_size=ROWS)
+        plan.sink_parquet(
+            target,
+            compression="zstd",
+            compression_level=1,
+            row_group_size=ROWS,
+            metadata=_mark(f"zeek_{kind}"),
+        )
     except pl.exceptions.PolarsError:
         if failures:
             raise failures[0] from None

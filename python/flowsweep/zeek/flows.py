@@ -1,0 +1,162 @@
+"""Zeek's `conn.log` to the tables `flows` and `captures`: what Zeek does not tell is null.
+
+Zeek's columns: https://docs.zeek.org/en/master/scripts/base/protocols/conn/main.zeek.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from flowsweep import _parsers
+from flowsweep.errors import FlowsweepError
+from flowsweep.zeek import kinds
+
+#: What `conn.log` says beside our columns; they stand at the end of the table.
+OWN = ("uid", "conn_state", "history", "missed_bytes")
+#: Columns without which there are no flows.
+NEEDED = ("ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto",
+          "orig_pkts", "resp_pkts", "orig_ip_bytes", "resp_ip_bytes")  # fmt: skip
+#: Columns that older versions of Zeek, or its settings, leave out; and others.
+OPTIONAL: dict[str, pl.DataType | type[pl.DataType]] = {
+    "duration": pl.Duration("ns"),
+    "orig_bytes": pl.Int64,
+    "resp_bytes": pl.Int64,
+    "history": pl.String,
+    "conn_state": pl.String,
+    "missed_bytes": pl.Int64,
+    "ip_proto": pl.Int64,
+    "vlan": pl.Int64,
+}
+TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
+    "int64": pl.Int64,
+    "int32": pl.Int32,
+    "bool": pl.Boolean,
+    "text": pl.String,
+    "time": kinds.TIME,
+}
+#: Names of protocols by number, as in our own table.
+PROTOCOLS = {number: _parsers.protocol(number) for number in range(256)}
+
+
+def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
+    """The table `flows`: one row for each connection and direction that sent a packet.
+
+    The times of a direction are those of its connection, as `conn.log` has no others.
+
+    Args:
+        conn: Rows of `conn.log`, as `convert` writes them.
+        place: What it is called in errors.
+
+    Raises:
+        FlowsweepError: Columns lack that make a flow.
+    """
+    lacking = [name for name in NEEDED if name not in conn.columns]
+    if lacking:
+        raise FlowsweepError(
+            f"{place}: no conn.log that has flows in it",
+            found=f"no {', '.join(lacking)}",
+            expected=f"the columns {', '.join(NEEDED)}",
+            remedy="let Zeek write them: they are among those of its own conn.log",
+        )
+    # In order of the first packet; equal times in the order of the log.
+    numbered = _complete(conn).sort("ts", maintain_order=True).with_row_index("connection")
+    sides = [_direction(numbered, "forward"), _direction(numbered, "backward")]
+    both = pl.concat(sides).sort("connection", "is_backward", maintain_order=True)
+    return both.select(*_columns("flows", both.columns), *OWN)
+
+
+def captures(flow_rows: pl.DataFrame, file: str) -> pl.DataFrame:
+    """The table `captures`: one row for the log, of which little is known."""
+    first, last = flow_rows["first_time"].min(), flow_rows["last_time"].max()
+    row = pl.DataFrame(
+        {"file": [file], "interface": [0], "first_time": [first], "last_time": [last]},
+        schema_overrides={"first_time": kinds.TIME, "last_time": kinds.TIME},
+    )
+    return row.select(_columns("captures", row.columns))
+
+
+def _columns(table: str, known: Sequence[str]) -> list[pl.Expr]:
+    """The columns of one of our tables, null where they are not known."""
+    found = []
+    for name, kind, *_ in _parsers.columns(table):
+        column = pl.col(name) if name in known else pl.lit(None)
+        found.append(column.cast(TYPES[kind]).alias(name))
+    return found
+
+
+def _complete(conn: pl.DataFrame) -> pl.DataFrame:
+    """With all columns that are used, of one type, however the log was written."""
+    added = [pl.lit(None, kind).alias(n) for n, kind in OPTIONAL.items() if n not in conn.columns]
+    conn = conn.with_columns(added)
+    if conn["duration"].dtype == pl.Float64:  # JSON, without a schema
+        conn = conn.with_columns(kinds.kept(pl.col("duration"), "interval"))
+    return conn
+
+
+def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
+    """The rows of the side that sent packets in this direction."""
+    is_backward = direction == "backward"
+    here, there = ("resp", "orig") if is_backward else ("orig", "resp")
+    protocol, history = _protocol(), pl.col("history")
+    has_ports = protocol.is_in(["tcp", "udp"])
+    is_tcp = (protocol == "tcp") & history.is_not_null()
+    fin = history.str.contains("f" if is_backward else "F", literal=True)
+    lasted = pl.col("duration").fill_null(pl.duration(nanoseconds=0))
+
+    def port(side: str) -> pl.Expr:
+        return pl.when(has_ports).then(pl.col(f"id.{side}_p").cast(pl.Int32))
+
+    return conn.filter(pl.col(f"{here}_pkts").cast(pl.Int64) > 0).select(
+        "connection",
+        pl.lit(direction).alias("direction"),
+        pl.lit(is_backward).alias("is_backward"),
+        protocol.alias("protocol"),
+        pl.col(f"id.{here}_h").alias("src_ip"),
+        port(here).alias("src_port"),
+        pl.col(f"id.{there}_h").alias("dst_ip"),
+        port(there).alias("dst_port"),
+        pl.col("vlan").cast(pl.Int32, strict=False),
+        pl.col("ts").alias("first_time"),
+        (pl.col("ts") + lasted).alias("last_time"),
+        lasted.dt.total_nanoseconds().alias("duration_ns"),
+        pl.col(f"{here}_pkts").cast(pl.Int64).alias("packets"),
+        pl.col(f"{here}_ip_bytes").cast(pl.Int64).alias("ip_bytes"),
+        pl.col(f"{here}_bytes").cast(pl.Int64).alias("payload_bytes"),
+        pl.when(is_tcp)
+        .then(
+            pl.when(history.str.contains("[SsHh]"))
+            .then(pl.lit("syn"))
+            .otherwise(pl.lit("midstream"))
+        )
+        .alias("start"),
+        pl.when(is_tcp)
+        .then(
+            pl.when(history.str.contains("[Rr]"))
+            .then(pl.lit("rst"))
+            .when(fin)
+            .then(pl.lit("fin"))
+            .otherwise(pl.lit("open"))
+        )
+        .alias("end"),
+        "uid",
+        "conn_state",
+        "history",
+        pl.col("missed_bytes").cast(pl.Int64),
+    )
+
+
+def _protocol() -> pl.Expr:
+    """Our name of the protocol; logs before Zeek 7.1 have no number where Zeek has no name."""
+    named = pl.col("ip_proto").cast(pl.Int64).replace_strict(PROTOCOLS, default=None)
+    is_v6 = pl.col("id.orig_h").str.contains(":", literal=True)
+    icmp = pl.when(is_v6).then(pl.lit("icmpv6")).otherwise(pl.lit("icmp"))
+    own = pl.when(pl.col("proto") == "icmp").then(icmp).otherwise(pl.col("proto"))
+    return pl.coalesce(named, own)
+
+
+def displayed(path: Path) -> str:
+    """What tables call a file, as for captures."""
+    return path.name

@@ -1,0 +1,129 @@
+"""A log of Zeek to a few lines for the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flowsweep.units import counted, duration, format_size, format_time
+from flowsweep.zeek import flows, kinds, tables
+
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `flowsweep show` says of a log.
+
+    Attributes:
+        kind: Zeek's name of the log.
+        first: Time of the earliest row, RFC 3339; None if there is none.
+        span_s: From it to the latest row, or end of a connection.
+        lost: Lines without a row, and values that are none of their column's type.
+        counts: Of `conn.log`: connections by protocol and state, octets, services.
+        largest: Of `conn.log`: the flow directions with most payload.
+    """
+
+    file: str
+    kind: str
+    rows: int
+    first: str | None
+    span_s: float | None
+    lost: int
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    largest: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing of it was lost, and there are rows."""
+        return self.rows > 0 and self.lost == 0
+
+
+def summarise(path: Path) -> Summary:
+    """Reads a log.
+
+    Raises:
+        FlowsweepError: It is none, or cannot be read.
+    """
+    frame, done, log = tables.rows_of([path])
+    lost = sum(faults.lines + faults.values for _, faults in done.faults) + len(done.damage)
+    first = span = None
+    if "ts" in frame.columns and frame["ts"].dtype == kinds.TIME and frame["ts"].drop_nulls().len():
+        times = frame["ts"].drop_nulls()
+        first = times.sort().head(1).dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ").item()
+        whole = times.cast(pl.Int64).sort()
+        span = (whole[-1] - whole[0]) / 1e9
+    counts: dict[str, dict[str, int]] = {}
+    largest: list[dict[str, Any]] = []
+    if log.kind == "conn" and frame.height:
+        both = flows.flows(frame, str(path))
+        counts, largest = _counts(frame, both), _largest(both)
+    return Summary(str(path), log.kind, frame.height, first, span, lost, counts, largest)
+
+
+def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]:
+    found = {
+        "sums": {name: int(both[name].sum()) for name in ("packets", "ip_bytes", "payload_bytes")}
+        | {"missed_bytes": int(both.unique("uid")["missed_bytes"].sum())}
+    }
+    for name in ("proto", "conn_state", "service"):
+        if name in conn.columns:
+            many = conn[name].drop_nulls().value_counts(sort=True)
+            found[name] = dict(many.sort(["count", name], descending=[True, False]).rows())
+    return found
+
+
+def _largest(both: pl.DataFrame) -> list[dict[str, Any]]:
+    top = both.sort("payload_bytes", descending=True, nulls_last=True, maintain_order=True).head(
+        TOP
+    )
+    found = []
+    for row in top.iter_rows(named=True):
+        seconds = row["duration_ns"] / 1e9
+        payload = row["payload_bytes"] or 0
+        found.append(
+            {
+                "uid": row["uid"],
+                "protocol": row["protocol"],
+                "payload": format_size(payload),
+                "time": format_time(row["duration_ns"]),
+                "mbit_s": round(payload * 8 / seconds / 1e6, 2) if seconds else None,
+                "from": _end(row["src_ip"], row["src_port"]),
+                "to": _end(row["dst_ip"], row["dst_port"]),
+            }
+        )
+    return found
+
+
+def _end(address: str, port: int | None) -> str:
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def lines(summary: Summary) -> list[str]:
+    """The summary without its table of flows."""
+    span = (
+        f", {duration(summary.span_s)} from {summary.first}" if summary.span_s is not None else ""
+    )
+    said = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
+    if summary.lost:
+        said.append(f"damaged: {counted(summary.lost, 'line or value')} lost")
+    if not summary.counts:
+        return said
+    sums = summary.counts["sums"]
+    said.append(
+        f"{counted(sums['packets'], 'packet')}  {format_size(sums['ip_bytes'])} of IP packets"
+        f"  {format_size(sums['payload_bytes'])} payload"
+    )
+    if sums["missed_bytes"]:
+        said.append(f"missed by the capture: {format_size(sums['missed_bytes'])} of payload")
+    for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
+        if many := summary.counts.get(name):
+            some = list(many.items())[:8]
+            more = f", {len(many) - 8} more" if len(many) > 8 else ""
+            said.append(f"{title}: {', '.join(f'{key} {times:,}' for key, times in some)}{more}")
+    return said
