@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: Characters of one part of a message.
+MOST_SHOWN = 2_000
+
 
 class FlowsweepError(Exception):
     """A failure that a person can act on.
@@ -33,7 +36,8 @@ class FlowsweepError(Exception):
 
     def __str__(self) -> str:
         """The message as printed: one line for each part that is known."""
-        return "\n".join([self.what, *(f"  {name:<9} {text}" for name, text in self._parts())])
+        parts = (f"  {name:<9} {text}" for name, text in self._parts())
+        return "\n".join([_cut(self.what), *parts])
 
     def fitted(self, width: int) -> str:
         """The message for a window of `width` columns.
@@ -47,7 +51,7 @@ class FlowsweepError(Exception):
                                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
             return fill.fill(text)
 
-        lines = [wrapped(self.what, "", "  ")]
+        lines = [wrapped(_cut(self.what), "", "  ")]
         for name, text in self._parts():
             begin = f"  {name:<9} "
             lines.append(
@@ -57,4 +61,11 @@ class FlowsweepError(Exception):
 
     def _parts(self) -> list[tuple[str, str]]:
         named = [(name, getattr(self, name)) for name in ("found", "expected", "remedy")]
-        return [(name, text) for name, text in named if text is not None]
+        return [(name, _cut(text)) for name, text in named if text is not None]
+
+
+def _cut(text: str) -> str:
+    """Without its middle where somebody made it long: a name or value of a file is in it."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN // 2]} ... {text[-MOST_SHOWN // 2 :]}"

@@ -171,25 +171,13 @@ def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int
         stem = path.name.removesuffix(suffix)
         manifest = path.with_name(f"{stem}.capture.json")
         part = PART.fullmatch(stem)
-        if manifest.is_file():
-            drops[name] = _drops_of(manifest)
-        elif part and path.with_name(f"{part['host']}.capture.json").is_file():
+        if manifest.exists():
+            from flowsweep import manifests
+
+            drops[name] = manifests.drops(manifest)
+        elif part and path.with_name(f"{part['host']}.capture.json").exists():
             drops[name] = (0, 0)
     return drops
-
-
-def _drops_of(manifest: Path) -> tuple[int | None, int | None]:
-    try:
-        about = json.loads(manifest.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FlowsweepError(f"{manifest}: not JSON", found=str(error)) from None
-    if not isinstance(about, dict):
-        raise FlowsweepError(f"{manifest}: not a manifest", expected="a JSON object")
-    kernel, interface = (
-        count if isinstance(count := about.get(key), int) else None
-        for key in ("dropped_kernel", "dropped_interface")
-    )
-    return kernel, interface
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -7,18 +7,17 @@ itself is `application` in run.json, or else the file app.json beside it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Collection
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import link_balance, units
+from flowsweep import applications, inputs, link_balance, names, printing, records, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.file_sets import one_file
 from flowsweep.owned import TABLE_MARK
+from flowsweep.record_fields import checked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,6 +29,13 @@ def _whole(text: str | float) -> int:
             f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
         )
     return int(text)
+
+
+def _name(text: object) -> str:
+    if not isinstance(text, str) or not re.fullmatch(r"[!-~]{1,64}", text):
+        found = inputs.shown(text)
+        raise FlowsweepError(f"{found} is not a name", found=found, expected='such as "cubic"')
+    return text
 
 
 def _time_or_share(text: str | float) -> int | float:
@@ -47,7 +53,7 @@ AXIS_COLUMNS: dict[str, tuple[str, str | None, Callable[[Any], Any]]] = {
     "loss": ("loss", "loss_measured", units.parse_fraction),
     "jitter": ("jitter_ns", None, _time_or_share),
     "links": ("links", None, _whole),
-    "congestion": ("congestion", None, str),
+    "congestion": ("congestion", None, _name),
     "hosts": ("hosts_per_site", None, _whole),
     "ranks": ("ranks", None, _whole),
     "ranks_per_host": ("ranks_per_host", None, _whole),
@@ -77,10 +83,12 @@ def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
     """
     found = {}
     for path in _run_folders(directory):
-        record, _ = _load(path / "run.json")
-        made = "spec_hash" in record and not record.get("warmup")
-        if made and record.get("status") in statuses:
-            found[path.name] = str(record.get("reason"))
+        read = records.read(path / "run.json")
+        if read is None:
+            continue
+        run = checked(records.Run, read[0], path / "run.json")
+        if run.spec_hash is not None and not run.warmup and run.status in statuses:
+            found[path.name] = str(run.reason)
     return found
 
 
@@ -91,11 +99,14 @@ def _run_folders(directory: Path) -> list[Path]:
             f"{directory}: no such folder",
             expected="the folder `runs` of an experiment, with a folder for each run",
         )
-    return [
+    folders = [
         path
         for path in sorted(directory.iterdir())
         if path.is_dir() and not path.name.startswith(".")
     ]
+    for path in folders:
+        names.check(path.name, "a run", path)
+    return folders
 
 
 def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict[str, Any]]:
@@ -115,6 +126,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
         loaded = experiment.load(experiment_file)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
     name = loaded.name if loaded else directory.absolute().parent.name
+    names.check(name, "an experiment", directory)
     rows = [_row(path, name, default_app) for path in folders]
     plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
     for row in rows:
@@ -210,43 +222,57 @@ def _schema() -> dict[str, pl.DataType]:
 
 def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]:
     record, text = _record(path)
-    emulator = record.get("emulator") or {}
-    hosts = record.get("hosts") or []
+    run = checked(records.Run, record, path / "run.json")
+    lateness = run.emulator.lateness_ns if run.emulator else None
     row: dict[str, Any] = {
         "run": path.name,
-        "experiment": record.get("experiment") or experiment,
-        "app": record.get("app") or default_app or experiment,
+        "experiment": run.experiment or experiment,
+        "app": run.app or default_app or experiment,
         "problem": json.dumps(record["problem"], sort_keys=True) if "problem" in record else None,
-        "compute": record.get("compute"),
-        "repetition": record.get("repetition"),
-        "block": record.get("block"),
-        "baseline": record.get("baseline"),
-        "warmup": bool(record.get("warmup", False)),
-        "start": _time(record.get("start")),
-        "end": _time(record.get("end")),
-        "completion_s": record.get("completion_s"),
+        "compute": run.compute,
+        "repetition": run.repetition,
+        "block": run.block,
+        "baseline": run.baseline,
+        "warmup": bool(run.warmup),
+        "start": run.start,
+        "end": run.end,
+        "completion_s": run.completion_s,
         # A person's own run without a status counts: nothing says that it is not valid.
-        "status": record.get("status") or ("valid" if record else "no record"),
-        "reason": record.get("reason") or (None if record else "no run.json"),
+        "status": run.status or ("valid" if record else "no record"),
+        # It may quote what a program printed.
+        "reason": printing.visible(run.reason or "") or (None if record else "no run.json"),
         "hosts": [
-            {key: host.get(key) for key in ("name", "site", "address")}
-            for host in hosts
-            if isinstance(host, dict)
+            {"name": host.name, "site": host.site, "address": host.address}
+            for host in run.hosts or ()
         ]
         or None,
-        "spec_hash": record.get("spec_hash"),
-        "emulator_late_p99_ns": (emulator.get("lateness_ns") or {}).get("p99"),
-        "emulator_dropped": _dropped(emulator),
+        "spec_hash": run.spec_hash,
+        "emulator_late_p99_ns": lateness.p99 if lateness else None,
+        "emulator_dropped": _dropped(record.get("emulator")),
         "json": text,
+        "jitter_share": None,
     }
-    axes = record.get("axes") or {}
+    row |= _axes(run.axes or {}, path / "run.json")
+    if isinstance(row["jitter_ns"], float):
+        row["jitter_share"], row["jitter_ns"] = row["jitter_ns"], None
+        if row["rtt_asked_ns"] is not None:
+            # of the delay of one direction
+            row["jitter_ns"] = round(row["jitter_share"] * row["rtt_asked_ns"] / 2)
+    if run.queue_bytes is not None:
+        row["queue_bytes"] = run.queue_bytes
+    return row
+
+
+def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The columns of the axes, in base units; null where the record says nothing."""
     for axis in axes:
         if axis not in AXIS_COLUMNS:
             raise FlowsweepError(
-                f"{path / 'run.json'}: axes: unknown axis",
-                found=f'"{axis}"',
+                f"{path}: axes: unknown axis",
+                found=inputs.shown(axis),
                 expected=f"some of {', '.join(AXIS_COLUMNS)}",
             )
+    row: dict[str, Any] = {}
     for axis, (asked, measured, parse) in AXIS_COLUMNS.items():
         value = axes.get(axis)
         both = value if isinstance(value, dict) else {"asked": value}
@@ -257,67 +283,36 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
             try:
                 row[column] = None if given is None else parse(given)
             except FlowsweepError as error:
-                error.what = f"{path / 'run.json'}: axes.{axis}: {error.what}"
+                error.what = f"{path}: axes.{axis}: {error.what}"
                 raise
-    row["jitter_share"] = None
-    if isinstance(row["jitter_ns"], float):
-        row["jitter_share"], row["jitter_ns"] = row["jitter_ns"], None
-        if row["rtt_asked_ns"] is not None:
-            # of the delay of one direction
-            row["jitter_ns"] = round(row["jitter_share"] * row["rtt_asked_ns"] / 2)
-    if record.get("queue_bytes") is not None:
-        row["queue_bytes"] = record["queue_bytes"]
+            if isinstance(row[column], int | float) and row[column] < 0:
+                raise FlowsweepError(
+                    f"{path}: axes.{axis}: a negative value has no meaning",
+                    found=inputs.shown(given),
+                    expected="0 or more",
+                )
     return row
 
 
 def _record(path: Path) -> tuple[dict[str, Any], str | None]:
     """What run.json says, with the application's own record in it."""
-    record, text = _load(path / "run.json")
+    read = records.read(path / "run.json")
+    if read is None:
+        return {}, None
+    record, text = read
     if not record or "application" in record:
         return record, text
-    told, _ = _load(path / "app.json")
-    if told:
-        own = {key: told[key] for key in ("problem", "compute", "completion_s") if key in told}
-        record = own | record | {"application": told}
+    told = records.read(path / "app.json")
+    if told is not None and told[0]:
+        application = told[0]
+        checked(applications.Application, application, path / "app.json")
+        keys = ("problem", "compute", "completion_s")
+        own = {key: application[key] for key in keys if key in application}
+        record = own | record | {"application": application}
         text = json.dumps(record)
     return record, text
 
 
-def _load(path: Path) -> tuple[dict[str, Any], str | None]:
-    if not path.exists():
-        return {}, None
-    try:
-        text = path.read_text(encoding="utf-8")
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FlowsweepError(
-            f"{path}, line {error.lineno}: this is not JSON",
-            found=error.msg,
-            expected='{"axes": {"rtt": "16ms"}, "completion_s": 12.3}',
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FlowsweepError(f"{path}: cannot be read", found=str(error)) from None
-    if not isinstance(record, dict):
-        raise FlowsweepError(
-            f"{path}: this is not the record of a run",
-            found=f"a {type(record).__name__}",
-            expected='{"axes": {"rtt": "16ms"}, "completion_s": 12.3}',
-        )
-    return record, text
-
-
-def _time(text: str | None) -> int | None:
-    """RFC 3339 with up to nine decimals, as nanoseconds since the epoch."""
-    match = re.fullmatch(r"(.+?)(?:\.([0-9]{1,9}))?(Z|[+-][0-9:]+)", text or "")
-    if match is None:
-        return None
-    whole, fraction, zone = match.groups()
-    with contextlib.suppress(ValueError):
-        seconds = datetime.fromisoformat(whole + zone.replace("Z", "+00:00")).timestamp()
-        return int(seconds) * 10**9 + int((fraction or "0").ljust(9, "0"))
-    return None
-
-
-def _dropped(emulator: dict[str, Any]) -> int | None:
+def _dropped(emulator: Any) -> int | None:
     found = link_balance.balances(emulator)
     return sum(link.dropped for link in found) if found else None

@@ -36,8 +36,8 @@ SIZE_UNITS = {
     "GiB": 2**30,
 }
 
-#: Digits before the point of a value that is believed: an exponent may ask for millions.
-MOST_DIGITS = 30
+#: In the base unit: what tables hold. An exponent may ask for a number of millions of digits.
+MOST = 2**63 - 1
 
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*\Z")
 
@@ -64,7 +64,7 @@ def _parse(text: str | float, units: dict[str, int], kind: str, example: str) ->
         value = Decimal(number) * units[unit]
     except ArithmeticError:
         value = None
-    if value is None or value.adjusted() > MOST_DIGITS:
+    if value is None or abs(value) > MOST:
         raise FlowsweepError(
             f'"{text}" is beyond every {kind}', found=f'"{text}"', expected=expected
         )

@@ -7,7 +7,6 @@ unreadable input or failure.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from argparse import ArgumentParser
@@ -15,7 +14,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
-from flowsweep import signals
+from flowsweep import printing, signals
+from flowsweep.cli import failures
 from flowsweep.cli.arguments import HELP, Parser
 from flowsweep.errors import FlowsweepError
 
@@ -37,50 +37,21 @@ ABOUT = "What network does my distributed application need? Measured from packet
 
 
 def main() -> NoReturn:
-    """Runs the command line; turns errors into a message and an exit code."""
+    """Runs the command line; turns whatever goes wrong into a message and an exit code."""
     signals.install()
-    status = 0
-    try:
-        status = _status(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`flowsweep query ... | head`): no error.
-        pass
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        place = error.filename or "standard output"
-        print(f"error: {place}: {os.strerror(errno.ENOSPC)}", file=sys.stderr)
-        status = 2
-    sys.stderr.flush()
+    printing.guard()
+    status = failures.status_of(lambda: _status(sys.argv[1:]))
     # To take the interpreter down piece by piece is an eighth of a short command's time.
     os._exit(status)
 
 
 def _status(words: list[str]) -> int:
-    try:
-        if words == ["--version"]:
-            from importlib.metadata import version
+    if words == ["--version"]:
+        from importlib.metadata import version
 
-            print(f"flowsweep {version('flowsweep')}")
-            return 0
-        return _answer(sys.modules[__name__], "flowsweep", ABOUT, words)
-    except FlowsweepError as error:
-        print(_shown(error), file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt as stop:
-        print("stopped", file=sys.stderr)
-        return signals.end(stop)
-
-
-def _shown(error: FlowsweepError) -> str:
-    """The whole message; in a terminal no word of it is broken."""
-    if not sys.stderr.isatty():
-        return f"error: {error}"
-    import shutil
-
-    error.what = f"error: {error.what}"
-    return error.fitted(shutil.get_terminal_size().columns)
+        print(f"flowsweep {version('flowsweep')}")
+        return 0
+    return _answer(sys.modules[__name__], "flowsweep", ABOUT, words)
 
 
 def _answer(group: ModuleType, program: str, about: str | None, words: list[str]) -> int:

@@ -7,6 +7,7 @@ sooner.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +16,8 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.units import parse_time
 
 HELP = ("-h", "--help")
+#: More are of no use, and the system starts only so many.
+MOST_THREADS = 512
 
 
 class Parser(argparse.ArgumentParser):
@@ -155,7 +158,7 @@ def add_reading(parser: Parser) -> None:
     parser.add_argument(
         "--threads",
         metavar="N",
-        type=_count,
+        type=_threads,
         default=0,
         help="Threads; 0, the default, for one per core. The tables are the same.",
     )
@@ -177,7 +180,12 @@ def _time(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
+def _threads(text: str) -> int:
+    if not re.fullmatch("[0-9]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    # Their digits may be thousands, of which no number is made.
+    if len(text.lstrip("0")) > len(str(MOST_THREADS)) or int(text) > MOST_THREADS:
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]} is too many; expected at most {MOST_THREADS}"
+        )
     return int(text)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.file_sets import file_set
 from flowsweep.outputs import sync
@@ -90,14 +91,14 @@ def _progress(total: int | None) -> Callable[[int, int], None] | None:
         if total:
             left = passed * (total - read) / read if read else 0
             line += f" of {format_size(total)}  {100 * read / total:.0f} %  {left:.0f} s left"
-        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{line}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
 
     return show
 
 
 def _say(summary: Summary, output: Path) -> None:
     if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
+        print("\r\x1b[K", end="", file=printing.raw(sys.stderr))
     files = f"{len(summary['files'])} files, " if len(summary["files"]) > 1 else ""
     packets = counted(summary["packets"], "packet")
     counts = f"{packets}, {counted(summary['connections'], 'connection')}"

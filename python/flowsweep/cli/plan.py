@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_experiment, add_format, add_output
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ def plan(*, experiment: Path, output_format: str, output: Path | None) -> None:
     from flowsweep import experiment as experiments
 
     if output_format == "schema":
-        print(json.dumps(experiments.Experiment.model_json_schema(by_alias=True), indent=2))
+        schema = experiments.Experiment.model_json_schema(by_alias=True)
+        printing.exact(json.dumps(schema, indent=2) + "\n")
         return
     loaded = experiments.load(experiment)
     if output_format == "json":
-        print(json.dumps([run.spec() for run in loaded.plan()], indent=2))
+        printing.exact(json.dumps([run.spec() for run in loaded.plan()], indent=2) + "\n")
         return
     show(loaded, output)
 
@@ -68,7 +70,7 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
     runs = loaded.plan()
     width = max((len(run.id) for run in runs), default=3)
     sites = "  ".join(f"{name}: {', '.join(site.hosts)}" for name, site in loaded.sites.items())
-    print(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}")
+    print(printing.line(f"{loaded.name}{': ' if loaded.title else ''}{loaded.title}"))
     if loaded.captured is not None:
         print(f"nothing is run: the captures in {loaded.captured / 'runs'} are analysed")
         return
@@ -78,7 +80,7 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
     print(f"  {'run':<{width}}  block  point")
     for run in runs:
         there = "x" if is_there(run, folder) else " "
-        print(f"{there} {run.id:<{width}}  {run.block:>5}  {run.summary()}")
+        print(printing.line(f"{there} {run.id:<{width}}  {run.block:>5}  {run.summary()}"))
     blocks = counted(loaded.repetitions, "block")
     print(f"{counted(len(runs), 'run')}, {blocks}, seed {loaded.seed}")
     left = estimate(runs, folder)

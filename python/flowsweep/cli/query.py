@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_format, add_results
 
 
@@ -56,16 +57,16 @@ def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:
 
     warehouse = Warehouse(directory)
     if sql:
-        sys.stdout.write(warehouse.script(name))
+        printing.exact(warehouse.script(name))
         return
     rows = warehouse.rows(name)
     if rows.is_empty():
         why = warehouse.lack(name) or "nothing in the tables answers it"
         print(f"note: {name} has no rows: {why}", file=sys.stderr)
     if output_format == "csv":
-        sys.stdout.write(rows.write_csv())
+        printing.exact(rows.write_csv())
     elif output_format == "json":
-        sys.stdout.write(rows.write_json() + "\n")
+        printing.exact(rows.write_json() + "\n")
     else:
         from flowsweep.render import terminal
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_checksums, add_files, add_format
 from flowsweep.errors import FlowsweepError
 from flowsweep.zeek import is_log
@@ -44,7 +45,9 @@ def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> in
         except FlowsweepError as failure:
             failures.append(failure)
     if (summaries or logs) and output_format == "json":
-        print(json.dumps([*map(asdict, summaries), *map(asdict, logs)], indent=2))
+        found = [*map(asdict, summaries), *map(asdict, logs)]
+        printing.exact(json.dumps(found, indent=2) + "
+")
     else:
         if summaries:
             capture.print_summaries(summaries)

@@ -6,12 +6,13 @@ workload; before the first one, as its `expect` says. Without that only its time
 
 from __future__ import annotations
 
-import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import inputs
+from flowsweep.errors import FlowsweepError
 from flowsweep.units import counted, duration
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 OVERHEAD_S = 1.5
 # What cost_s of run.json leaves out: the start of `flowsweep run`.
 OUTSIDE_S = 0.5
+# No run takes years; a record that says so was edited by hand.
+MOST_S = 1e8
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,15 @@ def is_there(run: Run, folder: Path) -> bool:
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError):
+        return inputs.read_object(path, "the record of a run", "{}")[0]
+    except FlowsweepError:
         return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _seconds(record: dict[str, Any]) -> float | None:
     """How long a run took, all in all; None if it does not say."""
     try:
-        return float(sum(record["cost_s"].values())) + OUTSIDE_S
+        seconds = float(sum(record["cost_s"].values())) + OUTSIDE_S
     except (KeyError, TypeError, AttributeError):
         return None
+    return seconds if 0 < seconds < MOST_S else None

@@ -10,32 +10,13 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from flowsweep import inputs, names
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import model
+from flowsweep.experiment import document, model
+from flowsweep.validation import expected_of
 
-MAX_FILE_BYTES = 1_000_000
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe loading that refuses a key which stands twice in one mapping."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: dict[str, int] = {}
-    for key, _ in node.value:
-        line = key.start_mark.line + 1
-        if key.value in seen:
-            raise FlowsweepError(
-                f'line {line}: "{key.value}" stands twice',
-                found=f"also in line {seen[key.value]}",
-                expected="each key once",
-                remedy=f"remove line {line}",
-            )
-        seen[key.value] = line
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+#: A mebibyte of YAML is ten thousand lines and more.
+MOST_BYTES = 2**20
 
 
 def load(path: Path | str) -> model.Experiment:
@@ -48,17 +29,19 @@ def load(path: Path | str) -> model.Experiment:
         FlowsweepError: With the file, the line, what was found, expected, and the remedy.
     """
     path = Path(path)
-    text = _read(path)
+    text = inputs.read_text(
+        path,
+        "an experiment file",
+        MOST_BYTES,
+        remedy="workflows/experiments/demo.yaml is one to begin with",
+    )
     try:
-        tree = yaml.compose(text, Loader=_Loader)
-        data = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+        tree, data = document.read(text)
     except FlowsweepError as error:
         error.what = f"{path}, {error.what}"
         raise
     except yaml.YAMLError as error:
         raise _not_yaml(path, error) from None
-    except RecursionError:
-        raise FlowsweepError(f"{path}: nested too deeply to be an experiment") from None
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -75,6 +58,7 @@ def load(path: Path | str) -> model.Experiment:
     except ValidationError as error:
         raise _invalid(path, tree, error) from None
     name = path.absolute().parent.name if beside else path.stem
+    names.check(name, "an experiment", path)
     experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
     experiment._name = name  # noqa: SLF001
     if experiment.captured is not None:
@@ -88,28 +72,6 @@ def load(path: Path | str) -> model.Experiment:
             )
         object.__setattr__(experiment, "captured", folder)
     return experiment
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise FlowsweepError(
-                f"{path}: too big to be an experiment",
-                found=f"{path.stat().st_size:,} bytes",
-                expected=f"at most {MAX_FILE_BYTES:,}",
-            )
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FlowsweepError(
-            f"{path}: cannot be read",
-            found=error.strerror,
-            expected="an experiment file",
-            remedy="workflows/experiments/demo.yaml is one to begin with",
-        ) from None
-    except UnicodeDecodeError as error:
-        raise FlowsweepError(
-            f"{path}: is not text", found=f"byte {error.start} is not UTF-8", expected="YAML"
-        ) from None
 
 
 def _not_yaml(path: Path, error: yaml.YAMLError) -> FlowsweepError:
@@ -145,7 +107,7 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
         remedy = f"correct line {line}"
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
-        found = repr(fault["input"])[:80]
+        found, expected = inputs.shown(fault["input"]), expected_of(fault)
         remedy = f"correct line {line}"
     if len(faults) > 1:
         remedy = f"{remedy or 'correct it'} ({len(faults) - 1} more to correct after it)"
@@ -166,7 +128,7 @@ def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None
             key, node = pairs[part]
             line = key.start_mark.line + 1
             named.append(str(part))
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        elif isinstance(node, yaml.SequenceNode) and part in range(len(node.value)):
             node = node.value[part]
             line = node.start_mark.line + 1
             named.append(f"[{part}]")

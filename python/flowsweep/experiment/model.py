@@ -14,9 +14,10 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep.experiment.machines import Testbed
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
-from flowsweep.experiment.quantities import Duration, Model, Share, Size, refused
+from flowsweep.experiment.quantities import Duration, Model, Share, Size
 from flowsweep.experiment.workload import AXIS_NAMES, Axes, Workload
 from flowsweep.units import counted
+from flowsweep.validation import refused
 
 if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run

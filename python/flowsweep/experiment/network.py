@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from flowsweep.experiment.quantities import (
+    Congestion,
     Duration,
     Jitter,
     JitterText,
@@ -15,8 +16,8 @@ from flowsweep.experiment.quantities import (
     Share,
     Size,
     Time,
-    refused,
 )
+from flowsweep.validation import refused
 
 MIN_QUEUE_BYTES = 128 * 1024
 
@@ -190,7 +191,7 @@ Sites = Annotated[
 class Tcp(Model):
     """TCP of every host; what is not given is the kernel's default, set explicitly."""
 
-    congestion_control: str | None = Field(
+    congestion_control: Congestion | None = Field(
         None, description="reno, cubic, bbr: what the kernel offers. Default: the kernel's."
     )
     buffer_bytes: Size | None = Field(

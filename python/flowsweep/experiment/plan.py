@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import points
 from flowsweep.experiment.model import LINK_AXES
@@ -278,7 +279,7 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
     problem: dict[str, Any] = {}
     for axis, text in settings.items():
         if axis.startswith("problem."):
-            problem[axis.removeprefix("problem.")] = _value(text)
+            problem[axis.removeprefix("problem.")] = _value(axis, text)
         else:
             changes[points.field_of(axis)] = _axis_value(experiment, axis, text)
     if "ranks" in changes:
@@ -290,12 +291,14 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
     return _run(experiment, workload, point, base, 1)
 
 
-def _value(text: str) -> Any:
+def _value(axis: str, text: str) -> Any:
     """12, true, [1, 2] as JSON reads them; what is no JSON is text."""
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    inputs.check_values(f"--set {axis}", {axis: value})
+    return value
 
 
 def _axis_value(experiment: Experiment, axis: str, text: str) -> Any:

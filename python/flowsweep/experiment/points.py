@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment.quantities import Jitter
+from flowsweep.experiment.quantities import CONGESTION, Jitter
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
@@ -82,6 +82,15 @@ def count(text: str) -> int:
     return int(text)
 
 
+def congestion(text: str) -> str:
+    """The name of a congestion control, as kernels have them."""
+    if not re.fullmatch(CONGESTION, text.strip()):
+        raise FlowsweepError(
+            f'"{text}" is not a congestion control', found=f'"{text}"', expected="reno, cubic, bbr"
+        )
+    return text.strip()
+
+
 AXES = {
     "rtt": Axis("rtt_ns", units.parse_time, lambda value: f"{value / 1e6:.6g}ms"),
     "rate": Axis("rate_bit_s", units.parse_rate, units.format_rate),
@@ -90,7 +99,7 @@ AXES = {
     "links": Axis("links", count, str),
     "queue": Axis("queue_bytes", units.parse_size, _or_none(units.format_size)),
     "buffer": Axis("buffer_bytes", units.parse_size, _or_none(units.format_size)),
-    "congestion": Axis("congestion", str.strip, _or_none(str)),
+    "congestion": Axis("congestion", congestion, _or_none(str)),
     "hosts": Axis("hosts", count, str),
     "ranks": Axis("ranks", count, _or_none(str)),
     "ranks_per_host": Axis("ranks_per_host", count, _or_none(str)),

@@ -10,14 +10,15 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     InstanceOf,
     PlainSerializer,
     WithJsonSchema,
 )
-from pydantic_core import PydanticCustomError
 
 from flowsweep import units
 from flowsweep.errors import FlowsweepError
+from flowsweep.validation import refused
 
 
 class Model(BaseModel):
@@ -29,12 +30,6 @@ class Model(BaseModel):
         populate_by_name=True,
         defer_build=True,  # parts are built with the whole, not each on its own as well
     )
-
-
-def refused(what: str, found: str | None, expected: str | None) -> PydanticCustomError:
-    """A fault with the parts of a `FlowsweepError`; `load` adds the place."""
-    parts = {"what": what, "found": found, "expected": expected}
-    return PydanticCustomError("refused", "{what}", parts)
 
 
 def _quantity(parse: Callable[[Any], Any], *, zero: str | None) -> Callable[[Any], Any]:
@@ -92,6 +87,9 @@ def _jitter(value: object) -> Jitter:
         raise refused(error.what, error.found, f"{error.expected}, or 20% of the delay") from None
 
 
+#: Names of congestion controls: the kernel takes 15 letters.
+CONGESTION = r"^[a-z0-9_-]{1,15}$"
+Congestion = Annotated[str, Field(pattern=CONGESTION)]
 _NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
 _TIME = _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms")
 Time = Annotated[int, BeforeValidator(_quantity(units.parse_time, zero=None)), _TIME]

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 RUNS_MARK = ".experiment"
 #: In the results: a folder with one such file, named by `digest`; all tables are younger than it.
 TABLES_MARK = ".made-from"
+#: A mark holds one path.
+MOST_MARK_BYTES = 8192
 
 
 def source(experiment: Experiment, results: Path) -> str:
@@ -94,9 +97,10 @@ def _relative(path: Path) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        text = inputs.read_text(path, "a mark", MOST_MARK_BYTES)
+    except FlowsweepError:
         return None
+    return text.strip().partition("\n")[0]
 
 
 def _moved(experiment: Experiment, results: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from flowsweep.experiment.quantities import (
+    Congestion,
     Duration,
     JitterText,
     Model,
@@ -15,8 +16,8 @@ from flowsweep.experiment.quantities import (
     Share,
     Size,
     Time,
-    refused,
 )
+from flowsweep.validation import refused
 
 #: Where a command is started, besides a list of hosts.
 PLACES = ("hosts", "first", "hub")
@@ -48,7 +49,7 @@ class Axes(Model):
     links: list[int] = Field(default_factory=list, description="Numbers of parallel links.")
     queue: list[Size] = Field(default_factory=list, description="Queues of the links.")
     buffer: list[Size] = Field(default_factory=list, description="Socket buffers.")
-    congestion: list[str] = Field(
+    congestion: list[Congestion] = Field(
         default_factory=list, description="Congestion controls: reno, cubic, bbr."
     )
     hosts: list[int] = Field(
@@ -66,10 +67,13 @@ class Axes(Model):
     @field_validator("*")
     @classmethod
     def _no_value_twice(cls, values: list[Any]) -> list[Any]:
+        seen = set()
         for value in values:
-            if values.count(value) > 1:
+            key = json.dumps(value, sort_keys=True, default=str)
+            if key in seen:
                 shown = f"{value:g}" if isinstance(value, int | float) else str(value)
                 raise refused(f"{shown} is listed twice", "two equal values", "each value once")
+            seen.add(key)
         return values
 
     @field_validator("links", "hosts", "ranks", "ranks_per_host")

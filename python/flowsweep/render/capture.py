@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import printing
 from flowsweep.analysis import grades
 from flowsweep.units import counted, percent
 
@@ -26,11 +27,17 @@ def print_summaries(summaries: list[Summary]) -> None:
     """One capture in full; of several the head of each, and a sum."""
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
+    class Visible(Console):
+        """What is in the captures and their names gives the terminal no commands."""
+
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*map(printing.visible, objects), **options)
+
+    console = Visible(highlight=False, soft_wrap=True)
     # Printed here, not by the console, which ends the process where nobody reads any more.
     with console.capture() as printed:
         _print_all(console, summaries)
-    print(printed.get(), end="")
+    printing.styled(printed.get())
 
 
 def _print_all(console: Any, summaries: list[Summary]) -> None:

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flowsweep import printing
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -70,7 +72,7 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
-    return str(value)
+    return printing.line(str(value))
 
 
 def _width(columns: list[Column]) -> int:

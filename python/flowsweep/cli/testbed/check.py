@@ -8,6 +8,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
+from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_format
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def check(*, quiet: bool, quick: bool, output_format: str) -> int:
     bad = [finding for finding in findings if finding.level == "bad"]
     if output_format == "json":
         answer = {"can_run": not bad, "findings": [vars(finding) for finding in findings]}
-        print(json.dumps(answer, indent=1))
+        printing.exact(json.dumps(answer, indent=1) + "\n")
     elif not quiet:
         for finding in findings:
-            print(_shown(finding))
+            printing.styled(f"{_shown(finding)}\n")
         print(f"\n{_verdict(len(findings), len(bad), quick=quick)}")
     return 1 if bad else 0
 
@@ -70,13 +71,15 @@ def _shown(finding: Finding) -> str:
     """Level, name and text in columns, within the width of the terminal."""
     width = max(60, shutil.get_terminal_size().columns)
     columns = " " * (LEVEL_WIDTH + NAME_WIDTH)
-    lines = textwrap.wrap(finding.text, width - len(columns), break_on_hyphens=False)
+    lines = textwrap.wrap(
+        printing.visible(finding.text), width - len(columns), break_on_hyphens=False
+    )
     shown = f"{_coloured(finding.level)}{finding.name:<{NAME_WIDTH}}" + f"\n{columns}".join(lines)
     if finding.remedy is None:
         return shown
     # Less far in: it often is a command, which should stay in one line.
     remedy = textwrap.fill(
-        finding.remedy,
+        printing.visible(finding.remedy),
         width,
         initial_indent="        remedy: ",
         subsequent_indent=" " * 16,

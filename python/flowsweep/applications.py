@@ -1,0 +1,109 @@
+"""app.json as a model: what the report reads of what an application tells of its own run."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from flowsweep import inputs
+from flowsweep.record_fields import (
+    Name,
+    Number,
+    Record,
+    Seconds,
+    Whole,
+    only_object,
+    only_objects,
+)
+from flowsweep.validation import refused
+
+
+class Phase(Record):
+    """A span of time of one rank."""
+
+    rank: Whole | None = None
+    start_s: Number | None = None
+    end_s: Number | None = None
+
+
+class Transfer(Record):
+    """Bytes from one rank to another."""
+
+    sender: Whole | None = Field(None, alias="from")
+    receiver: Whole | None = Field(None, alias="to")
+    octets: Whole | None = Field(None, alias="bytes")
+    start_s: Number | None = None
+    end_s: Number | None = None
+
+
+class Sent(Record):
+    """What one rank sent to another."""
+
+    octets: Whole | None = Field(None, alias="bytes")
+
+
+class Primitive(Record):
+    """Calls of one function of MPI."""
+
+    calls: Whole | None = None
+    seconds: Number | None = None
+
+
+def _key(value: object) -> object:
+    """The SQL of the report looks for it: it can be no path of JSON."""
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", value):
+        found = inputs.shown(value)
+        raise refused("not the name of a rank or call", found, "letters, digits, _ and -")
+    return value
+
+
+Key = Annotated[str, BeforeValidator(_key)]
+
+
+class Rank(Record):
+    """One process of the application."""
+
+    rank: Whole | None = None
+    host: Name | None = None
+    to: Annotated[
+        dict[Key, Annotated[Sent, BeforeValidator(only_object)]], BeforeValidator(only_object)
+    ] = Field(default_factory=dict)
+    mpi: Annotated[
+        dict[Key, Annotated[Primitive, BeforeValidator(only_object)]], BeforeValidator(only_object)
+    ] = Field(default_factory=dict)
+
+
+class Size(Record):
+    """A message whose time was measured."""
+
+    message_bytes: Whole | None = None
+    mean_s: Number | None = None
+
+
+class Stream(Record):
+    """A transfer whose speed was measured."""
+
+    mbit_s: Number | None = None
+    beside_mbit_s: Number | None = None
+
+
+class Answer(Record):
+    """What the application found out."""
+
+    sizes: Annotated[list[Size], BeforeValidator(only_objects)] = Field(default_factory=list)
+    streams: Annotated[list[Stream], BeforeValidator(only_objects)] = Field(default_factory=list)
+
+
+class Application(Record):
+    """app.json: what the application tells of its own run."""
+
+    completion_s: Seconds | None = None
+    compute: Name | None = None
+    phases: Annotated[list[Phase], BeforeValidator(only_objects)] = Field(default_factory=list)
+    transfers: Annotated[list[Transfer], BeforeValidator(only_objects)] = Field(
+        default_factory=list
+    )
+    ranks: Annotated[list[Rank], BeforeValidator(only_objects)] = Field(default_factory=list)
+    answer: Annotated[Answer, BeforeValidator(only_object)] = Field(default_factory=Answer)

@@ -1,0 +1,223 @@
+"""YAML text to a tree that knows its lines, and to plain values, within limits.
+
+An experiment file may come from anyone. Aliases let ten lines stand for a billion values, brackets
+within each other end the parser, and YAML has kinds of values that JSON has not (dates, sets, NaN):
+here are no more values than limits allow, and only those that run.json can hold.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import yaml
+
+from flowsweep import inputs
+from flowsweep.errors import FlowsweepError
+
+#: Keys and values, those of aliases counted wherever they stand.
+MOST_VALUES = 20_000
+#: Letters of all of them, counted so too.
+MOST_CHARACTERS = 2**20
+#: An anchor is written once and used a few times.
+MOST_ALIASES = 1_000
+#: Digits of a number: more say nothing.
+MOST_DIGITS = 40
+
+_KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode: "keys"}
+
+
+class _Loader(yaml.CSafeLoader):
+    """What JSON can hold, and nothing else; dates are text."""
+
+    # Each class that changes them has its own.
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
+        first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+        for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors = {}  # noqa: RUF012
+
+
+def read(text: str) -> tuple[yaml.Node | None, Any]:
+    """The tree and the value of the one document in `text`; both are None where it is empty.
+
+    Raises:
+        FlowsweepError: More than limits allow, a key twice, a number that is none; it begins with
+            `line N`.
+        yaml.YAMLError: It is not YAML.
+    """
+    _check_size(text)
+    loader = _Loader(text)
+    try:
+        tree = loader.get_single_node()
+        if tree is None:
+            return None, None
+        _check_expansion(tree)
+        return tree, loader.construct_document(tree)
+    finally:
+        loader.dispose()
+
+
+def _check_size(text: str) -> None:
+    """Depth and number of values, before a tree is made of them: its maker trusts the stack."""
+    depth = values = aliases = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.NodeEvent):
+            values += 1
+            aliases += isinstance(event, yaml.AliasEvent)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > inputs.MOST_DEPTH:
+            found = f"more than {inputs.MOST_DEPTH} levels"
+            raise _refused(event, "nested too deeply", found, f"at most {inputs.MOST_DEPTH}")
+        if values > MOST_VALUES:
+            raise _too_many(event)
+        if aliases > MOST_ALIASES:
+            found = f"more than {MOST_ALIASES:,} aliases"
+            raise _refused(event, "too many aliases", found, f"at most {MOST_ALIASES:,}")
+
+
+def _check_expansion(tree: yaml.Node) -> None:
+    """Values and characters where each alias stands for all that its anchor holds."""
+    sizes: dict[int, tuple[int, int]] = {}
+    inside: set[int] = set()
+
+    def size(node: yaml.Node) -> tuple[int, int]:
+        key = id(node)
+        if key in inside:
+            found = "a list or keys without an end"
+            expected = "an anchor that is finished before it is used"
+            raise _refused(node, "an alias within its own anchor", found, expected)
+        if key not in sizes:
+            inside.add(key)
+            values, characters = 1, 0
+            if isinstance(node, yaml.ScalarNode):
+                characters = len(node.value)
+            for part in node.value if isinstance(node, yaml.CollectionNode) else ():
+                for one in part if isinstance(part, tuple) else (part,):
+                    more_values, more_characters = size(one)
+                    values += more_values
+                    characters += more_characters
+            sizes[key] = values, characters
+            inside.remove(key)
+            if values > MOST_VALUES or characters > MOST_CHARACTERS:
+                raise _too_many(node)
+        return sizes[key]
+
+    size(tree)
+
+
+def _too_many(place: yaml.Node | yaml.Event) -> FlowsweepError:
+    return _refused(
+        place,
+        "too many values for an experiment",
+        f"more than {MOST_VALUES:,}, or {MOST_CHARACTERS:,} characters; what an alias stands for "
+        "counts wherever it stands",
+        f"at most {MOST_VALUES:,} values and {MOST_CHARACTERS:,} characters",
+    )
+
+
+def _refused(
+    place: yaml.Node | yaml.Event, what: str, found: str | None, expected: str
+) -> FlowsweepError:
+    line = place.start_mark.line + 1 if place.start_mark else 1
+    return FlowsweepError(
+        f"line {line}: {what}", found=found, expected=expected, remedy=f"correct line {line}"
+    )
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise _refused(node, "not keys with values", _KINDS[type(node)], "key: value")
+    seen: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise _refused(key, "a key is not text", _KINDS[type(key)], "key: value")
+        if key.value in seen:
+            raise FlowsweepError(
+                f'line {line}: "{key.value}" stands twice',
+                found=f"also in line {seen[key.value]}",
+                expected="each key once",
+                remedy=f"remove line {line}",
+            )
+        seen[key.value] = line
+    loader.flatten_mapping(node)
+    # A key is text also where it looks like a number or a date.
+    return {
+        _text(loader, key): loader.construct_object(value, deep=True) for key, value in node.value
+    }
+
+
+def _sequence(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise _refused(node, "not a list", _KINDS[type(node)], "[a, b]")
+    return [loader.construct_object(part, deep=True) for part in node.value]
+
+
+def _text(_: _Loader, node: yaml.Node) -> str:
+    value = _scalar(node, "text")
+    if inputs.has_control(value):
+        raise _refused(node, "a control character in a text", inputs.shown(value),
+                       "characters that can be seen, tabs and line ends")  # fmt: skip
+    return value
+
+
+def _scalar(node: yaml.Node, expected: str) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise _refused(node, f"not {expected}", _KINDS[type(node)], expected)
+    value: str = node.value
+    return value
+
+
+def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    text = _scalar(node, "a whole number")
+    expected = f"a whole number of at most 64 bits, up to {inputs.MOST_INTEGER}"
+    value = None
+    if len(text) <= MOST_DIGITS:
+        try:
+            value = int(loader.construct_yaml_int(node))
+        except (ValueError, OverflowError, IndexError):  # of a text with the tag of a number
+            value = None
+    if value is None or not inputs.LEAST_INTEGER <= value <= inputs.MOST_INTEGER:
+        raise _refused(node, "not a number that can be used", inputs.shown(text), expected)
+    return value
+
+
+def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
+    text = _scalar(node, "a number")
+    value = math.nan
+    if len(text) <= MOST_DIGITS:
+        try:
+            value = float(loader.construct_yaml_float(node))
+        except (ValueError, OverflowError, IndexError):
+            value = math.nan
+    if not math.isfinite(value):
+        raise _refused(node, "not a number that can be used", inputs.shown(text), "a number")
+    return value
+
+
+def _boolean(loader: _Loader, node: yaml.Node) -> bool:
+    text = _scalar(node, "true or false")
+    if text.lower() not in loader.bool_values:
+        raise _refused(node, "neither true nor false", inputs.shown(text), "true or false")
+    return bool(loader.bool_values[text.lower()])
+
+
+def _null(_: _Loader, node: yaml.Node) -> None:
+    _scalar(node, "null")
+
+
+for _tag, _constructor in {
+    "null": _null,
+    "bool": _boolean,
+    "int": _integer,
+    "float": _float,
+    "str": _text,
+    "seq": _sequence,
+    "map": _mapping,
+}.items():
+    _Loader.yaml_constructors[f"tag:yaml.org,2002:{_tag}"] = _constructor
+_Loader.yaml_constructors[None] = yaml.CSafeLoader.construct_undefined

@@ -1,0 +1,261 @@
+"""Files that people and other programs wrote, to text and to JSON values, within limits.
+
+Only a plain file is read: a device never ends, and a FIFO waits for somebody who writes. All that
+is wrong with a file is a `FlowsweepError` that names it and the place in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flowsweep.errors import FlowsweepError
+
+#: A mebibyte of JSON is a quarter of a million numbers: so much is read and checked in a second.
+MOST_BYTES = 8 * 2**20
+#: Objects and lists within each other.
+MOST_DEPTH = 64
+#: Whole numbers that Parquet, DuckDB and other languages can hold.
+LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
+#: So much of what was found is shown.
+SHOWN = 60
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+#: Unpaired halves of characters, which UTF-8 cannot write, and control characters.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def read_text(path: Path, expected: str, most: int = MOST_BYTES, remedy: str | None = None) -> str:
+    """The whole text of a plain file in UTF-8.
+
+    Args:
+        path: The file; links are followed.
+        expected: What it should be, for the message: "an experiment file".
+        most: Bytes that it may have.
+        remedy: What to do where it cannot be opened.
+
+    Raises:
+        FlowsweepError: It cannot be read, is larger, is no plain file, or no UTF-8.
+    """
+    content = _read(path, expected, most, remedy)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FlowsweepError(
+            f"{path}, line {line}: is not text",
+            found=f"byte {error.start} is not UTF-8: 0x{content[error.start]:02x}",
+            expected=f"{expected} in UTF-8",
+            remedy=f"iconv -f ISO-8859-1 -t UTF-8 {path}, if that is how it was written",
+        ) from None
+
+
+def _read(path: Path, expected: str, most: int, remedy: str | None) -> bytes:
+    try:
+        # To open some devices is to start something.
+        _check_kind(path, os.stat(path).st_mode, expected)  # noqa: PTH116 - of the name as it is
+        # Without O_NONBLOCK a FIFO that took the file's place meanwhile would wait.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with open(descriptor, "rb") as stream:  # noqa: PTH123 - of the descriptor
+            about = os.fstat(descriptor)
+            _check_kind(path, about.st_mode, expected)
+            content = stream.read(most + 1) if about.st_size <= most else b""
+    except OSError as error:
+        raise FlowsweepError(
+            f"{path}: cannot be read",
+            found=error.strerror or str(error),
+            expected=f"{expected}, which this user may read",
+            remedy=remedy,
+        ) from None
+    except ValueError as error:  # a NUL in the name
+        raise FlowsweepError(
+            f"{path}: cannot be read", found=str(error), expected=expected
+        ) from None
+    if about.st_size > most or len(content) > most:
+        raise FlowsweepError(
+            f"{path}: too large",
+            found=f"{max(about.st_size, len(content)):,} bytes",
+            expected=f"{expected} of at most {most:,} bytes",
+        )
+    return content
+
+
+def _check_kind(path: Path, mode: int, expected: str) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for test, name in _KINDS if test(mode)), "no plain file")
+    raise FlowsweepError(f"{path}: is not a file", found=kind, expected=expected)
+
+
+def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any], str]:
+    """A file that holds one JSON object: the object, and the text that it was read from.
+
+    Keys are text and stand once, numbers fit into 64 bits, text can be written as UTF-8.
+
+    Args:
+        path: The file.
+        expected: What it should be: "the record of a run".
+        example: JSON that would be right, for the message.
+
+    Raises:
+        FlowsweepError: With the line, or with the place as `hosts[2].name`.
+    """
+    text = read_text(path, expected)
+    try:
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise FlowsweepError(
+            f"{path}, line {error.lineno}: this is not JSON",
+            found=f"{error.msg} at column {error.colno}",
+            expected=example,
+            remedy=f"correct line {error.lineno}",
+        ) from None
+    except _WrongError as error:
+        raise FlowsweepError(
+            f"{path}: this is not JSON that can be used",
+            found=error.found,
+            expected=error.expected,
+            remedy=error.remedy,
+        ) from None
+    except RecursionError:
+        raise _too_deep(path, "") from None
+    except ValueError:  # what `int` refuses
+        digits = max(re.findall("[0-9]+", text), key=len)
+        line = text.count("\n", 0, text.find(digits)) + 1
+        raise FlowsweepError(
+            f"{path}, line {line}: a number is too long",
+            found=f"{len(digits):,} digits",
+            expected=_NUMBERS,
+            remedy=f"correct line {line}",
+        ) from None
+    if not isinstance(found, dict):
+        raise FlowsweepError(
+            f"{path}: this is not {expected}",
+            found=f"a {type(found).__name__}",
+            expected=example,
+        )
+    check_values(path, found)
+    return found, text
+
+
+_NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, others to 1.8e308"
+
+
+class _WrongError(Exception):
+    """What is wrong with JSON while it is read; `read_object` knows the file."""
+
+    def __init__(self, found: str, expected: str, remedy: str) -> None:
+        super().__init__(found)
+        self.found, self.expected, self.remedy = found, expected, remedy
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        # Readers differ in which of the two they take.
+        seen: set[str] = set()
+        twice = ""
+        for name, _ in pairs:
+            twice = name if name in seen else twice
+            seen.add(name)
+        raise _WrongError(
+            f"{shown(twice)} stands twice in one object", "each key once", "remove one of the two"
+        )
+    return made
+
+
+def _no_constant(name: str) -> None:
+    raise _WrongError(name, _NUMBERS, "write null where there is no number")
+
+
+def check_values(path: Path | str, record: Any) -> None:
+    """That all numbers and texts of a JSON value can be kept in a table, and it is not too deep.
+
+    Args:
+        path: Where it is from, for the message.
+        record: An object or a list.
+
+    Raises:
+        FlowsweepError: With the place, as `hosts[2].name`.
+    """
+    pending: list[tuple[Any, tuple[Any, ...]]] = [(record, ())]
+    while pending:
+        value, place = pending.pop()
+        if isinstance(value, dict | list):
+            if len(place) >= MOST_DEPTH:
+                raise _too_deep(path, place_of(place))
+            items: Iterator[tuple[Any, Any]] = (
+                iter(value.items()) if isinstance(value, dict) else enumerate(value)
+            )
+            for key, one in items:
+                kind = type(one)
+                # Places of values that are right are not needed, and take the time.
+                if kind is str or isinstance(key, str):
+                    _check_text(path, place, key, one)
+                if kind is float and not math.isfinite(one):
+                    raise _wrong_number(path, place, key, "more than a number can be")
+                if kind is int and not LEAST_INTEGER <= one <= MOST_INTEGER:
+                    raise _wrong_number(path, place, key, f"{one.bit_length()} bits")
+                if kind is dict or kind is list:
+                    pending.append((one, (*place, key)))
+
+
+def _check_text(path: Path | str, place: tuple[Any, ...], key: Any, value: Any) -> None:
+    for text in (key, value):
+        if isinstance(text, str) and not text.isascii() and _NO_TEXT.search(text):
+            raise FlowsweepError(
+                f"{path}: {place_of((*place, key))}: half of a character",
+                found=shown(text),
+                expected="text that UTF-8 can write",
+            )
+
+
+def _wrong_number(path: Path | str, place: tuple[Any, ...], key: Any, found: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: {place_of((*place, key))}: a number is too large",
+        found=found,
+        expected=_NUMBERS,
+        remedy="write it as text, in quotes, if its digits count",
+    )
+
+
+def _too_deep(path: Path | str, place: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: {place[:SHOWN]}{': ' if place else ''}nested too deeply",
+        found=f"more than {MOST_DEPTH} objects and lists within each other",
+        expected=f"at most {MOST_DEPTH}",
+    )
+
+
+def place_of(parts: Sequence[Any]) -> str:
+    """`hosts[2].name`, as people write it, of the keys and numbers that lead to a value."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    text = text.removeprefix(".")
+    return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]}...{text[-SHOWN:]}"
+
+
+def shown(value: object) -> str:
+    """What was found, as it may stand in a message: short, whatever it is."""
+    try:
+        text = json.dumps(value, default=repr)
+    except (ValueError, RecursionError):  # thousands of digits, keys of other kinds, itself
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def has_control(text: str) -> bool:
+    """Whether there is a control character in a text, line ends and tabs apart."""
+    return _CONTROL.search(text) is not None

@@ -1,0 +1,37 @@
+"""The manifest that a capture agent leaves beside a capture: what of it goes into the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flowsweep import inputs
+from flowsweep.errors import FlowsweepError
+
+EXAMPLE = '{"dropped_kernel": 0, "dropped_interface": 0}'
+
+
+def drops(path: Path) -> tuple[int | None, int | None]:
+    """Packets dropped by kernel and by interface; None for a count that the manifest lacks.
+
+    Checked by hand: two numbers are not worth the time that pydantic takes to be imported, which
+    is as long as many a capture takes to be parsed.
+
+    Raises:
+        FlowsweepError: It is no JSON object that can be used, or a count is none.
+    """
+    about, _ = inputs.read_object(path, "a manifest", EXAMPLE)
+    return _count(about, "dropped_kernel", path), _count(about, "dropped_interface", path)
+
+
+def _count(about: dict[str, object], key: str, path: Path) -> int | None:
+    value = about.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise FlowsweepError(
+            f"{path}: {key}: not a number of packets",
+            found=inputs.shown(value),
+            expected="a whole number of 0 or more, without quotes, or null",
+            remedy=f"correct it, or remove {path.name}: the counts are then unknown",
+        )
+    return value

@@ -1,0 +1,102 @@
+"""Names of experiments, runs and hosts: what they may be, and how they are spelled in paths.
+
+A run is called as its folder, a host as its capture, an experiment as its file. So a name can hold
+whatever a file name can, except what a table, a report or a line of a terminal cannot.
+
+In paths of tables a name is spelled as Hive does, `run=a%20b`: DuckDB, Spark, Polars and pyarrow
+decode %XX. Only ASCII is encoded, since they differ in what %XX of other characters means.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+
+#: Bytes of a file name that every file system takes.
+MOST_BYTES = 255
+#: The longest thing that is put before or behind a name in a path: `host=`.
+_AFFIX_BYTES = 5
+#: Hive encodes fewer characters; all decode every %XX.
+_ENCODED = re.compile(r"[^A-Za-z0-9._\-\x80-\U0010ffff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NO_UTF8 = re.compile("[\ud800-\udfff]")
+
+
+def encode(name: str) -> str:
+    """A name as it stands in a path: `a b` as `a%20b`; what is plain stays as it is."""
+    return _ENCODED.sub(lambda match: f"%{ord(match[0]):02X}", name)
+
+
+def partition(key: str, name: str) -> str:
+    """The folder of a Hive partition: `run=a%20b`."""
+    return f"{key}={encode(name)}"
+
+
+def check(name: str, kind: str, place: Path | str) -> str:
+    """The name, if it can be that of a run, a host or an experiment.
+
+    Args:
+        name: As the file system has it.
+        kind: What is called so: "a run".
+        place: Where it stands, for the message.
+
+    Raises:
+        FlowsweepError: With what is wrong in it, and the remedy.
+    """
+    fault = _fault(name)
+    if fault is None:
+        return name
+    found, expected = fault
+    raise FlowsweepError(
+        f"{place}: this cannot be the name of {kind}",
+        found=found,
+        expected=expected,
+        remedy="rename it",
+    )
+
+
+def _fault(name: str) -> tuple[str, str] | None:
+    """What is wrong with a name, and what would be right; None if nothing is."""
+    if name in ("", ".", ".."):
+        return f'"{name}"', "a name"
+    if _NO_UTF8.search(name):
+        return ascii(name), "a name in UTF-8"
+    if "/" in name:
+        return f"{name!r}: a slash", "the name of one file or folder"
+    if _CONTROL.search(name):
+        return f"{name!r}: a line end or control character", "characters that can be seen"
+    size = len(encode(name).encode()) + _AFFIX_BYTES
+    if size > MOST_BYTES:
+        spelled = "" if encode(name) == name else ", some of which take three in a path"
+        return (
+            f"{len(name.encode())} bytes{spelled}",
+            f"at most {MOST_BYTES - _AFFIX_BYTES} bytes as it is spelled in paths",
+        )
+    return None
+
+
+def glob_literal(path: Path | str) -> str:
+    """A path for DuckDB, which takes every path for a pattern: nothing in it stands for others.
+
+    Raises:
+        FlowsweepError: DuckDB cannot be told of it.
+    """
+    text = str(path)
+    if "\\" in text:
+        # It takes a backslash for a slash where there is a pattern.
+        raise FlowsweepError(
+            f"{path}: tables cannot be read from this folder",
+            found="a backslash in its path",
+            expected="a path without one, since DuckDB takes it for the end of a folder's name",
+            remedy="rename the folder, or reach it by a link of another name",
+        )
+    if _NO_UTF8.search(text):
+        raise FlowsweepError(
+            f"{path}: tables cannot be read from this folder",
+            found="a path that is not UTF-8",
+            expected="a path in UTF-8, which DuckDB needs",
+            remedy="rename the folder, or reach it by a link of another name",
+        )
+    return re.sub(r"[*?\[]", r"[\g<0>]", text)

@@ -1,0 +1,107 @@
+"""The types of values in run.json and app.json, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from flowsweep import inputs
+from flowsweep.errors import FlowsweepError
+from flowsweep.validation import expected_of, refused
+
+MOST_INT64 = 2**63 - 1
+
+
+def _name(value: object) -> object:
+    """Of an application, a host, a site: they stand in tables, figures and lines."""
+    if isinstance(value, str) and (inputs.has_control(value) or "\n" in value or "\t" in value):
+        raise refused(
+            "a name with a control character", inputs.shown(value), "characters that can be seen"
+        )
+    return value
+
+
+def _time(value: object) -> object:
+    """RFC 3339 with up to nine decimals, as nanoseconds since the epoch."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise refused("not a time", inputs.shown(value), TIME)
+    match = re.fullmatch(r"([0-9T: \-]{10,19}?)(?:\.([0-9]{1,9}))?(Z|[+-][0-9:]{2,6})", value)
+    if match is None:
+        raise refused("not a time", inputs.shown(value), TIME)
+    whole, fraction, zone = match.groups()
+    try:
+        moment = datetime.fromisoformat(whole + zone.replace("Z", "+00:00"))
+        seconds = (moment - _EPOCH) // timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        raise refused("not a time", inputs.shown(value), TIME) from None
+    found = seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
+    if not -MOST_INT64 <= found <= MOST_INT64:
+        raise refused(
+            "a time that nanoseconds cannot tell", inputs.shown(value), "a year from 1678 to 2261"
+        )
+    return found
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TIME = 'a time with its zone, as "2026-11-20T23:40:12.123456789Z"'
+Name = Annotated[str, BeforeValidator(_name), Field(max_length=1000)]
+Time = Annotated[int | None, BeforeValidator(_time)]
+Whole = Annotated[int, Field(ge=-MOST_INT64, le=MOST_INT64)]
+Count = Annotated[int, Field(ge=0, le=MOST_INT64)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Record(BaseModel):
+    """Values are what they are: "3" is no number, 1 is not true. Other keys are left alone."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
+
+
+def only_objects(value: object) -> object:
+    """A list of objects; what is none of the report's is a program's own business."""
+    return [only_object(one) for one in value] if isinstance(value, list) else []
+
+
+def only_object(value: object) -> object:
+    """The same of one object."""
+    return value if isinstance(value, dict) else {}
+
+
+def checked(kind: type[Record], record: dict[str, Any], path: Path) -> Any:
+    """The record as a model of this kind.
+
+    Raises:
+        FlowsweepError: With the file and the place of the first value that is wrong.
+    """
+    try:
+        return kind.model_validate(record)
+    except ValidationError as error:
+        raise _invalid(path, error) from None
+
+
+def _invalid(path: Path, error: ValidationError) -> FlowsweepError:
+    faults = error.errors(include_url=False)
+    fault = faults[0]
+    # A union's names of its parts are no places of the file.
+    parts = [part for part in fault["loc"] if not str(part).startswith(("function-", "nullable"))]
+    place = inputs.place_of(parts)
+    more = f" ({len(faults) - 1} more to correct after it)" if len(faults) > 1 else ""
+    if fault["type"] == "refused":
+        context = fault["ctx"]
+        what, found, expected = context["what"], context["found"], context["expected"]
+    else:
+        what, found = "not what it should be", inputs.shown(fault["input"])
+        expected = expected_of(fault)
+    return FlowsweepError(
+        f"{path}: {place}: {what}",
+        found=found,
+        expected=expected,
+        remedy=f"correct {place}, or leave it out{more}",
+    )

@@ -1,0 +1,125 @@
+"""run.json and app.json as models: what is read of them, and what that may be.
+
+A person's own run.json may hold no more than the axes and `completion_s`; whatever else is in it
+stays in the column `json`. Of what is read here, by Python or by the SQL of the report, each value
+is checked: a wrong one is told with its file and place, and nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from flowsweep import inputs
+from flowsweep.applications import Application
+from flowsweep.record_fields import (
+    Count,
+    Name,
+    Number,
+    Record,
+    Seconds,
+    Time,
+    Whole,
+    only_object,
+    only_objects,
+)
+from flowsweep.validation import refused
+
+EXAMPLE = '{"axes": {"rtt": "16ms"}, "completion_s": 12.3}'
+
+
+class Host(Record):
+    """A host of a run."""
+
+    name: Name | None = None
+    site: Name | None = None
+    address: Name | None = None
+
+
+class Lateness(Record):
+    """How late the emulator was."""
+
+    p99: Count | None = None
+
+
+def _counters(value: object) -> object:
+    """Of a link or a port: whatever it counts, and its sums, fit into 64 bits."""
+    if not isinstance(value, dict):
+        return {}
+    for key, count in value.items():
+        is_read = key in COUNTERS or key.startswith("dropped_")
+        is_right = count is None or (type(count) is int and 0 <= count < MOST_FRAMES)
+        if is_read and not is_right:
+            raise refused(f"{key} is not a number of frames", inputs.shown(count), "0 or more")
+    return value
+
+
+COUNTERS = ("received", "duplicated", "delivered", "in_flight", "kernel_dropped")
+MOST_FRAMES = 2**50
+
+
+class Direction(Record):
+    """One direction of an emulated link, or a port."""
+
+    name: Name | None = None
+    sender: Name | None = Field(None, alias="from")
+    receiver: Name | None = Field(None, alias="to")
+
+
+Directions = Annotated[
+    list[Annotated[Direction, BeforeValidator(_counters)]], BeforeValidator(only_objects)
+]
+
+
+class Emulator(Record):
+    """What the emulator counted, as `link_balance` reads it."""
+
+    lateness_ns: Lateness | None = None
+    links: Directions = Field(default_factory=list, max_length=4096)
+    ports: Directions = Field(default_factory=list, max_length=4096)
+
+
+class Link(Record):
+    """A link between two sites, as it was asked for."""
+
+    rate_bit_s: Number | None = None
+    links: Whole | None = None
+
+
+class Run(Record):
+    """run.json of one run."""
+
+    experiment: Name | None = None
+    app: Name | None = None
+    compute: Name | None = None
+    repetition: Whole | None = None
+    block: Whole | None = None
+    baseline: bool | None = None
+    warmup: bool | None = None
+    start: Time = None
+    end: Time = None
+    completion_s: Seconds | None = None
+    status: Name | None = None
+    reason: str | None = None
+    hosts: list[Host] | None = None
+    spec_hash: str | None = None
+    queue_bytes: Count | None = None
+    emulator: Emulator | None = None
+    links: Annotated[list[Link], BeforeValidator(only_objects)] = Field(default_factory=list)
+    axes: dict[str, Any] | None = None
+    application: Annotated[Application, BeforeValidator(only_object)] = Field(
+        default_factory=Application
+    )
+
+
+def read(path: Path) -> tuple[dict[str, Any], str] | None:
+    """A run.json or app.json as it is, and its text; None where there is no such file.
+
+    Raises:
+        FlowsweepError: It is no JSON object that can be used.
+    """
+    if not path.exists() and not path.is_symlink():
+        return None
+    return inputs.read_object(path, "the record of a run", EXAMPLE)

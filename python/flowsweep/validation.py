@@ -1,0 +1,41 @@
+"""What pydantic found wrong, in the words of a `FlowsweepError`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+#: What would have been right, by pydantic's name of the fault.
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number, without quotes",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number, without quotes",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "keys with values",
+    "model_type": "keys with values",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "missing": "this key",
+    "extra_forbidden": "known keys alone",
+}
+
+
+def refused(what: str, found: str | None, expected: str | None) -> PydanticCustomError:
+    """A fault with the parts of a `FlowsweepError`; who reads the file adds the place."""
+    parts = {"what": what, "found": found, "expected": expected}
+    return PydanticCustomError("refused", "{what}", parts)
+
+
+def expected_of(fault: ErrorDetails) -> str:
+    """What would have been right in place of a fault that is none of `refused`."""
+    message = fault["msg"]
+    return _EXPECTED.get(fault["type"], message[0].lower() + message[1:])
