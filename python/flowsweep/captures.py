@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from flowsweep import _parsers
+from flowsweep import _parsers, parquet_files
 from flowsweep.file_sets import folder_of_sets, reading
 from flowsweep.parsing import (
     DEFAULT_BIN_NS,
@@ -70,9 +70,7 @@ class ParquetTable:
         import duckdb
 
         with self.reading():
-            relation = duckdb.connect().from_parquet(
-                [str(path) for path in self.files], hive_partitioning=True
-            )
+            relation = duckdb.connect().sql(parquet_files.of_files(self.files))
             stream: object = relation.__arrow_c_stream__(requested_schema)
         return stream
 

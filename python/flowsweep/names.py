@@ -14,10 +14,12 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 
+#: What `check` calls an experiment, which may be called less than a run.
+EXPERIMENT = "an experiment"
 #: Bytes of a file name that every file system takes.
 MOST_BYTES = 255
-#: The longest thing that is put before or behind a name in a path: `host=`.
-_AFFIX_BYTES = 5
+#: Kept for what is put before and behind a name: `run=`, `.capture.json`.
+_AFFIX_BYTES = 16
 #: Hive encodes fewer characters; all decode every %XX.
 _ENCODED = re.compile(r"[^A-Za-z0-9._\-\x80-\U0010ffff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -39,13 +41,13 @@ def check(name: str, kind: str, place: Path | str) -> str:
 
     Args:
         name: As the file system has it.
-        kind: What is called so: "a run".
+        kind: What is called so: "a run", "a host", EXPERIMENT.
         place: Where it stands, for the message.
 
     Raises:
         FlowsweepError: With what is wrong in it, and the remedy.
     """
-    fault = _fault(name)
+    fault = _fault(name) or _experiment_fault(name, kind)
     if fault is None:
         return name
     found, expected = fault
@@ -77,26 +79,12 @@ def _fault(name: str) -> tuple[str, str] | None:
     return None
 
 
-def glob_literal(path: Path | str) -> str:
-    """A path for DuckDB, which takes every path for a pattern: nothing in it stands for others.
-
-    Raises:
-        FlowsweepError: DuckDB cannot be told of it.
-    """
-    text = str(path)
-    if "\\" in text:
-        # It takes a backslash for a slash where there is a pattern.
-        raise FlowsweepError(
-            f"{path}: tables cannot be read from this folder",
-            found="a backslash in its path",
-            expected="a path without one, since DuckDB takes it for the end of a folder's name",
-            remedy="rename the folder, or reach it by a link of another name",
-        )
-    if _NO_UTF8.search(text):
-        raise FlowsweepError(
-            f"{path}: tables cannot be read from this folder",
-            found="a path that is not UTF-8",
-            expected="a path in UTF-8, which DuckDB needs",
-            remedy="rename the folder, or reach it by a link of another name",
-        )
-    return re.sub(r"[*?\[]", r"[\g<0>]", text)
+def _experiment_fault(name: str, kind: str) -> tuple[str, str] | None:
+    """Its name is that of a folder in the rules of the workflow, as it is."""
+    if kind != EXPERIMENT:
+        return None
+    if any(character in name for character in "{}\\"):
+        return f"{name!r}", "no { and }, which Snakemake takes for its own, and no backslash"
+    if name != name.strip() or name.startswith("-"):
+        return f"{name!r}", "a name that neither begins with - or a space nor ends with a space"
+    return None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses, computed, file_sets
+from flowsweep import addresses, computed, file_sets, parquet_files, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import ALL_TABLES, TABLES
 
@@ -189,8 +189,10 @@ class Warehouse:
         """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
         query = self.sql(name)
         wanted = self._closure(query)
+        # A line end in the name of a folder would end the comment.
+        folder = printing.line(str(self.directory))
         parts = [
-            f"-- {name} of {self.directory}: the whole way from the Parquet files to the rows.",
+            f"-- {name} of {folder}: the whole way from the Parquet files to the rows.",
             self.preamble.strip(),
         ]
         for other in self._order:
@@ -237,14 +239,11 @@ class Warehouse:
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
         if table == "runs":
-            return f"select * from read_parquet({_quoted(self.tables / 'runs.parquet')})"  # noqa: S608
-        pattern = f"{table}/run=*/host=*/{table}.parquet"
+            return parquet_files.of_files([self.tables / "runs.parquet"])
+        pattern = f"{table}/{parquet_files.PARTITIONS}/{table}.parquet"
         if next(self.tables.glob(pattern), None) is None:
             return "select null::varchar as run where false"
-        return (
-            f"select * from read_parquet(\n    {_quoted(self.tables / pattern)},\n"  # noqa: S608
-            "    hive_partitioning = true, hive_types_autocast = false, union_by_name = true\n)"
-        )
+        return parquet_files.of_folder(self.tables, table)
 
     def _compute(self, name: str) -> None:
         """Makes a table in Python; all of its rows in one statement, which is much quicker."""
@@ -327,15 +326,11 @@ def _ordered(reads: dict[str, set[str]]) -> list[str]:
     return done
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
-
-
 def _value(item: object) -> str:
     if item is None:
         return "null"
     if isinstance(item, str):
-        return "'" + item.replace("'", "''") + "'"
+        return parquet_files.quoted(item)
     if isinstance(item, float) and item in (float("inf"), float("-inf")):
         return f"'{item}'::double"
     return str(item)

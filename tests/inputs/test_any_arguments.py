@@ -24,22 +24,32 @@ from .test_any_input import ROOT, many
 #: Wall-clock seconds that no command here may take; most have nothing to do.
 MOST_S = 5.0
 #: Names of what is there, and what is not a file, or none of the right kind.
-PLACES = ["run", "runs", "results", "x.yaml", "a.pcap", "b.pcap.zst", "fifo", "empty", "gone", "loop", "link", "cut.yaml",
-          "text", "", ".", "-", "/dev/zero", "/dev/full", "/dev/null/x", "n" * 300, "a\nb", "\udcff", "\x1b[31m", "a b",
+PLACES = ["run", "runs", "results", "x.yaml", "a.pcap", "b.pcap.zst", "fifo", "empty", "gone",
+    "loop", "link", "cut.yaml",
+          "text", "", ".", "-", "/dev/zero", "/dev/full", "/dev/null/x", "n" * 300, "a\nb",
+          "\udcff", "\x1b[31m", "a b",
           "$(id)", "[a]*", "-x", "x/../../x", "\x00"]  # fmt: skip
-NUMBERS = ["0", "-1", "1", "512", "513", "100000", "9" * 5000, "1e400", "nan", "inf", "0x10", "1.5", "", " ", "٣", "²",
-           "1ms", "0ms", "-1ms", "1e-9ns", "9223372036854775807ns", "9223372036854775808ns", "1e30s", "1e400s", "60"]  # fmt: skip
-OPTIONS = ["--output", "-o", "--bin", "--udp-timeout", "--threads", "--packets", "--verify-checksums", "--format", "--sql",
-           "--experiment", "--run", "--set", "--failed", "--dry-run", "--help", "-h", "--", "--quiet", "--quick", "-q",
+NUMBERS = ["0", "-1", "1", "512", "513", "100000", "9" * 5000, "1e400", "nan", "inf", "0x10",
+"1.5", "", " ", "٣", "²",
+           "1ms", "0ms", "-1ms", "1e-9ns", "9223372036854775807ns", "9223372036854775808ns",
+           "1e30s", "1e400s", "60"]  # fmt: skip
+OPTIONS = ["--output", "-o", "--bin", "--udp-timeout", "--threads", "--packets",
+    "--verify-checksums", "--format", "--sql",
+           "--experiment", "--run", "--set", "--failed", "--dry-run", "--help", "-h", "--",
+           "--quiet", "--quick", "-q",
            "--version", "--x", "-z", "--bin=", "--threads=9", "--output=out/made"]  # fmt: skip
-OTHER = ["csv", "json", "table", "text", "schema", "thresholds", "totals", "run_table", "nothing", "rtt=16ms", "rtt=", "=",
+OTHER = ["csv", "json", "table", "text", "schema", "thresholds", "totals", "run_table", "nothing",
+    "rtt=16ms", "rtt=", "=",
          "problem.board=NaN"]  # fmt: skip
 #: With one that is right each command has something to do.
 RIGHT = [
-    ["plan", "x.yaml"], ["plan", "x.yaml", "--format", "json"], ["run", "x.yaml", "--dry-run", "-o", "out/run/one"],
-    ["retry", "results"], ["parse", "a.pcap", "-o", "out/parsed"], ["ingest", "run", "-o", "out/tables", "--bin", "1ms"],
+    ["plan", "x.yaml"], ["plan", "x.yaml", "--format", "json"], ["run", "x.yaml", "--dry-run",
+    "-o", "out/run/one"],
+    ["retry", "results"], ["parse", "a.pcap", "-o", "out/parsed"], ["ingest", "run", "-o",
+    "out/tables", "--bin", "1ms"],
     ["runs", "runs", "-o", "out/runs.parquet", "--experiment", "x.yaml"], ["show", "a.pcap"],
-    ["show", "a.pcap", "--format", "json"], ["query", "totals", "results"], ["query", "run_table", "gone", "--sql"],
+    ["show", "a.pcap", "--format", "json"], ["query", "totals", "results"], ["query", "run_table",
+    "gone", "--sql"],
     ["report", "gone"], ["testbed"], ["testbed", "check", "--x"], [], ["--version"], ["nothing"],
 ]  # fmt: skip
 

@@ -22,11 +22,12 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         resources:
             testbed=100,
         params:
+            output=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
             # Only what decides the outcome: an edited title does not run it again.
             spec=lambda wildcards: RUN_PLAN[wildcards.run_id].spec_hash(),
             experiment=EXPERIMENT_FILE,
         message:
             "Running {wildcards.run_id}"
         shell:
-            "flowsweep run {params.experiment:q} --run {wildcards.run_id:q}"
-            f" --output {RUNS_FOLDER}/{{wildcards.run_id}}"
+            "flowsweep run --run {wildcards.run_id:q} --output {params.output:q}"
+            " -- {params.experiment:q}"

@@ -8,6 +8,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from flowsweep import experiment as experiments
+from flowsweep import names, printing
 from flowsweep.cli.plan import wait_note
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
@@ -35,25 +36,39 @@ logger.addFilter(lambda record: not record.getMessage().startswith(CHATTER))
 if "testbed" not in workflow.global_resources:
     workflow.register_resource("testbed", 100)
 
+
+def without_braces(path):
+    """A path that Snakemake can be told: a brace in one begins a wildcard, however it is written."""
+    if "{" in str(path) or "}" in str(path):
+        raise FlowsweepError(
+            f"{path}: Snakemake cannot read this",
+            found="a brace in its path",
+            expected="a path without { and }",
+            remedy="rename it, or use flowsweep ingest, runs and report, which can",
+        )
+    return str(path)
+
+
 EXPERIMENT_FILE = str(
     [*workflow.overwrite_configfiles, "workflows/experiments/demo.yaml"][0]
 )
 try:
+    without_braces(EXPERIMENT_FILE)
     EXPERIMENT = experiments.load(EXPERIMENT_FILE)
     RESULTS = f"results/{EXPERIMENT.name}"
     OF_ANOTHER = results.check(EXPERIMENT, Path(RESULTS))
 except FlowsweepError as error:
-    raise WorkflowError(str(error))
+    raise WorkflowError(printing.visible(str(error)))
 if OF_ANOTHER:
-    logger.warning(OF_ANOTHER)
+    logger.warning(printing.visible(OF_ANOTHER))
 SOURCE = results.source(EXPERIMENT, Path(RESULTS))
 # All tables are younger than it: those of another experiment are made anew.
 MADE_FROM = f"{RESULTS}/{results.TABLES_MARK}/{results.digest(SOURCE)}"
-TABLES = ["captures", "flows", "intervals", "throughput", "messages"]
 
 if EXPERIMENT.captured is None:
     RUN_PLAN = {run.id: run for run in EXPERIMENT.plan()}
     RUN_ORDER = {run_id: index for index, run_id in enumerate(RUN_PLAN)}
+    RUN_NAMES = {run_id: run_id for run_id in RUN_PLAN}
     RUNS_FOLDER = f"{RESULTS}/runs"
     RUNS_OF_HOSTS = {}
     for run_id, run in RUN_PLAN.items():
@@ -70,11 +85,20 @@ else:
     RUN_PLAN = {}
     RUNS_OF_HOSTS = {}
     RUNS_FOLDER = str(EXPERIMENT.captured / "runs")
-    CAPTURES = {
-        folder.name: {host: str(path) for host, path in capture_files(folder).items()}
-        for folder in sorted(Path(RUNS_FOLDER).iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-    }
+    try:
+        CAPTURED = {
+            names.check(folder.name, "a run", folder): {
+                host: without_braces(path)
+                for host, path in capture_files(folder).items()
+            }
+            for folder in sorted(Path(RUNS_FOLDER).iterdir())
+            if folder.is_dir() and not folder.name.startswith(".")
+        }
+    except (FlowsweepError, OSError) as error:
+        raise WorkflowError(printing.visible(str(error)))
+    # A wildcard is a run's name as paths spell it, in which no character has a meaning.
+    RUN_NAMES = {names.encode(run): run for run in CAPTURED}
+    CAPTURES = {run_id: CAPTURED[run] for run_id, run in RUN_NAMES.items()}
     if not any(CAPTURES.values()):
         raise WorkflowError(
             f"{RUNS_FOLDER}: no captures\n"
@@ -91,17 +115,9 @@ LISTED = results.digest(
 
 def run_records(wildcards):
     """The run.json files that exist, or that a rule will make."""
-    files = [f"{RUNS_FOLDER}/{run_id}/run.json" for run_id in CAPTURES]
+    files = [f"{RUNS_FOLDER}/{RUN_NAMES[run_id]}/run.json" for run_id in CAPTURES]
     return [path for path in files if RUN_PLAN or Path(path).exists()]
 
 
-def tables_of(run_id):
-    return [
-        f"{RESULTS}/tables/{table}/run={run_id}/host={host}/{table}.parquet"
-        for host in CAPTURES[run_id]
-        for table in TABLES
-    ]
-
-
 wildcard_constraints:
-    run_id="[A-Za-z0-9._-]+",
+    run_id="[^/]+",

@@ -9,7 +9,8 @@ rule made_from:
     message:
         "Making {RESULTS} from {params.source}"
     shell:
-        "find $(dirname {output:q}) -type f -delete && echo {params.source:q} > {output:q}"
+        'find "$(dirname -- {output:q})" -type f -delete'
+        " && printf '%s\\n' {params.source:q} > {output:q}"
 
 
 rule parse_run:
@@ -22,12 +23,12 @@ rule parse_run:
         testbed=1,
     params:
         bin=EXPERIMENT.bin_ns,
-        run_directory=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
+        run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES[wildcards.run_id]}",
         # A capture that is gone takes its tables with it.
         hosts=lambda wildcards: sorted(CAPTURES[wildcards.run_id]),
         tables=f"{RESULTS}/tables",
     message:
         "Parsing {wildcards.run_id}"
     shell:
-        "flowsweep ingest {params.run_directory:q} --output {params.tables:q}"
-        " --bin {params.bin}ns"
+        "flowsweep ingest --output {params.tables:q} --bin {params.bin}ns"
+        " -- {params.run_directory:q}"

@@ -16,8 +16,8 @@ rule runs:
     message:
         "Collecting the records of {RUNS_FOLDER}"
     shell:
-        "flowsweep runs {params.runs_folder:q} --experiment {params.experiment:q}"
-        " --output {output.table:q}"
+        "flowsweep runs --experiment={params.experiment:q} --output {output.table:q}"
+        " -- {params.runs_folder:q}"
 
 
 if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve():
@@ -31,7 +31,7 @@ if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve()
         message:
             "Keeping a copy of {input[0]}"
         shell:
-            "cp {input[0]:q} {output:q}"
+            "cp -- {input[0]:q} {output:q}"
 
 
 rule report:

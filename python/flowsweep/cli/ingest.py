@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import names
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
 from flowsweep.file_sets import file_set
+from flowsweep.names import partition
 from flowsweep.parsing import (
     ALL_TABLES,
     PART,
@@ -42,8 +44,10 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
     options = Options(**reading)
     if not run_dir.is_dir():
         raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
-    run = run_dir.resolve().name
+    run = names.check(run_dir.resolve().name, "a run", run_dir)
     hosts = captures_by_host(run_dir)
+    for host, files in hosts.items():
+        names.check(host, "a host", files[0])
     if not hosts:
         found = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
         raise FlowsweepError(
@@ -53,8 +57,10 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
             remedy="check the folder, or record the run again: flowsweep run",
         )
     # Packets of an earlier parse go too: its connections are numbered otherwise.
-    places = {table: f"{table}/run={run}" for table in ALL_TABLES}
-    with file_set(output, f"run={run}", [*places.values()], is_alone=False) as folder:
+    places = {table: f"{table}/{partition('run', run)}" for table in ALL_TABLES}
+    # As older versions spelled it: the rows would be there twice.
+    replaced = {*places.values(), *(f"{table}/run={run}" for table in ALL_TABLES)}
+    with file_set(output, partition("run", run), sorted(replaced), is_alone=False) as folder:
         summaries = _ingest_hosts(hosts, folder, output, places, options)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
@@ -109,7 +115,7 @@ def _ingest_hosts(
         host, files = item
         named = [(path, path.name) for path in files]
         below = {
-            table: Path(places[table], f"host={host}", f"{table}.parquet")
+            table: Path(places[table], partition("host", host), f"{table}.parquet")
             for table in options.tables
         }
         paths = {table: folder / path for table, path in below.items()}

@@ -58,7 +58,7 @@ def load(path: Path | str) -> model.Experiment:
     except ValidationError as error:
         raise _invalid(path, tree, error) from None
     name = path.absolute().parent.name if beside else path.stem
-    names.check(name, "an experiment", path)
+    names.check(name, names.EXPERIMENT, path)
     experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
     experiment._name = name  # noqa: SLF001
     if experiment.captured is not None:

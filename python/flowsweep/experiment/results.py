@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep import inputs
+from flowsweep import inputs, printing
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def mark_runs(experiment: Experiment, results: Path) -> None:
 
 
 def _relative(path: Path) -> str:
-    return os.path.relpath(path.resolve())
+    # A mark is one line of text.
+    return printing.line(os.path.relpath(path.resolve()))
 
 
 def _read(path: Path) -> str | None:

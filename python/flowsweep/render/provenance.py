@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import names, parquet_files
 from flowsweep.parsing import TABLES
 
 if TYPE_CHECKING:
@@ -79,14 +80,16 @@ def _version(name: str) -> str:
 def _tables(context: Context, folder: Path) -> list[dict[str, Any]]:
     """Files, rows and a hash over the files of each table, without the runs left out."""
     found = []
-    left_out = {f"run={run}" for run in context.model("left_out")["run"]}
+    left_out = {names.partition("run", run) for run in context.model("left_out")["run"]}
     for table in ("runs", *TABLES):
         paths = (
             [folder / "runs.parquet"]
             if table == "runs"
             else [
                 path
-                for path in sorted(folder.glob(f"{table}/run=*/host=*/{table}.parquet"))
+                for path in sorted(
+                    folder.glob(f"{table}/{parquet_files.PARTITIONS}/{table}.parquet")
+                )
                 if path.parts[-3] not in left_out
             ]
         )

@@ -1,0 +1,87 @@
+"""Parquet files of one kind as SQL for DuckDB, with the run and the host that their folders tell.
+
+DuckDB takes every path for a pattern, and `key=value` in any folder above for a column: here a
+path means itself, and only the two folders that `flowsweep ingest` made tell run and host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+
+#: Below a table's folder.
+PARTITIONS = "run=*/host=*"
+#: The value of a folder, as `names.encode` spelled it.
+_VALUE = "url_decode(regexp_extract(filename, '/{key}=([^/]*){behind}$', 1)) as {key}"
+_WHOLE = """\
+select
+    * exclude (filename),
+    {host},
+    {run},
+from read_parquet(
+    {files}, filename = true, hive_partitioning = false, union_by_name = {by_name}
+)"""
+
+
+def of_folder(tables: Path, table: str) -> str:
+    """A query over all files of one table below the folder of tables."""
+    pattern = f"{literal(tables, in_pattern=True)}/{table}/{PARTITIONS}/{table}.parquet"
+    return _partitioned(quoted(pattern), by_name=True)
+
+
+def of_files(paths: Sequence[Path]) -> str:
+    """A query over these files; with run and host where all of them lie in such folders."""
+    files = f"[{', '.join(quoted(literal(path)) for path in paths)}]"
+    if all(_is_partitioned(path) for path in paths):
+        return _partitioned(files, by_name=False)
+    return f"select * from read_parquet({files}, hive_partitioning = false)"  # noqa: S608 - quoted
+
+
+def _is_partitioned(path: Path) -> bool:
+    parts = path.absolute().parts[-3:-1]
+    return len(parts) == 2 and parts[0].startswith("run=") and parts[1].startswith("host=")
+
+
+def _partitioned(files: str, *, by_name: bool) -> str:
+    return _WHOLE.format(
+        host=_VALUE.format(key="host", behind="/[^/]*"),
+        run=_VALUE.format(key="run", behind="/host=[^/]*/[^/]*"),
+        files=files,
+        by_name=str(by_name).lower(),
+    )
+
+
+def literal(path: Path, *, in_pattern: bool = False) -> str:
+    """A path for DuckDB in which no character stands for others.
+
+    Args:
+        path: The path.
+        in_pattern: Whether a pattern is to be put behind it.
+
+    Raises:
+        FlowsweepError: DuckDB cannot be told of it.
+    """
+    text = str(path)
+    is_pattern = in_pattern or re.search(r"[*?\[]", text) is not None
+    found = None
+    if is_pattern and "\\" in text:
+        # In a pattern it ends the name of a folder.
+        found = "a backslash in the path, which DuckDB takes for a slash there"
+    elif re.search("[\ud800-\udfff]", text):
+        found = "a path that is not UTF-8"
+    if found is not None:
+        raise FlowsweepError(
+            f"{path}: tables cannot be read from this folder",
+            found=found,
+            expected="a path that DuckDB can be told",
+            remedy="rename the folder, or give it a link of another name: ln -s",
+        )
+    return re.sub(r"[*?\[]", r"[\g<0>]", text) if is_pattern else text
+
+
+def quoted(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
