@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+
 #: Characters of one part of a message.
 MOST_SHOWN = 2_000
+#: What would have been right, and what to do, by the number of an error of the system.
+SYSTEM = {
+    errno.ENOSPC: ("room on this disk", "make room, or write to another disk"),
+    errno.EDQUOT: ("room in this user's quota", "make room, or write to another disk"),
+    errno.EACCES: ("a place that this user may use", "change its permissions, or take another one"),
+    errno.EPERM: ("a place that this user may use", "change its permissions, or take another one"),
+    errno.EROFS: ("a disk that can be written to", "write to another place"),
+    errno.ENAMETOOLONG: ("names of at most 255 bytes", "take a shorter name"),
+    errno.EISDIR: ("a file", "name a file, or move the folder away"),
+    errno.ENOTDIR: ("a folder", "name a folder, or move the file away"),
+    errno.EEXIST: ("a name that is not taken", "take another name, or move what is there away"),
+    errno.ENOENT: ("a path that is there", "correct the path"),
+    errno.ELOOP: ("a path without links in a circle", "correct the links"),
+    errno.EMFILE: ("more open files", "ulimit -n 4096"),
+    errno.EIO: ("a disk without faults", "see the kernel's log: dmesg"),
+}
 
 
 class FlowsweepError(Exception):

@@ -17,8 +17,10 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 
-#: A mebibyte of JSON is a quarter of a million numbers: so much is read and checked in a second.
+#: Of numbers so much is read and checked in a second.
 MOST_BYTES = 8 * 2**20
+#: Objects and lists in a file, which take the most time of what fits into those octets.
+MOST_OBJECTS = 250_000
 #: Objects and lists within each other.
 MOST_DEPTH = 64
 #: Whole numbers that Parquet, DuckDB and other languages can hold.
@@ -35,7 +37,7 @@ _KINDS = (
 )
 #: Unpaired halves of characters, which UTF-8 cannot write, and control characters.
 _NO_TEXT = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def read_text(path: Path, expected: str, most: int = MOST_BYTES, remedy: str | None = None) -> str:
@@ -114,6 +116,12 @@ def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any]
         FlowsweepError: With the line, or with the place as `hosts[2].name`.
     """
     text = read_text(path, expected)
+    if text.count("{") + text.count("[") > MOST_OBJECTS:
+        raise FlowsweepError(
+            f"{path}: too large",
+            found=f"{text.count('{'):,} objects and {text.count('['):,} lists",
+            expected=f"{expected} with at most {MOST_OBJECTS:,}",
+        )
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except json.JSONDecodeError as error:

@@ -22,7 +22,7 @@ MOST_BYTES = 255
 _AFFIX_BYTES = 16
 #: Hive encodes fewer characters; all decode every %XX.
 _ENCODED = re.compile(r"[^A-Za-z0-9._\-\x80-\U0010ffff]")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]")
 _NO_UTF8 = re.compile("[\ud800-\udfff]")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep import _parsers
-from flowsweep.errors import FlowsweepError
+from flowsweep.errors import SYSTEM, FlowsweepError
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ def readable_errors() -> Iterator[None]:
         yield
     except _parsers.ParseError as failure:
         what, found, expected, remedy = failure.args
+        number = re.search(r"\(os error ([0-9]+)\)$", found or "")
+        if number is not None and expected is None and remedy is None:
+            expected, remedy = SYSTEM.get(int(number[1]), (None, None))
         raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 
 

@@ -280,6 +280,8 @@ class Warehouse:
     def _execute(self, sql: str) -> None:
         try:
             self.connection.execute(sql)
+        except duckdb.OutOfMemoryException:
+            raise MemoryError from None
         except duckdb.Error as error:
             raise self._refused(error) from error
 

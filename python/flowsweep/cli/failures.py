@@ -7,32 +7,29 @@ else leaves a command: exit code 1 of an uncaught exception would say that it di
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 from collections.abc import Callable
 
 from flowsweep import printing, signals
-from flowsweep.errors import FlowsweepError
+from flowsweep.errors import SYSTEM, FlowsweepError
 
 #: With it an error that no command expects shows where it arose.
 TRACEBACK = "FLOWSWEEP_TRACEBACK"
-#: What would have been right, and what to do, by what the system says.
-_SYSTEM = {
-    errno.ENOSPC: ("room on this disk", "make room, or write to another disk"),
-    errno.EDQUOT: ("room in this user's quota", "make room, or write to another disk"),
-    errno.EACCES: ("a place that this user may use", "change its permissions, or take another one"),
-    errno.EPERM: ("a place that this user may use", "change its permissions, or take another one"),
-    errno.EROFS: ("a disk that can be written to", "write to another place"),
-    errno.ENAMETOOLONG: ("names of at most 255 bytes", "take a shorter name"),
-    errno.EISDIR: ("a file", "name a file, or move the folder away"),
-    errno.ENOTDIR: ("a folder", "name a folder, or move the file away"),
-    errno.EEXIST: ("a name that is not taken", "take another name, or move what is there away"),
-    errno.ENOENT: ("a path that is there", "correct the path"),
-    errno.ELOOP: ("a path without links in a circle", "correct the links"),
-    errno.EMFILE: ("more open files", "ulimit -n 4096"),
-    errno.EIO: ("a disk without faults", "see the kernel's log: dmesg"),
-}
+OUT_OF_MEMORY = (
+    "out of memory: raise the limit of this process (ulimit -v), or use a machine with more"
+)
+_NO_MEMORY = (
+    "bad allocation",
+    "Allocation failure",
+    "Cannot allocate memory",
+    "failed to map segment",
+    "OutOfMemoryException",
+    # Of a thread that could not be started.
+    "Resource temporarily unavailable",
+)
+#: So much of an exception is told.
+MOST_SHOWN = 300
 
 
 def status_of(command: Callable[[], int]) -> int:
@@ -64,25 +61,22 @@ def _failed(failure: BaseException) -> int:
         _tell(_shown(error))
     except MemoryError:
         # Not even for the message.
-        os.write(2, b"error: out of memory\n")
+        os.write(2, f"error: {OUT_OF_MEMORY}\n".encode())
         return 2
     return error.exit_code
 
 
 def _error_of(failure: BaseException) -> FlowsweepError:
     """An exception that no command expects, as a message."""
-    if isinstance(failure, MemoryError):
-        return FlowsweepError(
-            "out of memory",
-            expected="more memory than this process may have",
-            remedy="raise its limit (ulimit -v), or use a machine with more",
-        )
-    if isinstance(failure, OSError) and failure.errno in _SYSTEM:
+    text = " ".join(f"{type(failure).__name__}: {failure}".split())
+    # Libraries tell it in words of their own.
+    if isinstance(failure, MemoryError) or any(words in text for words in _NO_MEMORY):
+        return FlowsweepError(OUT_OF_MEMORY)
+    if isinstance(failure, OSError) and failure.errno in SYSTEM:
         return _system(failure)
-    what = " ".join(f"{type(failure).__name__}: {failure}".split())[:300]
     return FlowsweepError(
-        f"{what}; a fault of flowsweep: please report the command and its input with what "
-        f"{TRACEBACK}=1 shows"
+        f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
+        f"what {TRACEBACK}=1 shows"
     )
 
 
@@ -92,7 +86,7 @@ def _system(failure: OSError) -> FlowsweepError:
     if place == printing.STDOUT:
         return FlowsweepError(f"{place}: {os.strerror(number)}")
     named = "" if place is None else f"{place if isinstance(place, str) else os.fsdecode(place)}: "
-    expected, remedy = _SYSTEM[number]
+    expected, remedy = SYSTEM[number]
     return FlowsweepError(f"{named}{os.strerror(number)}", expected=expected, remedy=remedy)
 
 

@@ -47,7 +47,7 @@ def load(path: Path | str) -> model.Experiment:
     if not isinstance(data, dict):
         raise FlowsweepError(
             f"{path}, line 1: this is not an experiment",
-            found=f"a {type(data).__name__}",
+            found=inputs.shown(data),
             expected="keys such as sites, link, workload, axes",
         )
     beside = path.name == "experiment.yaml" and (path.parent / "runs").is_dir()
@@ -81,6 +81,7 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> FlowsweepError:
         f"{place}: this is not YAML",
         found=getattr(error, "problem", None) or str(error),
         expected="key: value, indented by spaces",
+        remedy=f"correct line {mark.line + 1}" if mark is not None else None,
     )
 
 

@@ -22,11 +22,13 @@ from flowsweep.validation import refused
 if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run
 
-NAME_PATTERN = (
-    r"^[a-z][a-z0-9-]{0,9}$"  # an interface name is at most 15 bytes, and we put a prefix
-)
+NAME_PATTERN = r"[a-z][a-z0-9-]{0,9}"  # an interface name is at most 15 bytes, and we put a prefix
 # What only an emulated link can be told.
 LINK_AXES = ("rtt", "rate", "loss", "jitter", "links", "queue")
+# 10.77.SITE.HOST are their addresses; each pair of sites has a link.
+MOST_SITES, MOST_HOSTS = 64, 250
+# Half a year of them at 5 minutes each.
+MOST_RUNS = 50_000
 RESERVED_NAMES = frozenset({"hub", "wan", "mgmt", "localhost"})
 
 
@@ -129,7 +131,9 @@ class Experiment(Model):
         "and those of the tries before.",
     )
     warmup: int = Field(1, ge=0, le=100, description="Runs before the first that counts.")
-    seed: int = Field(1, ge=0, description="Seed of the random order and of the emulator.")
+    seed: int = Field(
+        1, ge=0, le=2**63 - 1, description="Seed of the random order and of the emulator."
+    )
     timeout_ns: Duration = Field(
         120 * 10**9, alias="timeout", description="A run that takes longer has failed."
     )
@@ -151,11 +155,25 @@ class Experiment(Model):
 
     @field_validator("sites")
     @classmethod
+    def _addresses_suffice(cls, sites: Sites) -> Sites:
+        if len(sites) > MOST_SITES:
+            raise refused("too many sites", counted(len(sites), "site"), f"at most {MOST_SITES}")
+        for site, described in sites.items():
+            if len(described.hosts) > MOST_HOSTS:
+                raise refused(
+                    f"too many hosts in {site}",
+                    counted(len(described.hosts), "host"),
+                    f"at most {MOST_HOSTS} in a site, whose addresses end in their numbers",
+                )
+        return sites
+
+    @field_validator("sites")
+    @classmethod
     def _hosts_are_unique(cls, sites: Sites) -> Sites:
         seen: dict[str, str] = {}
         for site, described in sites.items():
             for name in [site, *described.hosts]:
-                if not re.match(NAME_PATTERN, name) or name in RESERVED_NAMES:
+                if not re.fullmatch(NAME_PATTERN, name) or name in RESERVED_NAMES:
                     raise refused(
                         f'"{name}" cannot be the name of a site or host',
                         f'"{name}"',
@@ -236,6 +254,22 @@ class Experiment(Model):
                     "`ranks` and `ranks_per_host`",
                     "one of them",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _plan_has_an_end(self) -> Experiment:
+        from flowsweep.experiment import points
+
+        most = 0
+        for workload in self.workloads if self.captured is None else []:
+            of_each = points.most_points(self, workload) + 2
+            most += of_each * self.repetitions + self.warmup
+        if most > MOST_RUNS:
+            raise refused(
+                "too many runs",
+                f"{most:,} of all workloads, points and repetitions",
+                f"at most {MOST_RUNS:,}; fewer values, or groups of axes as the `design`",
+            )
         return self
 
     @model_validator(mode="after")

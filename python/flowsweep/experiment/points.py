@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -132,6 +133,14 @@ def baseline(experiment: Experiment, workload: Workload) -> Point:
         ranks_per_host=per_host,
         problem=problem_text(workload.problem, {}),
     )
+
+
+def most_points(experiment: Experiment, workload: Workload) -> int:
+    """How many points `of_workload` lists at most, without listing them."""
+    values = experiment.axes_of(workload)
+    groups = _groups(experiment, [field_of(axis) for axis in values])
+    lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
+    return sum(math.prod(lengths[field] for field in group) for group in groups)
 
 
 def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowsweep.render import theme
 
@@ -24,8 +24,19 @@ _NOISE = re.compile(
     r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"|'
     r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>'
 )
+#: All but what XML 1.0 calls a Char.
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r'="[^"]*\b(?:NaN|Infinity|undefined)\b')
+
+
+def _drawable(value: Any) -> Any:
+    """A specification whose texts an SVG can hold: a control character would abort the process."""
+    if isinstance(value, str):
+        return _NO_XML.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_drawable(key): _drawable(one) for key, one in value.items()}
+    return [_drawable(one) for one in value] if isinstance(value, list) else value
 
 
 def _two_decimals(found: re.Match[str]) -> str:
@@ -56,7 +67,7 @@ def render(chart: Chart, name: str) -> str:
     _loaded()
     # Validation takes most of the time of a figure and guards against our own mistakes only:
     # the tests do it.
-    spec = chart.to_dict(validate=False)
+    spec: dict[str, Any] = _drawable(chart.to_dict(validate=False))
     spec["config"] = theme.config()
     text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     text = _NOISE.sub("", text)

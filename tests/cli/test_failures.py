@@ -1,0 +1,169 @@
+"""Whatever goes wrong: a message, exit code 2, and nothing of Python's own."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from flowsweep.cli import failures
+from flowsweep.errors import SYSTEM, FlowsweepError
+
+#: Of linux/prctl.h and linux/capability.h.
+PR_CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH = 24, 1, 2
+
+
+class Panic(BaseException):
+    """As the parser's own are: no Exception."""
+
+
+def fail(failure: BaseException) -> int:
+    def command() -> int:
+        raise failure
+
+    return failures.status_of(command)
+
+
+@pytest.mark.parametrize(
+    "failure", [KeyError("x"), Panic("index out of bounds"), RecursionError("deep"), OSError("?")]
+)
+def test_what_no_command_expects_is_one_line_that_says_how_to_report_it(
+    failure, capsys, monkeypatch
+):
+    monkeypatch.delenv(failures.TRACEBACK, raising=False)
+    assert fail(failure) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {type(failure).__name__}: ")
+    assert "please report the command and its input with what FLOWSWEEP_TRACEBACK=1 shows" in told
+    assert told.count("\n") == 1
+
+
+def test_a_switch_shows_where_it_arose(capsys, monkeypatch):
+    monkeypatch.setenv(failures.TRACEBACK, "1")
+    assert fail(KeyError("x")) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert "raise failure" in told
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        MemoryError(),
+        Panic('Os { code: 11, message: "Resource temporarily unavailable" }'),
+        ImportError("x.so: failed to map segment from shared object"),
+    ],
+)
+def test_out_of_memory_is_one_line(failure, capsys, monkeypatch):
+    monkeypatch.delenv(failures.TRACEBACK, raising=False)
+    assert fail(failure) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: out of memory: ")
+    assert told.count("\n") == 1
+
+
+def test_the_systems_errors_have_a_remedy(capsys):
+    for number in SYSTEM:
+        assert fail(OSError(number, os.strerror(number), "/x/y")) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: /x/y: {os.strerror(number)}\n  expected ")
+        assert "\n  remedy    " in told
+
+
+def test_what_commands_tell_keeps_its_exit_code(capsys):
+    assert fail(FlowsweepError("lost", exit_code=1)) == 1
+    assert fail(FlowsweepError("wrong")) == 2
+    assert fail(KeyboardInterrupt()) == 130
+    assert fail(BrokenPipeError(errno.EPIPE, "Broken pipe")) == 0
+    assert capsys.readouterr().err == "error: lost\nerror: wrong\nstopped\n"
+
+
+def test_memory_that_is_not_there_is_told(tmp_path):
+    """In Python's own part of a command; what libraries of C do is theirs."""
+    (tmp_path / "runs/one").mkdir(parents=True)
+    (tmp_path / "runs/one/run.json").write_text('{"a": [' + "1," * 3_900_000 + "1]}")
+    code = (
+        "import sys, resource; from flowsweep import cli, run_records, experiment; import polars;"
+        "used = int(open('/proc/self/statm').read().split()[0]) * 4096 + (40 << 20);"
+        "resource.setrlimit(resource.RLIMIT_AS, (used, used));"
+        "sys.argv[1:] = ['runs', 'runs', '-o', 'out/runs.parquet']; cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: out of memory")
+    assert not (tmp_path / "out").exists()
+
+
+def without_override() -> None:
+    """Even root is refused what permissions refuse."""
+    for capability in (DAC_OVERRIDE, DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+@pytest.fixture
+def shut(tmp_path, root):
+    """A folder that may be read and not written to, and one that may not be read."""
+    demo = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1/pc1.pcap.zst"
+    (tmp_path / "runs/one").mkdir(parents=True)
+    (tmp_path / "runs/one/pc1.pcap.zst").write_bytes(demo.read_bytes())
+    (tmp_path / "runs/one/run.json").write_text(json.dumps({"completion_s": 1}))
+    (tmp_path / "read").mkdir(mode=0o555)
+    (tmp_path / "none").mkdir(mode=0o000)
+    yield tmp_path
+    (tmp_path / "none").chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("parse", "runs/one/pc1.pcap.zst", "-o", "read/out"),
+        ("ingest", "runs/one", "-o", "read/out"),
+        ("runs", "runs", "-o", "read/out/runs.parquet"),
+        ("parse", "runs/one/pc1.pcap.zst", "-o", "none/out"),
+        ("parse", "none/x.pcap", "-o", "out"),
+        ("ingest", "none", "-o", "out"),
+        ("runs", "none", "-o", "out/runs.parquet"),
+        ("query", "totals", "none"),
+        ("report", "none"),
+        ("retry", "none"),
+        ("plan", "none/x.yaml"),
+        ("show", "none/x.pcap"),
+        ("parse", "runs/one/pc1.pcap.zst", "-o", "n" * 300),
+        ("runs", "runs", "-o", f"out/{'n' * 300}"),
+        ("plan", "n" * 300),
+        ("parse", "runs/one/pc1.pcap.zst", "-o", "runs/one/run.json"),
+        ("runs", "runs", "-o", "runs"),
+    ],
+    ids=" ".join,
+)
+def test_a_place_that_may_not_be_used_is_told_with_the_remedy(words, shut):
+    done = subprocess.run(
+        [sys.executable, "-m", "flowsweep", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=shut,
+        preexec_fn=without_override,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "a fault of flowsweep" not in done.stderr
+    assert "  expected  " in done.stderr
+    assert not list(shut.rglob("*.part*"))
+
+
+def test_a_closed_stdout_is_no_error(root):
+    done = subprocess.run(
+        [sys.executable, "-m", "flowsweep", "plan", root / "workflows/experiments/demo.yaml"],
+        stderr=subprocess.PIPE,
+        check=False,
+        preexec_fn=lambda: os.close(1),
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

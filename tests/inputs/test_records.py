@@ -1,0 +1,153 @@
+"""run.json, app.json and manifests that a person or a program got wrong: told with their place."""
+
+from __future__ import annotations
+
+import json
+
+import altair as alt
+import polars as pl
+import pytest
+
+from flowsweep import link_balance, manifests, run_records
+from flowsweep.errors import FlowsweepError
+from flowsweep.render import svg
+
+
+@pytest.fixture
+def row(tmp_path):
+    """The row of a run with this run.json and app.json."""
+
+    def read(record: object, application: object = None) -> dict:
+        folder = tmp_path / "mine/runs/a"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").write_text(json.dumps(record))
+        if application is not None:
+            (folder / "app.json").write_text(json.dumps(application))
+        run_records.write_table(folder.parent, tmp_path / "runs.parquet", None)
+        (found,) = run_records.read_rows(folder.parent)
+        return found
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("record", "place", "expected"),
+    [
+        ({"completion_s": "12.3"}, "completion_s", "a number, without quotes"),
+        ({"completion_s": -1}, "completion_s", "greater than or equal to 0"),
+        ({"completion_s": True}, "completion_s", "a number"),
+        ({"completion_s": [1]}, "completion_s", "a number"),
+        ({"repetition": "one"}, "repetition", "a whole number"),
+        ({"repetition": 1.5}, "repetition", "a whole number"),
+        ({"repetition": 2**63}, "repetition", "less than or equal to"),
+        ({"block": {}}, "block", "a whole number"),
+        ({"baseline": 1}, "baseline", "true or false"),
+        ({"warmup": "no"}, "warmup", "true or false"),
+        ({"app": 5}, "app", "text"),
+        ({"app": "a\u0001b"}, "app", "characters that can be seen"),
+        ({"app": "<!--\n"}, "app", "characters that can be seen"),
+        ({"status": ["valid"]}, "status", "text"),
+        ({"start": 1234}, "start", "a time with its zone"),
+        ({"start": "yesterday"}, "start", "a time with its zone"),
+        ({"start": "2026-11-20T23:40:12"}, "start", "a time with its zone"),
+        ({"start": "0001-01-01T00:00:00Z"}, "start", "a year from 1678 to 2261"),
+        ({"end": "9999-12-31T23:59:59.999999999Z"}, "end", "a year from 1678 to 2261"),
+        ({"end": "0001-01-01T00:00:00+14:00"}, "end", "a year from 1678 to 2261"),
+        ({"end": "2026-13-01T00:00:00Z"}, "end", "a time with its zone"),
+        ({"hosts": "pc1"}, "hosts", "a list"),
+        ({"hosts": ["pc1"]}, "hosts[0]", "keys with values"),
+        ({"hosts": [{"name": "pc1"}, {"name": 2}]}, "hosts[1].name", "text"),
+        ({"hosts": [{"site": "\u001b[31m"}]}, "hosts[0].site", "characters that can be seen"),
+        ({"axes": ["rtt"]}, "axes", "keys with values"),
+        ({"axes": {"rtt": ["16ms"]}}, "axes.rtt", "a time with a unit"),
+        ({"axes": {"rtt": "1e400s"}}, "axes.rtt", "a time with a unit"),
+        ({"axes": {"rtt": "300years"}}, "axes.rtt", "a time with a unit"),
+        ({"axes": {"rtt": "9e18s"}}, "axes.rtt", "a time with a unit"),
+        ({"axes": {"rtt": "-1ms"}}, "axes.rtt", "0 or more"),
+        ({"axes": {"rate": {"asked": "1e30Gbit/s"}}}, "axes.rate", "a rate with a unit"),
+        ({"axes": {"links": True}}, "axes.links", "1, 2, 3"),
+        ({"axes": {"congestion": ["reno"]}}, "axes.congestion", "cubic"),
+        ({"queue_bytes": -1}, "queue_bytes", "greater than or equal to 0"),
+        ({"emulator": 5}, "emulator", "keys with values"),
+        ({"emulator": {"lateness_ns": {"p99": "x"}}}, "emulator.lateness_ns.p99", "a whole"),
+        (
+            {"emulator": {"links": [{"from": "w", "to": "e", "dropped_x": "1"}]}},
+            "emulator.links[0]",
+            "0",
+        ),
+        ({"emulator": {"links": [{"received": 2**62}]}}, "emulator.links[0]", "0 or more"),
+        ({"emulator": {"links": [{"from": ["w"], "to": "e"}]}}, "emulator.links[0].from", "text"),
+        ({"emulator": {"ports": [{"kernel_dropped": 0.5}]}}, "emulator.ports[0]", "0 or more"),
+        ({"links": [{"rate_bit_s": "1Gbit/s"}]}, "links[0].rate_bit_s", "a number"),
+        ({"application": {"ranks": [1, {"rank": "0"}]}}, "application.ranks[1].rank", "a whole"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_place(record, place, expected, row):
+    with pytest.raises(FlowsweepError) as caught:
+        row(record)
+    told = str(caught.value)
+    assert f"/a/run.json: {place}" in told
+    assert expected in (caught.value.expected or "")
+    assert caught.value.found is not None
+
+
+@pytest.mark.parametrize(
+    ("application", "place"),
+    [
+        ({"completion_s": "x"}, "completion_s"),
+        ({"phases": [{"start_s": "x"}]}, "phases[0].start_s"),
+        ({"transfers": [{"from": 0, "bytes": 2**63}]}, "transfers[0].bytes"),
+        ({"ranks": [{"to": {'"': {"bytes": 1}}}]}, "ranks[0].to"),
+        ({"ranks": [{"mpi": {"$[": {"calls": 1}}}]}, "ranks[0].mpi"),
+        ({"ranks": [{"mpi": {"send": {"seconds": "x"}}}]}, "ranks[0].mpi.send.seconds"),
+        ({"answer": {"sizes": [{"message_bytes": 0.5}]}}, "answer.sizes[0].message_bytes"),
+    ],
+)
+def test_what_the_report_reads_of_an_application_is_checked(application, place, row):
+    with pytest.raises(FlowsweepError) as caught:
+        row({"status": "valid"}, application)
+    assert f"/a/app.json: {place}" in str(caught.value)
+
+
+def test_what_the_report_does_not_read_is_kept_as_it_is(row):
+    mine = {"ranks": 4, "phases": "two", "answer": 42, "transfers": [1], "own": {"a": [None]}}
+    found = row({"axes": {"rtt": "1ms"}, "weather": "rain", "problem": "small"}, mine)
+    assert json.loads(found["json"])["application"] == mine
+    assert json.loads(found["json"])["weather"] == "rain"
+    assert found["problem"] == '"small"'
+
+
+def test_times_at_the_ends_of_what_nanoseconds_tell(row):
+    found = row({"start": "1678-01-01T00:00:00Z", "end": "2261-12-31T23:59:59.999999999+00:00"})
+    assert found["start"] == -9214560000000000000
+    assert found["end"] == 9214646399999999999
+
+
+def test_a_reason_that_quotes_a_program_has_no_commands(row):
+    assert (
+        row({"status": "failed", "reason": "\x1b[31mno\x1b[0m"})["reason"] == "\\x1b[31mno\\x1b[0m"
+    )
+
+
+def test_counters_of_links_are_read_only_where_they_are_right(row):
+    counted = {"from": "west", "to": "east", "received": 5, "dropped_queue": 2, "delivered": 3}
+    found = row({"emulator": {"links": [counted]}})
+    assert found["emulator_dropped"] == 2
+    assert link_balance.rows([("a", found["json"])])[0][3] == 5
+
+
+@pytest.mark.parametrize("value", ["3", 1.0, -1, True, [1], 2**63, {}])
+def test_a_manifest_counts_or_says_nothing(value, tmp_path):
+    path = tmp_path / "pc1.capture.json"
+    path.write_text(json.dumps({"dropped_kernel": value, "dropped_interface": 0}))
+    with pytest.raises(FlowsweepError, match="dropped_kernel: not a number of packets"):
+        manifests.drops(path)
+    path.write_text(json.dumps({"dropped_interface": 7, "dropped_kernel": None, "own": "x"}))
+    assert manifests.drops(path) == (None, 7)
+
+
+def test_a_text_that_no_svg_can_hold_does_not_end_the_process():
+    """The library that draws measures every text, and aborts where it is no XML."""
+    rows = pl.DataFrame({"x": ["a\x00\x01\x1b\ufffe"], "y": [1.0]})
+    drawn = svg.render(alt.Chart(rows).mark_bar().encode(x="x:N", y="y:Q"), "odd")
+    assert "a\ufffd\ufffd\ufffd\ufffd" in drawn
