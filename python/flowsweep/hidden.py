@@ -72,7 +72,7 @@ def check_places(folder: Path, places: Sequence[str]) -> None:
     """Raises where something that is not flowsweep's, or may not be moved, has one of `places`."""
     for place in places:
         path = folder / place
-        with suppress(FileNotFoundError):  # also what is moved away in this moment
+        with suppress(FileNotFoundError, NotADirectoryError):  # or moved away in this moment
             refuse_foreign_tables(path)
             if not _is_movable(path):
                 raise FlowsweepError(

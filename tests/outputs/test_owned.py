@@ -1,0 +1,184 @@
+"""What flowsweep did not write it does not remove, and says so before any work is done."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from writing import files_of, in_place, make_run
+
+from flowsweep.owned import RUNS_COLUMNS
+
+
+def foreign(path: Path, kind: str) -> None:
+    """Something of somebody else's."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "table":
+        pl.DataFrame({"mine": [1, 2]}).write_parquet(path)
+    elif kind == "text":
+        path.write_text("years of work")
+    elif kind == "empty":
+        path.touch()
+    elif kind == "folder":
+        path.mkdir()
+        (path / "part-0.parquet").write_text("years of work")
+    elif kind == "link":
+        target = next(one for one in path.parents if one.name.startswith("test_")) / "elsewhere"
+        target.write_text("years of work")
+        path.symlink_to(target)
+    elif kind == "pipe":
+        os.mkfifo(path)
+
+
+KINDS = ("table", "text", "empty", "folder", "link", "pipe")
+
+
+def states(folder: Path) -> dict[str, tuple[int, int]]:
+    """Inode and size of all in a folder; a pipe cannot be read."""
+    return {
+        str(path.relative_to(folder)): (path.lstat().st_ino, path.lstat().st_size)
+        for path in folder.rglob("*")
+        if not path.is_dir()
+    }
+
+
+def refused(done, path: Path) -> None:
+    assert done.codes == [2]
+    assert done.said[0].startswith(f"error: {path}: in the way, and not removed because flowsweep")
+    for word in ("found", "expected", "remedy"):
+        assert f"\n  {word} " in done.said[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("table", ["packets", "flows"])
+def test_parse(nursery, captures, tmp_path, table, kind):
+    """`packets` is not even asked for."""
+    out = tmp_path / "out"
+    foreign(out / f"{table}.parquet", kind)
+    before = states(tmp_path)
+    refused(nursery.run(["parse", captures[0], "-o", out]), out / f"{table}.parquet")
+    assert states(tmp_path) == before
+
+
+def test_parse_beside_files_of_others(nursery, captures, tmp_path):
+    out = tmp_path / "out"
+    for name in ("notes.txt", "other.parquet", "sub/flows.parquet", ".hidden"):
+        foreign(out / name, "text")
+    before = files_of(out)
+    for path in captures:
+        assert nursery.run(["parse", path, "-o", out, "--packets"]).codes == [0]
+    after = files_of(out)
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ingest(nursery, tmp_path, kind):
+    run, tables = make_run(tmp_path / "r1", 20), tmp_path / "tables"
+    place = tables / "messages/run=r1/host=pc9/notes"
+    foreign(place, kind)
+    before = states(tmp_path)
+    found = place / "part-0.parquet" if kind == "folder" else place
+    refused(nursery.run(["ingest", run, "-o", tables]), found)
+    assert states(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", ["flows", "flows/run=r1"])
+def test_ingest_through_a_link(nursery, tmp_path, place):
+    run, tables = make_run(tmp_path / "r1", 20), tmp_path / "tables"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tables / place).parent.mkdir(parents=True)
+    (tables / place).symlink_to(elsewhere)
+    refused(nursery.run(["ingest", run, "-o", tables]), tables / place)
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs(nursery, tmp_path, kind):
+    (tmp_path / "runs/a").mkdir(parents=True)
+    table = tmp_path / "tables/runs.parquet"
+    foreign(table, kind)
+    before = states(tmp_path)
+    refused(nursery.run(["runs", tmp_path / "runs", "-o", table]), table)
+    assert states(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report(nursery, tmp_path, kind):
+    page = tmp_path / "results/report.html"
+    foreign(page, kind)
+    before = states(tmp_path)
+    refused(nursery.run(["report", page.parent], page="a page"), page)
+    assert states(tmp_path) == before
+
+
+def test_tables_of_versions_without_a_mark_are_replaced(nursery, tmp_path):
+    (tmp_path / "runs/a").mkdir(parents=True)
+    table = tmp_path / "runs.parquet"
+    pl.DataFrame({name.decode(): ["x"] for name in RUNS_COLUMNS}).write_parquet(table)
+    assert nursery.run(["runs", tmp_path / "runs", "-o", table]).codes == [0]
+    assert pl.read_parquet(table)["run"].to_list() == ["a"]
+
+
+def test_reports_of_versions_without_a_mark_are_replaced(nursery, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text('<section id="provenance">Made by <code>flowsweep report</code>')
+    assert nursery.run(["report", tmp_path], page="a page").codes == [0]
+    assert page.read_text() == "a page"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link", "pipe"])
+def test_something_in_the_place_of_the_hidden_folder(nursery, captures, tmp_path, kind):
+    out = tmp_path / "out"
+    out.mkdir()
+    hidden = out / ".flowsweep-tables"
+    if kind == "folder":
+        hidden.mkdir()
+        os.chown(hidden, 12345, 12345) if os.geteuid() == 0 else pytest.skip("needs another user")
+    else:
+        foreign(hidden, {"file": "text"}.get(kind, kind))
+    before = states(tmp_path)
+    done = nursery.run(["parse", captures[0], "-o", out])
+    assert done.codes == [2]
+    assert done.said[0].startswith(f"error: {hidden}: in the way\n")
+    assert states(tmp_path) == before
+
+
+def old(path: Path, days: float = 2) -> Path:
+    then = time.time() - 86_400 * days
+    os.utime(path, (then, then), follow_symlinks=False)
+    return path
+
+
+def test_leftovers_of_earlier_versions_are_removed_where_they_surely_are(
+    nursery, captures, tmp_path
+):
+    out = tmp_path / "out"
+    run = make_run(tmp_path / "r1", 20)
+    assert nursery.run(["ingest", run, "-o", out]).codes == [0]
+    gone = ["flows.parquet.part-4194305", "packets.parquet.part-4194306"]  # no process has these
+    kept = [
+        f"flows.parquet.part-{os.getpid()}",
+        "notes.parquet.part-me",
+        "my.flows.parquet.part-4194305x",
+        ".report.part",
+    ]
+    for name in (*gone, *kept):
+        (out / name).write_text("PAR1")
+        old(out / name)
+    (out / "messages.parquet.part-4194305").write_text("of today")
+    for name, content in (("r7", "flows.parquet"), ("r8", "notes.txt")):
+        inner = out / f".ingest-{name}/flows/run={name}/host=a"
+        inner.mkdir(parents=True)
+        old(inner / content) if (inner / content).write_text("PAR1") else None
+        for folder in (inner, *inner.parents[:3]):
+            old(folder)
+    assert nursery.run(["parse", captures[0], "-o", out]).codes == [0]
+    left = {path.name for path in out.iterdir()}
+    assert not left & {*gone, ".ingest-r7"}
+    assert left >= {*kept, "messages.parquet.part-4194305", ".ingest-r8"}
+    assert len(in_place(out)) == 15
