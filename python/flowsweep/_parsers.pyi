@@ -76,6 +76,14 @@ def stream(
 ) -> object:
     """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream."""
 
+def held(capsule: object, descriptor: int) -> object:
+    """The stream of a capsule, which closes the descriptor as soon as it is released.
+
+    Args:
+        capsule: Of an Arrow C stream; empty afterwards.
+        descriptor: Of an open file; it is not the caller's any more.
+    """
+
 def parse(
     files: Sequence[tuple[Path, str]],
     places: Mapping[str, tuple[Path, str]],

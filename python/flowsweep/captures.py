@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -69,19 +70,22 @@ class ParquetTable:
         """The rows as an Arrow C stream; in Hive folders with the columns `run` and `host`."""
         import duckdb
 
-        with self.reading():
+        with self.reading() as locks:
             relation = duckdb.connect().sql(parquet_files.of_files(self.files))
             stream: object = relation.__arrow_c_stream__(requested_schema)
+            # DuckDB opens the files one after the other, as their rows are asked for.
+            for lock in locks:
+                stream = _parsers.held(stream, os.dup(lock))
         return stream
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Nobody replaces its files while this is entered."""
+    def reading(self) -> Iterator[list[int]]:
+        """Nobody replaces its files while this is entered; yields the locks that see to it."""
         of = [self.source] if isinstance(self.source, Path) else [p.parent for p in self.source]
         with ExitStack() as stack:
-            for folder in sorted({folder_of_sets(path) for path in of}):
-                stack.enter_context(reading(folder))
-            yield
+            folders = sorted({folder_of_sets(path) for path in of})
+            locks = [stack.enter_context(reading(folder)) for folder in folders]
+            yield [lock for lock in locks if lock is not None]
 
 
 def read_flows(

@@ -91,7 +91,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
+def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | None]:
     """Nobody changes the sets of `folder` while this is entered; none of them is half changed.
 
     A folder that is not there, or whose names this user may not read, is not waited for.
@@ -100,17 +100,20 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
         folder: Of the places.
         say: Told who is waited for.
 
+    Yields:
+        The descriptor of the lock, if there is one: it is held as long as a copy of it is open.
+
     Raises:
         FlowsweepError: A killed writer's work is neither done nor can be finished by this user.
     """
     while folder.is_dir() and os.access(folder, os.R_OK):
         hidden.settle(folder, say)
-        with folder_locked(folder, say, shared=True):
+        with folder_locked(folder, say, shared=True) as descriptor:
             if not hidden.has_journals(folder):
-                yield
+                yield descriptor
                 return
         hidden.finish(folder, say)
-    yield
+    yield None
 
 
 def folder_of_sets(folder: Path) -> Path:

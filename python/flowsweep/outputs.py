@@ -176,7 +176,7 @@ def locked(
 @contextmanager
 def folder_locked(
     folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
-) -> Iterator[None]:
+) -> Iterator[int]:
     """As `locked`, with the folder itself in place of a file in it.
 
     No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
@@ -185,7 +185,7 @@ def folder_locked(
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _wait(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, say)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from writing import hidden_of, in_place, make_run
 
@@ -79,6 +81,25 @@ def test_a_reader_sees_one_writing(nursery, tmp_path):
             seen |= set(rows["packets"])
         written.result()
     assert seen == {20, 30}
+
+
+def test_a_stream_keeps_its_files_until_it_is_read(nursery, tmp_path):
+    """Or the second host's rows would be those of a later writing, or none."""
+    runs = [make_run(tmp_path / f"{packets}/r1", packets, hosts=20) for packets in (20, 30)]
+    tables = tmp_path / "tables"
+    assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]
+    reader = pa.RecordBatchReader.from_stream(flowsweep.read_captures(tables))
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(nursery.run, ["ingest", runs[1], "-o", tables])
+        sleep(0.5)
+        assert not written.done()
+        table = reader.read_all()
+        assert table.column("packets").to_pylist() == [20] * 20
+        reader.close()
+        del reader
+        assert written.result().codes == [0]
+    packets = pl.DataFrame(flowsweep.read_captures(tables))["packets"].to_list()
+    assert packets == [30] * 20
 
 
 def test_the_second_writer_says_for_whom_it_waits(captures, tmp_path):

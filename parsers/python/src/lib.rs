@@ -1,5 +1,7 @@
 //! Python bindings of `flowsweep-parsers`; no logic lives here.
 
+mod held;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -32,6 +34,8 @@ create_exception!(
 mod _parsers {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::held::held;
     #[pymodule_export]
     use super::{
         ParseError, Unpacked, check, columns, parse, protocol, schema, stream, tables,

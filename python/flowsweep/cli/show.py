@@ -46,8 +46,7 @@ def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> in
             failures.append(failure)
     if (summaries or logs) and output_format == "json":
         found = [*map(asdict, summaries), *map(asdict, logs)]
-        printing.exact(json.dumps(found, indent=2) + "
-")
+        printing.exact(json.dumps(found, indent=2) + "\n")
     else:
         if summaries:
             capture.print_summaries(summaries)
