@@ -18,6 +18,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.file_sets import one_file
 from flowsweep.owned import TABLE_MARK
 from flowsweep.record_fields import checked
+from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,13 +65,18 @@ CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
 
 
 def capture_files(run_directory: Path) -> dict[str, Path]:
-    """The captures of a run by host name, sorted."""
+    """What was recorded of a run by host name, sorted: a capture, or else one of Zeek's logs."""
     found = {}
     for path in sorted(run_directory.iterdir()):
         match = CAPTURE_NAME.fullmatch(path.name)
         if match and path.is_file():
             found[match["host"]] = path
-    return found
+    if any(is_log(path) or path.is_dir() for path in run_directory.iterdir()):
+        from flowsweep.zeek import hosts
+
+        logs = hosts.logs_by_host(run_directory)
+        found = {host: files[0] for host, files in logs.items()} | found
+    return dict(sorted(found.items()))
 
 
 def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:

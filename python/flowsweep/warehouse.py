@@ -134,9 +134,17 @@ class Warehouse:
                     self._made.add(name)
                     self._make(name)
 
+    def zeek_tables(self) -> list[str]:
+        """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
+        found = sorted(path.name for path in self.tables.glob("zeek_*") if path.is_dir())
+        return [name for name in found if re.fullmatch("[a-z0-9_]+", name)]
+
     def sql(self, name: str) -> str:
-        """The text of figures/<name>.sql."""
-        names = figure_names(self.folder)
+        """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
+        zeek = self.zeek_tables()
+        if name in zeek:
+            return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
+        names = [*figure_names(self.folder), *zeek]
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
             raise FlowsweepError(
@@ -210,6 +218,7 @@ class Warehouse:
     def _reads(self) -> dict[str, set[str]]:
         """What each file view, model and estimate reads."""
         reads: dict[str, set[str]] = {f"file_{table}": set() for table in (*TABLES, "runs")}
+        reads |= {table: set() for table in self.zeek_tables()}
         reads |= computed.READS
         reads |= {name: _words(text) for name, text in self.models.items()}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
@@ -267,14 +276,8 @@ class Warehouse:
         """Results are small, so rows by way of Python; the Arrow way would need pyarrow."""
         import polars as pl
 
-        kinds = {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String, "DOUBLE": pl.Float64}
         self._execute(sql)
-        columns = self.connection.description
-        schema = {}
-        for column in columns:
-            kind = str(column[1])
-            is_whole = kind.endswith("INT") or kind == "INTEGER"
-            schema[column[0]] = pl.Int64 if is_whole else kinds.get(kind, pl.Float64)
+        schema = {str(name): _dtype(str(kind)) for name, kind, *_ in self.connection.description}
         return pl.DataFrame(self.connection.fetchall(), schema=schema, orient="row", strict=False)
 
     def _execute(self, sql: str) -> None:
@@ -295,10 +298,24 @@ class Warehouse:
         )
 
 
+def _dtype(kind: str) -> Any:
+    """The type of Polars for one of DuckDB; times are in UTC, as DuckDB is told to use."""
+    import polars as pl
+
+    if kind.endswith("[]"):
+        return pl.List(_dtype(kind.removesuffix("[]")))
+    if kind.startswith("TIMESTAMP"):
+        return pl.Datetime("ns", "UTC")
+    if kind.endswith("INT") or kind == "INTEGER":
+        return pl.Int64
+    return {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String}.get(kind, pl.Float64)
+
+
 def _state(tables: Path) -> object:
     """What differs as soon as a run's tables are written anew, or `runs`."""
     found = []
-    for name in ("runs.parquet", *ALL_TABLES):
+    zeek = sorted(path.name for path in tables.glob("zeek_*"))
+    for name in ("runs.parquet", *ALL_TABLES, *zeek):
         with suppress(OSError):
             about = (tables / name).stat()
             found.append((name, about.st_ino, about.st_mtime_ns))
@@ -308,7 +325,7 @@ def _state(tables: Path) -> object:
 def _words(sql: str) -> set[str]:
     """Names that follow `from` or `join`: the tables a query reads."""
     code = re.sub(r"--[^\n]*", "", sql)
-    return set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", code))
+    return set(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
 
 
 def _ordered(reads: dict[str, set[str]]) -> list[str]:

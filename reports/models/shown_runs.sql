@@ -2,8 +2,11 @@
 -- the baseline whose completion time is nearest to the median; without times, the first.
 with
 
+-- Zeek's logs tell flows without their throughput
 with_traffic as (
-    select distinct run from host_traffic
+    select run from host_traffic
+    union
+    select run from flows where run not in (select run from stg_throughput)
 ),
 
 -- traffic of a run with a capture of grade D is not shown if there is another

@@ -22,9 +22,11 @@ from flowsweep.parsing import (
     write_tables,
 )
 from flowsweep.units import counted
+from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
+    from flowsweep.zeek.convert import Converted
 
 
 def arguments(parser: Parser) -> None:
@@ -34,10 +36,12 @@ def arguments(parser: Parser) -> None:
     add_reading(parser)
 
 
-def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
+def ingest(*, run_dir: Path, output: Path, **reading: Any) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
-    RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed.
+    RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; Zeek's logs,
+    <host>.conn.log or a folder <host>/ of them, become tables zeek_conn and so on beside it, and
+    give the flows of a host that has no capture.
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
@@ -45,31 +49,101 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> None:
     if not run_dir.is_dir():
         raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
     run = names.check(run_dir.resolve().name, "a run", run_dir)
-    hosts = captures_by_host(run_dir)
-    for host, files in hosts.items():
+    hosts, logs = captures_by_host(run_dir), logs_by_host(run_dir)
+    for host, files in (*hosts.items(), *logs.items()):
         names.check(host, "a host", files[0])
-    if not hosts:
+    if not hosts and not logs:
         found = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
         raise FlowsweepError(
-            f"{run_dir}: no capture in it",
+            f"{run_dir}: no capture in it, and no log of Zeek",
             found=found,
-            expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4",
+            expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4; or <host>.conn.log",
             remedy="check the folder, or record the run again: flowsweep run",
         )
     # Packets of an earlier parse go too: its connections are numbered otherwise.
-    places = {table: f"{table}/{partition('run', run)}" for table in ALL_TABLES}
-    # As older versions spelled it: the rows would be there twice.
-    replaced = {*places.values(), *(f"{table}/run={run}" for table in ALL_TABLES)}
-    with file_set(output, partition("run", run), sorted(replaced), is_alone=False) as folder:
-        summaries = _ingest_hosts(hosts, folder, output, places, options)
+    tables = _Tables(output, run, logs)
+    summaries: list[Summary] = []
+    converted: list[Converted] = []
+    with file_set(output, partition("run", run), tables.replaced(), is_alone=False) as folder:
+        tables.folder = folder
+        if hosts:
+            summaries = _ingest_hosts(hosts, tables, options)
+        for host, files in logs.items():
+            converted += tables.write_logs(host, files, has_capture=host in hosts)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
-    counts = f"{counted(len(hosts), 'host')}, {counted(total, 'packet')}"
-    print(f"{run}: {counts} -> {output}", file=sys.stderr)
+    counts = [f"{counted(len({*hosts, *logs}), 'host')}"]
+    counts += [counted(total, "packet")] if hosts else []
+    counts += [counted(sum(one.logs for one in converted), "Zeek log")] if logs else []
+    print(f"{run}: {', '.join(counts)} -> {output}", file=sys.stderr)
+    lost = _tell_lost(converted)
     for damage in damaged[1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
     if damaged:
         raise DamagedCaptureError(damaged[0])
+    return int(lost)
+
+
+def _tell_lost(converted: Sequence[Converted]) -> bool:
+    """Says what was damaged in logs; whether something was."""
+    if not any(one.faults or one.damage for one in converted):
+        return False
+    from flowsweep.cli import zeek_logs
+
+    told = [zeek_logs.tell(one) for one in converted]
+    return any(told)
+
+
+class _Tables:
+    """Where the tables of one run are written, and where they come to lie.
+
+    Attributes:
+        folder: Where they are written.
+    """
+
+    def __init__(self, output: Path, run: str, logs: Mapping[str, Sequence[Path]]) -> None:
+        self.folder = output
+        self._output, self._run, self._logs = output, run, logs
+
+    def replaced(self) -> list[str]:
+        """The partitions of the run that are there, or may come."""
+        folder = partition("run", self._run)
+        places = {f"{table}/{folder}" for table in ALL_TABLES}
+        # As older versions spelled it: the rows would be there twice.
+        places |= {f"{table}/run={self._run}" for table in ALL_TABLES}
+        places |= {f"{path.parent.name}/{folder}" for path in self._output.glob(f"zeek_*/{folder}")}
+        if self._logs:
+            from flowsweep.zeek import hosts
+
+            files = [path for some in self._logs.values() for path in some]
+            places |= {f"{table}/{folder}" for table in hosts.tables_of(files)}
+        return sorted(places)
+
+    def below(self, host: str, table: str) -> Path:
+        """The file of a host's table, from the folder of all."""
+        return Path(table, partition("run", self._run), partition("host", host), f"{table}.parquet")
+
+    def finally_at(self, host: str, table: str) -> Path:
+        """Where it comes to lie."""
+        return self._output / self.below(host, table)
+
+    def write_logs(self, host: str, files: Sequence[Path], *, has_capture: bool) -> list[Converted]:
+        """Writes the tables of a host's logs."""
+        from flowsweep.zeek import hosts
+
+        def place(table: str) -> Path:
+            return self.folder / self.below(host, table)
+
+        return hosts.write(files, place, has_capture=has_capture)
+
+
+def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
+    """Zeek's logs of a run by host."""
+    if not any(is_log(path) or path.is_dir() for path in run_dir.iterdir()):
+        return {}
+    from flowsweep.zeek import hosts
+
+    return hosts.logs_by_host(run_dir)
 
 
 def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
@@ -92,13 +166,9 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
 
 
 def _ingest_hosts(
-    hosts: Mapping[str, Sequence[Path]],
-    folder: Path,
-    output: Path,
-    places: Mapping[str, str],
-    options: Options,
+    hosts: Mapping[str, Sequence[Path]], tables: _Tables, options: Options
 ) -> list[Summary]:
-    """Writes the tables of every host in `folder`, to be moved to their places in `output`."""
+    """Writes the tables of every host's capture."""
     from concurrent.futures import ThreadPoolExecutor
 
     workers = options.threads or len(os.sched_getaffinity(0))
@@ -114,12 +184,8 @@ def _ingest_hosts(
     def one(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
         named = [(path, path.name) for path in files]
-        below = {
-            table: Path(places[table], partition("host", host), f"{table}.parquet")
-            for table in options.tables
-        }
-        paths = {table: folder / path for table, path in below.items()}
-        finally_at = {table: output / path for table, path in below.items()}
+        paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
+        finally_at = {table: tables.finally_at(host, table) for table in options.tables}
         return write_tables(named, paths, finally_at, options, look)
 
     with ThreadPoolExecutor(max_workers=workers) as pool:

@@ -26,10 +26,14 @@ def sizes(context: Context) -> Figure | None:
     rows = context.rows("flow_sizes")
     if rows.is_empty():
         return None
-    shown = context.series_in(rows)
-    panels = [_panel(context.of(rows, one), rows, one, alone=len(shown) == 1) for one in shown]
+    drawn = rows.drop_nulls("payload_bytes")
+    if drawn.is_empty():
+        return None
+    unknown = int(rows["flows"].sum()) - int(drawn["flows"].sum())
+    shown = context.series_in(drawn)
+    panels = [_panel(context.of(drawn, one), drawn, one, alone=len(shown) == 1) for one in shown]
     chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=2, align="all")
-    cut = int(rows.filter("is_cut")["flows"].sum())
+    cut = int(drawn.filter("is_cut")["flows"].sum())
     far = int(rows.filter("is_far_side")["flows"].sum())
     total = int(rows["flows"].sum())
     return Figure(
@@ -46,8 +50,14 @@ def sizes(context: Context) -> Figure | None:
             "R4: cells of 1/8 and 1/6 decade, area = number of flows."
             if rows["is_cell"].any()
             else "One point per direction.",
+            f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not tell."
+            if unknown
+            else None,
             f"Open points: {numbers.count(cut)} that began before or ended after the capture."
             if cut
+            else None,
+            "Of Zeek's flows the duration is that of their connection."
+            if drawn["is_of_zeek"].any()
             else None,
             doubts.of_traffic(context, rows),
             "Dotted: equal rate. A direction of one packet lasts 0 s.",

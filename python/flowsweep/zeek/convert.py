@@ -96,9 +96,14 @@ def _kind(path: Path, told: str) -> str:
     if KIND.fullmatch(told):
         return told
     match = LOG_NAME.fullmatch(path.name)
-    stem = ROTATED.sub("", match["stem"]) if match else path.name
+    stem = unrotated(match["stem"]) if match else path.name
     last = stem.rsplit(".", 1)[-1]
     return last if KIND.fullmatch(last) else "log"
+
+
+def unrotated(stem: str) -> str:
+    """A log's name before `.log` without what rotation added."""
+    return ROTATED.sub("", stem)
 
 
 def convert(

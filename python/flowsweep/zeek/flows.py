@@ -69,10 +69,17 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
 
 
 def captures(flow_rows: pl.DataFrame, file: str) -> pl.DataFrame:
-    """The table `captures`: one row for the log, of which little is known."""
+    """The table `captures`: one row for the log, with the packets of its connections."""
     first, last = flow_rows["first_time"].min(), flow_rows["last_time"].max()
+    packets = int(flow_rows["packets"].sum())
     row = pl.DataFrame(
-        {"file": [file], "interface": [0], "first_time": [first], "last_time": [last]},
+        {
+            "file": [file],
+            "interface": [0],
+            "packets": [packets],
+            "first_time": [first],
+            "last_time": [last],
+        },
         schema_overrides={"first_time": kinds.TIME, "last_time": kinds.TIME},
     )
     return row.select(_columns("captures", row.columns))

@@ -1,0 +1,107 @@
+"""An experiment of Zeek's logs alone, and of captures with logs beside them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flowsweep.render import page
+from flowsweep.run_records import capture_files
+from flowsweep.warehouse import Warehouse
+from flowsweep.zeek import hosts
+
+PCAPS = os.environ.get("FLOWSWEEP_PCAPS")
+CONN = {
+    "ts": 1.5, "uid": "C1", "id.orig_h": "10.0.0.1", "id.orig_p": 4000, "id.resp_h": "10.0.0.2",
+    "id.resp_p": 80, "proto": "tcp", "duration": 2.0, "orig_bytes": 10, "resp_bytes": 20,
+    "conn_state": "SF", "missed_bytes": 0, "history": "ShADadFf", "orig_pkts": 4,
+    "orig_ip_bytes": 218, "resp_pkts": 3, "resp_ip_bytes": 176, "service": "http",
+}  # fmt: skip
+HTTP = {"ts": 1.6, "uid": "C1", "method": "GET", "uri": "/a"}
+
+
+def flowsweep(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = Path(sys.executable).with_name("flowsweep")
+    words = [command, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def write(path: Path, *rows: dict[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def ingested(folder: Path) -> Path:
+    for run in sorted((folder / "runs").iterdir()):
+        done = flowsweep("ingest", run, "-o", folder / "tables")
+        assert done.returncode == 0, done.stderr
+    done = flowsweep("runs", folder / "runs", "-o", folder / "tables/runs.parquet")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_logs_belong_to_the_host_before_their_kind_or_of_their_folder(tmp_path: Path) -> None:
+    names = ["pc1.conn.log", "pc1.http.log.gz", "pc.2.conn.2026-11-24-10-00-00.log", "conn.log"]
+    names += ["pc3/conn.log", "pc3/2026-11-24/dns.10:00:00-11:00:00.log.gz", ".x.conn.log"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = hosts.logs_by_host(tmp_path)
+    assert {host: len(files) for host, files in found.items()} == {"pc.2": 1, "pc1": 2, "pc3": 2}
+    assert list(capture_files(tmp_path)) == ["pc.2", "pc1", "pc3"]
+
+
+def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
+    for run in ("r1", "r2"):
+        write(tmp_path / f"runs/{run}/pc1.conn.log.gz", CONN, CONN | {"uid": "C2", "ts": 2.5})
+        write(tmp_path / f"runs/{run}/pc1.http.log", HTTP)
+    warehouse = Warehouse(ingested(tmp_path))
+    rows = warehouse.rows("flow_sizes")
+    assert sorted(rows["payload_bytes"]) == [10, 10, 20, 20]
+    assert warehouse.rows("zeek_conn").height == 4
+    joined = warehouse.select(
+        "select flows.payload_bytes, zeek_http.uri from flows"
+        " inner join zeek_http using (run, host, uid) order by all"
+    )
+    assert joined.rows() == [(10, "/a"), (10, "/a"), (20, "/a"), (20, "/a")]
+    made = page.build(tmp_path)
+    assert made.contradictions == []
+    assert "Of Zeek's flows the duration is that of their connection." in made.html.replace(
+        "&#39;", "'"
+    )
+
+
+def test_logs_that_went_take_their_tables_with_them(tmp_path: Path) -> None:
+    write(tmp_path / "runs/r1/pc1.conn.log", CONN)
+    write(tmp_path / "runs/r1/pc1.http.log", HTTP)
+    ingested(tmp_path)
+    assert (tmp_path / "tables/zeek_http/run=r1/host=pc1/zeek_http.parquet").exists()
+    (tmp_path / "runs/r1/pc1.http.log").unlink()
+    ingested(tmp_path)
+    assert not (tmp_path / "tables/zeek_http/run=r1").exists()
+    assert (tmp_path / "tables/zeek_conn/run=r1/host=pc1/zeek_conn.parquet").exists()
+
+
+@pytest.mark.skipif(PCAPS is None, reason="needs the shared captures")
+def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
+    capture = "CESNET-ipfixprobe/functional/inputs/http.pcap"
+    run = tmp_path / "runs/r1"
+    run.mkdir(parents=True)
+    shutil.copy(Path(str(PCAPS), capture), run / "pc1.pcap")
+    log = Path(str(PCAPS), "oracle/zeek-8.0.10", capture, "conn.log.gz")
+    shutil.copy(log, run / "pc1.conn.log.gz")
+    warehouse = Warehouse(ingested(tmp_path))
+    native = warehouse.select("select * from file_flows")
+    assert native["wire_bytes"].null_count() == 0
+    assert "uid" not in native.columns
+    zeek = pl.read_parquet(tmp_path / "tables/zeek_flows/run=r1/host=pc1/zeek_flows.parquet")
+    assert zeek["packets"].sum() == native["packets"].sum() == 46
