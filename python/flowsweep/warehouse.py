@@ -217,7 +217,9 @@ class Warehouse:
     @cached_property
     def _reads(self) -> dict[str, set[str]]:
         """What each file view, model and estimate reads."""
-        reads: dict[str, set[str]] = {f"file_{table}": set() for table in (*TABLES, "runs")}
+        reads: dict[str, set[str]] = {
+            f"file_{table}": set() for table in (*TABLES, "zeek_flows", "runs")
+        }
         reads |= {table: set() for table in self.zeek_tables()}
         reads |= computed.READS
         reads |= {name: _words(text) for name, text in self.models.items()}

@@ -18,6 +18,7 @@ contract as (
         null::bigint as duration_ns,
         null::bigint as packets,
         null::bigint as wire_bytes,       -- frames with link header, without FCS
+        null::bigint as ip_bytes,         -- of the innermost IP packets
         null::bigint as payload_bytes,    -- by the headers' own lengths
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'

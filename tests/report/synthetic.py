@@ -197,6 +197,10 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
         mine = [item for names, item in flows if name in names]
         folder = f"run={run}/host={name}"
         _write(tables / "flows" / folder / "flows.parquet", mine, first_time=TIME, last_time=TIME)
+        if row["baseline"] and name == HOSTS[0]["name"]:
+            zeek = [item | {"uid": f"C{item['connection']}"} for item in mine]
+            path = tables / "zeek_flows" / folder / "zeek_flows.parquet"
+            _write(path, zeek, first_time=TIME, last_time=TIME)
         gaps = [item for names, item in intervals if name in names]
         _write(tables / "intervals" / folder / "intervals.parquet", gaps)
         sent = [item for names, item in messages if name in names]

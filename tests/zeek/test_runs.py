@@ -105,3 +105,31 @@ def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
     assert "uid" not in native.columns
     zeek = pl.read_parquet(tmp_path / "tables/zeek_flows/run=r1/host=pc1/zeek_flows.parquet")
     assert zeek["packets"].sum() == native["packets"].sum() == 46
+
+
+def differences(tmp_path: Path, capture: str) -> dict[str, int]:
+    """Classes of `agreement` of one shared capture and Zeek's log of it."""
+    run = tmp_path / "runs/r1"
+    run.mkdir(parents=True)
+    shutil.copy(Path(str(PCAPS), capture), run / "pc1.pcap")
+    shutil.copy(
+        Path(str(PCAPS), "oracle/zeek-8.0.10", capture, "conn.log.gz"), run / "pc1.conn.log.gz"
+    )
+    rows = Warehouse(ingested(tmp_path)).rows("agreement")
+    return dict(rows.group_by("class").len().iter_rows())
+
+
+@pytest.mark.skipif(PCAPS is None, reason="needs the shared captures")
+@pytest.mark.parametrize(
+    ("capture", "classes"),
+    [
+        ("CESNET-ipfixprobe/functional/inputs/http.pcap", {"the same": 8, "payload not told": 1}),
+        ("OISF-suricata-verify/vxlan-decoder-03/vxlan.pcap",
+         {"the same": 10, "duration": 3, "Zeek's alone, tunnel": 13}),
+        ("wireshark-wireshark/dhcp-nanosecond.pcap", {"the same": 1, "direction turned": 1}),
+    ],
+)  # fmt: skip
+def test_each_difference_has_its_class(
+    tmp_path: Path, capture: str, classes: dict[str, int]
+) -> None:
+    assert differences(tmp_path, capture) == classes

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from flowsweep.render import (
+    agreement,
     completion,
     demand_tables,
     flows,
@@ -111,6 +112,9 @@ SECTIONS = (
     ),
     Section(
         "quality", "Quality", "captures", "run_quality",
-        tables=(("run_quality", run_tables.quality_heading, run_tables.quality),),
+        tables=(
+            ("run_quality", run_tables.quality_heading, run_tables.quality),
+            ("agreement", agreement.heading, agreement.classes),
+        ),
     ),
 )  # fmt: skip

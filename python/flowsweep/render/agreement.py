@@ -1,0 +1,71 @@
+"""Table `agreement`: what Zeek counted beside our parser, class by class."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from flowsweep.render import numbers
+from flowsweep.render.tables import Column, table
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+SAME = "the same"
+#: Each class of the query, the greatest difference first, and where it comes from.
+CLASSES = {
+    SAME: "packets, octets, payload, begin and end",
+    "microseconds": "the same; Zeek writes times with six decimals",
+    "duration": "the same; Zeek's time ends when a connection is closed",
+    "history cut": "the same counts; Zeek's history tells another begin or end",
+    "payload not told": "the same counts; Zeek tells none of a connection of one packet",
+    "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
+    "missed bytes": "the same packets; Zeek's payload holds what gaps show was not captured",
+    "payload": "the same packets; Zeek goes by sequence numbers, we by lengths",
+    "direction turned": "the same counts; without a SYN Zeek goes by well-known ports",
+    "octets": "the same packets; lengths of IP are read otherwise (offloading)",
+    "packets": "some packets went to only one of the two",
+    "checksum": "Zeek leaves out packets with a wrong checksum (-C counts them)",
+    "fragments": "Zeek counts a packet when all its fragments came, we the first fragment",
+    "divided otherwise": "one for one of them, several for the other: time-outs, ICMP by type",
+    "ours alone, fragments": "fragments behind the first, which Zeek puts together",
+    "ours alone": "what Zeek's analyzers refuse or give no row",
+    "Zeek's alone, tunnel": "Zeek has a row for the tunnel too, we for what is in it",
+    "Zeek's alone, fragments": "put together by Zeek from fragments",
+    "Zeek's alone": "what we count under other ends or not at all",
+}
+
+
+def heading(context: Context) -> str:
+    """How many are the same for both."""
+    rows = context.rows("agreement")
+    same = rows.filter(pl.col("class") == SAME).height
+    total = numbers.plural(rows.height, "connection")
+    return f"Zeek beside our parser: {numbers.count(same)} of {total} are the same in all counts"
+
+
+def classes(context: Context) -> str | None:
+    """One row per class of difference."""
+    rows = context.rows("agreement")
+    if rows.is_empty():
+        return None
+    sums = rows.group_by("class").agg(
+        pl.len().alias("connections"),
+        pl.sum("packets", "zeek_packets", "payload_bytes", "zeek_payload_bytes"),
+    )
+    known = {row["class"]: row for row in sums.iter_rows(named=True)}
+    shown = [known[name] for name in CLASSES if name in known]
+    columns = [
+        Column("class", [escape(row["class"]) for row in shown], is_number=False),
+        Column("connections", [numbers.count(row["connections"]) for row in shown]),
+        Column("ours", [numbers.count(row["packets"]) for row in shown], spanner="packets"),
+        Column("Zeek", [numbers.count(row["zeek_packets"]) for row in shown], spanner="packets"),
+        Column("ours", [numbers.size(row["payload_bytes"]) for row in shown], spanner="payload"),
+        Column(
+            "Zeek", [numbers.size(row["zeek_payload_bytes"]) for row in shown], spanner="payload"
+        ),
+        Column("because", [escape(CLASSES[row["class"]]) for row in shown], is_number=False),
+    ]
+    return table("agreement", columns, fine=[row["class"] == SAME for row in shown])
