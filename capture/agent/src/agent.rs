@@ -162,6 +162,9 @@ impl Agent {
                 recorder.flush();
                 // Also so that no counter wraps twice between two looks.
                 let _ = update(&mut self.counters, &mut self.capture);
+                if let Some(link) = &mut link {
+                    link.ask();
+                }
                 tell(recorder, self.counters.totals, link.as_deref_mut());
             }
             if recorder.halt().is_some() {

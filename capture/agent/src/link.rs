@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::sys::link::LinkSocket;
+use crate::sys::link::{LinkSocket, State};
 use crate::time;
 
 /// The first so many changes are listed; all are counted.
@@ -28,33 +28,44 @@ pub struct History {
     pub up_at_start: bool,
     /// Whether it is up at the end; while the capture runs, now.
     pub up_at_end: bool,
-    /// How often it went down.
+    /// How often it went down, by the kernel's count: also where nobody saw it.
     pub downs: u64,
-    /// How long it was down, seconds.
+    /// How long it was seen down, seconds.
     pub down_s: f64,
-    /// The first 100 changes.
+    /// The first 100 changes that were seen.
     pub changes: Vec<Change>,
+    /// The kernel's count at the start, and changes to down that were seen.
+    #[serde(skip)]
+    losses_before: Option<u32>,
+    #[serde(skip)]
+    seen: u64,
 }
 
 impl History {
-    fn new(up: bool) -> Self {
+    const fn new(state: State) -> Self {
         Self {
-            up_at_start: up,
-            up_at_end: up,
+            up_at_start: state.up,
+            up_at_end: state.up,
             downs: 0,
             down_s: 0.0,
             changes: Vec::new(),
+            losses_before: state.losses,
+            seen: 0,
         }
     }
 
-    fn note(&mut self, up: bool, now: SystemTime) {
-        if up == self.up_at_end {
+    fn note(&mut self, state: State, now: SystemTime) {
+        if let (Some(before), Some(losses)) = (self.losses_before, state.losses) {
+            self.downs = self.downs.max(losses.wrapping_sub(before).into());
+        }
+        if state.up == self.up_at_end {
             return;
         }
-        self.up_at_end = up;
-        self.downs += u64::from(!up);
+        self.up_at_end = state.up;
+        self.seen += u64::from(!state.up);
+        self.downs = self.downs.max(self.seen);
         if self.changes.len() < LISTED {
-            let time = time::rfc3339(now);
+            let (time, up) = (time::rfc3339(now), state.up);
             self.changes.push(Change { time, up });
         }
     }
@@ -72,20 +83,26 @@ impl Watch {
     /// Follows it from now on.
     pub fn start(interface: &str) -> Option<Self> {
         let socket = LinkSocket::open(interface).ok()?;
-        let history = History::new(socket.is_up());
-        let counted = SystemTime::now();
+        socket.ask();
+        let state = *socket.states().last()?;
         Some(Self {
             socket,
-            history,
-            counted,
+            history: History::new(state),
+            counted: SystemTime::now(),
         })
     }
 
     /// What is to be told until now; nothing where the interface was always up.
     pub fn told(&mut self) -> Option<History> {
-        self.look();
+        self.ask();
         let history = &self.history;
         (history.downs > 0 || !history.up_at_start).then(|| history.clone())
+    }
+
+    /// Asks and hears how it is: of a lost carrier the kernel tells up to a second later.
+    pub fn ask(&mut self) {
+        self.socket.ask();
+        self.look();
     }
 
     /// Hears what the kernel has told.
@@ -96,8 +113,8 @@ impl Watch {
             self.history.down_s += passed.as_secs_f64();
         }
         self.counted = now;
-        for up in self.socket.changes() {
-            self.history.note(up, now);
+        for state in self.socket.states() {
+            self.history.note(state, now);
         }
     }
 }
@@ -112,18 +129,31 @@ impl AsRawFd for Watch {
 mod tests {
     use super::*;
 
+    const fn state(up: bool, losses: Option<u32>) -> State {
+        State { up, losses }
+    }
+
     #[test]
     fn only_changes_are_listed_and_no_more_than_a_hundred() {
-        let mut history = History::new(true);
-        history.note(true, SystemTime::now());
+        let mut history = History::new(state(true, None));
+        history.note(state(true, None), SystemTime::now());
         assert_eq!((history.downs, history.changes.len()), (0, 0));
         for _ in 0..150 {
-            history.note(false, SystemTime::now());
-            history.note(false, SystemTime::now());
-            history.note(true, SystemTime::now());
+            history.note(state(false, None), SystemTime::now());
+            history.note(state(false, None), SystemTime::now());
+            history.note(state(true, None), SystemTime::now());
         }
         assert_eq!((history.downs, history.changes.len()), (150, LISTED));
         assert!(history.up_at_start && history.up_at_end);
         assert!(!history.changes[0].up && history.changes[1].up);
+    }
+
+    #[test]
+    fn losses_that_nobody_saw_are_counted() {
+        let mut history = History::new(state(true, Some(u32::MAX)));
+        history.note(state(true, Some(2)), SystemTime::now());
+        assert_eq!((history.downs, history.changes.len()), (3, 0));
+        history.note(state(false, Some(3)), SystemTime::now());
+        assert_eq!((history.downs, history.changes.len()), (4, 1));
     }
 }

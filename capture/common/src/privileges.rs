@@ -26,14 +26,16 @@ pub fn become_sudo_user(folders: &[&Path]) -> io::Result<bool> {
         group,
         name: env::var("SUDO_USER").ok(),
     };
-    let before = sys::groups()?;
+    let (groups, signal) = (sys::groups()?, sys::death_signal()?);
     sys::as_user(&identity)?;
-    if folders.iter().all(|folder| sys::is_writable(folder)) {
+    let writable = folders.iter().all(|folder| sys::is_writable(folder));
+    if writable {
         sys::become_user(&identity)?;
-        return Ok(true);
+    } else {
+        sys::as_root(&groups)?;
     }
-    sys::as_root(&before)?;
-    Ok(false)
+    sys::set_death_signal(signal)?;
+    Ok(writable)
 }
 
 /// Drops every capability of this thread, for good and for all programs that it starts. Root that writes into a folder

@@ -148,17 +148,27 @@ pub fn as_root(groups: &[libc::gid_t]) -> io::Result<()> {
     }
 }
 
-/// Becomes a user for good, after [`as_user`]; the signal that tells of the parent's death stays set.
+/// Becomes a user for good, after [`as_user`].
 pub fn become_user(identity: &Identity) -> io::Result<()> {
     let (user, group) = (identity.user, identity.group);
-    let mut signal: libc::c_int = 0;
-    // SAFETY: numbers, and a pointer to a number that the kernel fills.
+    // SAFETY: numbers only.
     unsafe {
-        check(libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal).into())?;
         check(libc::seteuid(0).into())?;
         check(libc::setresgid(group, group, group).into())?;
-        check(libc::setresuid(user, user, user).into())?;
-        // The kernel forgets it when the user changes.
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, signal).into())
+        check(libc::setresuid(user, user, user).into())
     }
+}
+
+/// The signal that this process gets when its parent dies; 0 for none.
+pub fn death_signal() -> io::Result<libc::c_int> {
+    let mut signal: libc::c_int = 0;
+    // SAFETY: a pointer to a number that the kernel fills.
+    check(unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal) }.into())?;
+    Ok(signal)
+}
+
+/// Sets it again: the kernel forgets it whenever the user or the group changes.
+pub fn set_death_signal(signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }.into())
 }

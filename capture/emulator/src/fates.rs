@@ -114,17 +114,22 @@ impl Fates {
         let mut file = output::create(path, 0o644).map_err(fail)?;
         file.write_all(&header(links)).map_err(fail)?;
         let (portions, inbox) = mpsc::channel::<Vec<u8>>();
+        let (began, begins) = mpsc::channel();
         let writer = std::thread::Builder::new()
             .name("fates".into())
             .spawn(move || {
                 // The file is open: no right is needed any more.
-                privileges::drop_all(&[])?;
+                let dropped = privileges::drop_all(&[]);
+                let _ = began.send(());
+                dropped?;
                 inbox
                     .iter()
                     .try_for_each(|portion| file.write_all(&portion))?;
                 file.sync_all()
             })
             .map_err(fail)?;
+        // An error of the thread comes out in `finish`.
+        let _ = begins.recv();
         Ok(Self {
             path: path.to_owned(),
             wall_offset_ns,

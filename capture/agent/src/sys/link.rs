@@ -1,4 +1,4 @@
-//! Turns the kernel's notices about interfaces into whether one of them is up: rtnetlink(7).
+//! Turns what the kernel tells about interfaces into whether one of them is up: rtnetlink(7).
 
 use std::ffi::CString;
 use std::io;
@@ -7,21 +7,28 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 const LINK_GROUP: u32 = 1;
+/// Of struct nlmsghdr, and of struct ifinfomsg, which follows it and is followed by attributes.
 const HEADER_BYTES: usize = 16;
-/// A header, then type and number of the interface and its flags: struct ifinfomsg.
-const LEAST_BYTES: usize = HEADER_BYTES + 16;
-/// The interface is switched on, and has a carrier.
-const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+const LINK_BYTES: usize = 16;
+const ATTRIBUTE_BYTES: usize = 4;
+/// How often the carrier was lost since the interface was made: linux/if_link.h.
+const CARRIER_DOWN_COUNT: u16 = 48;
+/// The interface is switched on, and there is a carrier. `IFF_RUNNING` says the latter too, up to a second later.
+const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
+
+/// What the kernel tells of the interface at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Switched on, with a carrier.
+    pub up: bool,
+    /// How often the carrier was lost; kernels before 4.16 do not count.
+    pub losses: Option<u32>,
+}
 
 /// A socket on which the kernel tells of changes. No privilege is needed.
 pub struct LinkSocket {
     socket: OwnedFd,
-    interface: CString,
     index: u32,
-}
-
-fn number<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
-    bytes.get(place..place + N)?.try_into().ok()
 }
 
 impl LinkSocket {
@@ -47,36 +54,29 @@ impl LinkSocket {
             if libc::bind(fd, ptr::from_ref(&address).cast(), length) < 0 {
                 return Err(io::Error::last_os_error());
             }
-            Ok(Self {
-                socket,
-                interface,
-                index,
-            })
+            Ok(Self { socket, index })
         }
     }
 
-    /// Whether the interface is up now; false when it is gone.
-    pub fn is_up(&self) -> bool {
-        // SAFETY: zero is a valid request; the name fits, with its end, or is cut.
+    /// Asks how the interface is now; the answer is the last of the next [`Self::states`].
+    pub fn ask(&self) {
+        let length = (HEADER_BYTES + LINK_BYTES) as u32;
+        let mut request = [0; HEADER_BYTES + LINK_BYTES];
+        request[..4].copy_from_slice(&length.to_ne_bytes());
+        request[4..6].copy_from_slice(&libc::RTM_GETLINK.to_ne_bytes());
+        request[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
+        request[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&self.index.to_ne_bytes());
+        // SAFETY: the pointer and the length describe `request`. An error is an answer that does not come.
         unsafe {
-            let mut request: libc::ifreq = mem::zeroed();
-            let name = self.interface.as_bytes();
-            for (place, &byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name) {
-                *place = byte as libc::c_char;
-            }
-            let result = libc::ioctl(
-                self.socket.as_raw_fd(),
-                libc::SIOCGIFFLAGS,
-                &raw mut request,
-            );
-            result == 0 && is_up(u32::from(request.ifr_ifru.ifru_flags.cast_unsigned()))
+            let fd = self.socket.as_raw_fd();
+            libc::send(fd, request.as_ptr().cast(), request.len(), 0);
         }
     }
 
-    /// What the kernel told since the last call, oldest first; false is down.
-    pub fn changes(&self) -> Vec<bool> {
+    /// What the kernel told since the last call, oldest first.
+    pub fn states(&self) -> Vec<State> {
         let mut found = Vec::new();
-        let mut buffer = [0_u8; 16 << 10];
+        let mut buffer = [0_u8; 32 << 10];
         loop {
             // SAFETY: the pointer and the length describe `buffer`.
             let count = unsafe {
@@ -84,45 +84,105 @@ impl LinkSocket {
                 libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0)
             };
             match usize::try_from(count) {
-                Ok(count) if count > 0 => self.read(&buffer[..count], &mut found),
-                // More was told than the socket holds: only the state now is known.
-                Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => {
-                    found.push(self.is_up());
-                }
+                Ok(count) if count > 0 => read(&buffer[..count], self.index, &mut found),
+                // More was told than the socket holds; what is asked next tells the state.
+                Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => {}
                 _ => return found,
             }
         }
     }
-
-    fn read(&self, mut bytes: &[u8], found: &mut Vec<bool>) {
-        while let Some(length) = number(bytes, 0).map(u32::from_ne_bytes) {
-            let length = length as usize;
-            if length < HEADER_BYTES || length > bytes.len() {
-                return;
-            }
-            if length >= LEAST_BYTES {
-                let kind = number(bytes, 4).map(u16::from_ne_bytes);
-                let index = number(bytes, HEADER_BYTES + 4).map(u32::from_ne_bytes);
-                let flags = number(bytes, HEADER_BYTES + 8).map(u32::from_ne_bytes);
-                if index == Some(self.index) {
-                    match kind {
-                        Some(libc::RTM_NEWLINK) => found.push(flags.is_some_and(is_up)),
-                        Some(libc::RTM_DELLINK) => found.push(false),
-                        _ => {}
-                    }
-                }
-            }
-            bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-    }
-}
-
-const fn is_up(flags: u32) -> bool {
-    flags & UP_FLAGS == UP_FLAGS
 }
 
 impl AsRawFd for LinkSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+}
+
+fn word(bytes: &[u8], place: usize) -> Option<u32> {
+    let word = bytes.get(place..place + 4)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(word))
+}
+
+fn half(bytes: &[u8], place: usize) -> Option<u16> {
+    let half = bytes.get(place..place + 2)?.try_into().ok()?;
+    Some(u16::from_ne_bytes(half))
+}
+
+/// Reads the messages about one interface.
+fn read(mut bytes: &[u8], index: u32, found: &mut Vec<State>) {
+    while let (Some(length), Some(kind)) = (word(bytes, 0), half(bytes, 4)) {
+        let length = length as usize;
+        let Some(message) = bytes.get(HEADER_BYTES..length) else {
+            return;
+        };
+        if word(message, 4) == Some(index) {
+            let flags = word(message, 8).unwrap_or_default();
+            match kind {
+                libc::RTM_NEWLINK => found.push(State {
+                    up: flags & UP_FLAGS == UP_FLAGS,
+                    losses: message.get(LINK_BYTES..).and_then(losses),
+                }),
+                libc::RTM_DELLINK => found.push(State {
+                    up: false,
+                    losses: None,
+                }),
+                _ => {}
+            }
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+fn losses(mut attributes: &[u8]) -> Option<u32> {
+    while let (Some(length), Some(kind)) = (half(attributes, 0), half(attributes, 2)) {
+        let length = usize::from(length);
+        if kind == CARRIER_DOWN_COUNT {
+            return word(attributes, ATTRIBUTE_BYTES);
+        }
+        if length < ATTRIBUTE_BYTES {
+            return None;
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_of_an_interface_is_told_when_it_is_asked_for() {
+        let socket = LinkSocket::open("lo").expect("netlink");
+        socket.states();
+        socket.ask();
+        let states = socket.states();
+        assert_eq!(states.len(), 1);
+        assert!(LinkSocket::open("no-such-if").is_err());
+    }
+
+    #[test]
+    fn messages_that_are_cut_or_of_others_are_passed_over() {
+        let mut message = vec![0; HEADER_BYTES + LINK_BYTES];
+        message[..4].copy_from_slice(&40_u32.to_ne_bytes());
+        message[4..6].copy_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
+        message[20..24].copy_from_slice(&7_u32.to_ne_bytes());
+        message[24..28].copy_from_slice(&UP_FLAGS.to_ne_bytes());
+        message.extend(8_u16.to_ne_bytes());
+        message.extend(CARRIER_DOWN_COUNT.to_ne_bytes());
+        message.extend(5_u32.to_ne_bytes());
+        let twice = [&message[..], &message].concat();
+        for (index, length, expected) in [(7, 80, 2), (7, 79, 1), (7, 3, 0), (8, 80, 0)] {
+            let mut found = Vec::new();
+            read(&twice[..length], index, &mut found);
+            let state = State {
+                up: true,
+                losses: Some(5),
+            };
+            assert_eq!(found, vec![state; expected]);
+        }
+        message[..4].copy_from_slice(&0_u32.to_ne_bytes());
+        read(&message, 7, &mut Vec::new());
     }
 }
