@@ -78,6 +78,19 @@ def test_a_capture_ring_of_4_kb_loses_packets_and_says_so(make, tmp_path):
     assert re.search("capture on pc1 lost [0-9,]+ packets", record["reason"]), record["reason"]
 
 
+def test_a_link_that_was_down_is_told(make):
+    command = (
+        "test $FLOWSWEEP_HOST != pc1 || { ip link set exp0 down; sleep 0.7; ip link set exp0 up; }"
+    )
+    text = EXPERIMENT.replace(
+        "{app: nqueens, problem: {board: 11, node_ns: 12000}}", f"{{command: {command!r}}}"
+    )
+    record = make(text + IDLE)
+    assert record["status"] == "invalid"
+    assert re.search(r"the link of pc1 was down for [0-9.]+ s, lost 1 time", record["reason"])
+    assert "link of pc2" not in record["reason"]
+
+
 def test_a_run_says_what_the_machine_gave(make, measurement):
     made = measurement(lambda: make(EXPERIMENT + IDLE))
     record = made.value

@@ -52,9 +52,23 @@ def faults(bed: Bed, evidence: Evidence) -> list[str]:
     ]
 
 
+def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
+    """What a manifest says of a link that was down while it was captured; None if it was up."""
+    link = manifest.get("link")
+    if link is None:
+        return None
+    if not link["up_at_start"] and not link["changes"]:
+        return f"the link of {host} was down all the time"
+    lost = f", lost {counted(link['downs'], 'time')}" if link["downs"] else ""
+    return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"
+
+
 def _capture_faults(bed: Bed, evidence: Evidence) -> list[str]:
     found = []
     for host, manifest in evidence.manifests.items():
+        fault = link_fault(host, manifest)
+        if fault is not None:
+            found.append(fault)
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
             found.append(f"capture on {host} lost {counted(lost, 'packet')}")
