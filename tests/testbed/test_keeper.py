@@ -167,6 +167,24 @@ def test_the_machine_is_put_back_however_its_keeper_ends(machine, folder, end):
     assert not (folder.parents[1] / "owned").exists()
 
 
+def test_under_sudo_the_captures_are_of_the_user_of_ssh(machine, folder):
+    for above in [folder.parents[1], *folder.parents[1].parents[:2]]:
+        above.chmod(above.stat().st_mode | 0o011)
+    subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", folder], check=True)
+    sudo = f"export SUDO_UID={NOBODY} SUDO_GID={NOBODY}\n"
+    done = machine(sudo + RUN.replace("END", ENDS["stop"]))
+    assert done.returncode == 0, done.stdout + done.stderr
+    before, after = done.stdout.split("====\n")
+    assert after == before + "lock\n"
+    for name in ("pc1.pcap.zst", "pc1.capture.json"):
+        assert (folder / name).stat().st_uid == NOBODY
+    assert (folder / "pc1.pcap.zst").stat().st_mode & 0o7777 == 0o600
+    # Who is not the one who called sudo is somebody else all the same.
+    done = machine(f"export SUDO_UID={NOBODY - 1}\nkeeper </dev/null; echo code $?")
+    assert done.stdout.endswith("code 2\n")
+    assert f"{folder} is of user" in done.stdout
+
+
 BAD = [
     "sysctl kernel.core_pattern |/bin/sh",
     "sysctl net.ipv4.tcp_rmem $(touch owned)",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import enclosure
 from flowsweep.testbed.run_folder import MARK, RunFolder, read_record
 
 NOBODY = 65534
@@ -56,8 +60,11 @@ def whole(hash_: str) -> dict[str, str]:
     return {name: f"{text} {hash_}" for name, text in FILES.items()}
 
 
-def killed_at(step: int, act) -> bool:
-    """Acts in a process that is gone before its n-th change of a folder; false if it was not."""
+def killed_at(step: int, act, number: int = signal.SIGKILL) -> bool:
+    """Acts in a process that gets a signal before its n-th change of a folder; whether it ended it.
+
+    SIGKILL is a process that is gone; others are handled as `flowsweep run` does.
+    """
     child = os.fork()
     if child == 0:
         left = step
@@ -67,28 +74,40 @@ def killed_at(step: int, act) -> bool:
             changes = event.startswith("os.") and event.split(".")[1] in CHANGES
             if changes or (event == "open" and arguments[2] and arguments[2] & os.O_CREAT):
                 left -= 1
-                if left < 0:
-                    os._exit(9)
+                if left == -1:
+                    os.kill(os.getpid(), number)
 
         sys.addaudithook(hook)
         try:
-            act()
+            with enclosure.unwinding("run"):
+                act()
+        except SystemExit as end:
+            os._exit(end.code)
         except BaseException:  # noqa: BLE001 - told by the exit code
             os._exit(1)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (0, 9)
-    return code == 9
+    assert code in (0, -number, 128 + number)
+    return code != 0
 
 
 CHANGES = {"rename", "remove", "rmdir", "mkdir", "chmod", "chown"}
 
 
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """A folder in memory: every step of each run is synced."""
+    memory = Path("/dev/shm")
+    where = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="flowsweep-run-", dir=where) as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("before", ["nothing", "an empty folder", "a run"])
-def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(tmp_path, before):
+def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(disk, before):
     steps = 0
     while True:
-        folder = RunFolder(tmp_path / str(steps) / "one")
+        folder = RunFolder(disk / str(steps) / "one")
         if before == "an empty folder":
             folder.directory.mkdir(parents=True)
         if before == "a run":
@@ -119,10 +138,39 @@ def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(tmp_path, before):
     assert steps > 10
 
 
-def test_a_kill_while_a_run_is_removed_is_finished_by_the_next_command(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_hidden(disk, number):
+    """What `scancel` sends; the next command has nothing to tidy up."""
+    steps = 0
+
+    def act(folder: RunFolder) -> None:
+        try:
+            make_run(folder, NEW)
+        finally:
+            folder.leave()
+
+    while True:
+        folder = RunFolder(disk / str(steps) / "one")
+        make_run(folder, OLD)
+        add_theirs(folder.directory)
+        killed = killed_at(steps, lambda folder=folder: act(folder), number)
+        record = read_record(folder.directory)
+        assert record is not None
+        assert of_run(folder.directory) == whole(record["spec_hash"])
+        assert {name: text for name, text in texts(folder.directory).items() if name in THEIRS} == (
+            THEIRS
+        )
+        assert [path.name for path in folder.directory.parent.iterdir()] == ["one"]
+        steps += 1
+        if not killed:
+            break
+    assert steps > 10
+
+
+def test_a_kill_while_a_run_is_removed_is_finished_by_the_next_command(disk):
     steps = 0
     while True:
-        folder = RunFolder(tmp_path / str(steps) / "one")
+        folder = RunFolder(disk / str(steps) / "one")
         make_run(folder, OLD)
         add_theirs(folder.directory)
         (folder.directory / "pc1-cut.pcap").unlink()  # with it, no run is made here any more

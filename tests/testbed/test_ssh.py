@@ -193,11 +193,13 @@ ls there/pc3
     assert "serve" not in said
 
 
-@pytest.mark.parametrize("victim", ["flowsweep", "keeper"])
+@pytest.mark.parametrize("victim", ["flowsweep", "flowsweep by scancel", "keeper"])
 def test_after_a_kill_the_machines_are_put_back(machines, victim):
     kills = {
         # Our end goes away: the keeper sees the end of its input.
         "flowsweep": "kill -9 $run",
+        # As Slurm does; it ends in order.
+        "flowsweep by scancel": "kill -TERM $run; kill -HUP $run",
         # The keeper itself: what it wrote down is used by the next run.
         "keeper": "kill -9 $(cat there/pc?/keeper.pid)",
     }

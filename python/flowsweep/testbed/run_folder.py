@@ -143,6 +143,12 @@ class RunFolder:
         self._set_aside(REMOVED)
         self._finish_old()
 
+    def leave(self) -> None:
+        """Whatever happened: no hidden folder of this run stays, as far as it can be helped."""
+        with suppress(OSError, FlowsweepError):
+            self.discard()
+        self.tidy()
+
     def tidy(self) -> None:
         """Finishes what a killed command began, beside a run that is there; says nothing."""
         with suppress(OSError, FlowsweepError):

@@ -98,8 +98,7 @@ def perform(
                 f"{directory}: cannot be written", found=str(error), expected="a run directory"
             ) from None
         finally:
-            with contextlib.suppress(OSError, FlowsweepError):
-                folder.discard()
+            folder.leave()
     return record
 
 
