@@ -33,6 +33,7 @@ def test_no_thread_keeps_a_capability(laboratory, tmp_path):
         for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
             assert found[name] == [0, 0], name
         assert found["NoNewPrivs"] == [1, 1]
+        assert wan.control.stat().st_mode & 0o7777 == 0o600
         # It still does all that it is for: a link changes, the memory grows.
         wan.change(a="west", b="east", delay_ns=2_000_000)
         laboratory.run("west", "ping", "-c", "3", "-i", "0.05", "-W", "5", "10.77.2.1")

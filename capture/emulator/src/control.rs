@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::sys::process;
 
 /// Longest line a client may send.
 const LINE_LIMIT: usize = 4_096;
@@ -50,7 +51,8 @@ impl Control {
         remove_stale(path).map_err(fail(
             "Stop the emulator that uses it, or give another path with --control.",
         ))?;
-        let listener = UnixListener::bind(path).map_err(fail(
+        // Only this user may connect, whatever the umask.
+        let listener = process::with_mask(0o177, || UnixListener::bind(path)).map_err(fail(
             "Give a path of at most 107 bytes in an existing folder that you may write to.",
         ))?;
         listener

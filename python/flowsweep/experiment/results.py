@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep import inputs, printing
+from flowsweep import inputs, outputs, printing
 from flowsweep.errors import FlowsweepError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def mark_runs(experiment: Experiment, results: Path) -> None:
     """Notes whose runs are about to be made in `results`."""
     runs = results / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    (runs / RUNS_MARK).write_text(f"{source(experiment, results)}\n", encoding="utf-8")
+    outputs.write_file(runs / RUNS_MARK, f"{source(experiment, results)}\n")
 
 
 def _relative(path: Path) -> str:

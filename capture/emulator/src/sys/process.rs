@@ -88,6 +88,16 @@ pub fn poll(
     Ok(())
 }
 
+/// Runs with a mask for the permissions of new files; no other thread may make files meanwhile.
+pub fn with_mask<T>(mask: libc::mode_t, act: impl FnOnce() -> T) -> T {
+    // SAFETY: numbers only.
+    let before = unsafe { libc::umask(mask) };
+    let result = act();
+    // SAFETY: as above.
+    unsafe { libc::umask(before) };
+    result
+}
+
 /// Asks for first-in-first-out real-time scheduling of this thread.
 pub fn real_time(priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param {
