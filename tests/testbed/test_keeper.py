@@ -30,6 +30,7 @@ mount -t tmpfs -o mode=755,size=1m tmpfs /run
 ip link add exp0 type veth peer name far
 ip addr add 10.77.0.1/24 dev exp0
 ip link set exp0 up; ip link set far up
+while ip route | grep -q linkdown; do sleep 0.02; done
 echo '4096 131072 6000000' >/proc/sys/net/ipv4/tcp_rmem
 state() {
     tr '\\t' ' ' </proc/sys/net/ipv4/tcp_rmem

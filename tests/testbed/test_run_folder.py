@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from flowsweep import signals
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure
 from flowsweep.testbed.run_folder import MARK, RunFolder, read_record
 
 NOBODY = 65534
@@ -78,11 +78,11 @@ def killed_at(step: int, act, number: int = signal.SIGKILL) -> bool:
                     os.kill(os.getpid(), number)
 
         sys.addaudithook(hook)
+        signals.install()
         try:
-            with enclosure.unwinding("run"):
-                act()
-        except SystemExit as end:
-            os._exit(end.code)
+            act()
+        except signals.Stopped as stop:
+            os._exit(signals.end(stop))
         except BaseException:  # noqa: BLE001 - told by the exit code
             os._exit(1)
         os._exit(0)
@@ -144,10 +144,8 @@ def test_a_signal_leaves_nothing_hidden(disk, number):
     steps = 0
 
     def act(folder: RunFolder) -> None:
-        try:
+        with signals.cleaning(folder.leave):
             make_run(folder, NEW)
-        finally:
-            folder.leave()
 
     while True:
         folder = RunFolder(disk / str(steps) / "one")

@@ -69,20 +69,19 @@ def run(
             "--run and --set exclude each other", remedy="--run names one point already"
         )
     asked = parse_settings(settings)
-    from flowsweep.testbed import enclosure, runner
+    from flowsweep.testbed import runner
 
-    with enclosure.unwinding("run"):
-        # Namespaces and a second Python start while this one reads the experiment.
-        ahead = None if (output / runner.RECORD).exists() else runner.Ahead.start()
-        try:
-            from flowsweep import experiment as experiments
+    # Namespaces and a second Python start while this one reads the experiment.
+    ahead = None if (output / runner.RECORD).exists() else runner.Ahead.start()
+    try:
+        from flowsweep import experiment as experiments
 
-            loaded = experiments.load(experiment)
-            planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
-            record = runner.perform(planned, output, _say, ahead)
-        finally:
-            if ahead is not None:
-                ahead.cancel()
+        loaded = experiments.load(experiment)
+        planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
+        record = runner.perform(planned, output, _say, ahead)
+    finally:
+        if ahead is not None:
+            ahead.cancel()
     if record is None:
         _say(f"{planned.id} is complete in {output}: nothing to do")
         return

@@ -20,9 +20,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import signals
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel, transient
 from flowsweep.testbed.tools import KILLED, ended
@@ -113,15 +113,13 @@ class Hub:
         with (
             os.fdopen(self._events) as reader,
             os.fdopen(self._said, "r+b") as errors,
-            unwinding(self._mode),
+            _ctrl_c_is_for_the_shell(self._mode),
         ):
-            try:
+            with signals.cleaning(lambda: _end(self._process)):
                 with contextlib.suppress(BrokenPipeError), os.fdopen(self._spec, "w") as spec:
                     spec.write(bed.to_json())
                 text = reader.read()
                 code = self._process.wait()
-            finally:
-                _end(self._process)
             errors.seek(0)
             return _outcome(code, text, errors.read().decode(errors="replace"))
 
@@ -201,25 +199,14 @@ def _silence(code: int, said: str) -> FlowsweepError:
 
 
 @contextlib.contextmanager
-def unwinding(mode: str) -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does; under a shell, Ctrl-C is for its command."""
-
-    def terminate(number: int, _frame: FrameType | None) -> None:
-        # What is tidied up from here on is not interrupted by the next one.
-        for ending in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ending, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    old = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
-    old[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
-    if mode == "shell":
-        old[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _ctrl_c_is_for_the_shell(mode: str) -> Iterator[None]:
+    """Under a shell, Ctrl-C is for its command; other signals unwind as everywhere."""
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN) if mode == "shell" else None
     try:
         yield
     finally:
-        for number, handler in old.items():
-            if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
-                signal.signal(number, handler)
+        if mode == "shell":
+            signal.signal(signal.SIGINT, old)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flowsweep import outputs
+from flowsweep import inputs, outputs
 from flowsweep.errors import FlowsweepError
 
 RECORD = "run.json"
@@ -32,13 +32,12 @@ END_LIMIT_S = 10.0
 def read_record(directory: Path) -> dict[str, Any] | None:
     """The run.json of a complete run, or None."""
     path = directory / RECORD
-    if not _is_file(path):  # a pipe would be waited for
+    if not _is_file(path):
         return None
     try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
+        return inputs.read_object(path, "the record of a run", '{"status": "valid"}')[0]
+    except FlowsweepError:
         return None
-    return record if isinstance(record, dict) else None
 
 
 class RunFolder:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import units
+from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
 from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
@@ -89,16 +89,15 @@ def perform(
         if is_done(run, directory):
             return None
         try:
-            record = _try_until_valid(run, program, folder, ahead, say)
-            # Not part of cost_s: another sweep's time says nothing of the next run's.
-            record["waited_s"] = round(waited_s, 4)
-            folder.publish(record)
+            with signals.cleaning(folder.leave):
+                record = _try_until_valid(run, program, folder, ahead, say)
+                # Not part of cost_s: another sweep's time says nothing of the next run's.
+                record["waited_s"] = round(waited_s, 4)
+                folder.publish(record)
         except OSError as error:
             raise FlowsweepError(
                 f"{directory}: cannot be written", found=str(error), expected="a run directory"
             ) from None
-        finally:
-            folder.leave()
     return record
 
 

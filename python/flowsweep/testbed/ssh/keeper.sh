@@ -243,9 +243,11 @@ is_interface "$interface" && ip link show dev "$interface" >/dev/null 2>&1 ||
 features() {
     ethtool -k "$interface" 2>/dev/null | sed -n 's/^'"$1"': \(on\|off\)\( \[fixed\]\)\{0,1\}$/\1\2/p'
 }
-# The route that came with the address: `ip route change` takes it back as it is printed.
+# The route that came with the address: `ip route change` takes it back as it is printed, without
+# what only tells of the link.
 own_route() {
-    ip -o route show | grep -F " dev $interface " | grep -F " scope link src $address" | head -n 1
+    ip -o route show | grep -F " dev $interface " | grep -F " scope link src $address" |
+        sed 's/ linkdown\b//; s/ dead\b//' | head -n 1
 }
 long_name() {
     case $1 in

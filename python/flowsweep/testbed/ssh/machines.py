@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import outputs
-from flowsweep.testbed import enclosure, launch, program
+from flowsweep import outputs, signals
+from flowsweep.testbed import launch, program
 from flowsweep.testbed.congestion import LackingError
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.ssh import idle, serve
@@ -56,16 +56,18 @@ def run(bed: Bed) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as text:
         folder = Path(text)
         machines = [Machine(machine, bed.ssh_options, folder, bed.sudo) for machine in bed.machines]
-        try:
-            with enclosure.unwinding("run"):
-                return _run(bed, machines, folder, begin)
-        finally:
-            for machine in machines:
-                machine.leave()
-            for machine in machines:
-                subprocess.run(
-                    [*machine.ssh, "-O", "exit", machine.login], capture_output=True, check=False
-                )
+        with signals.cleaning(lambda: _leave(machines)):
+            return _run(bed, machines, folder, begin)
+
+
+def _leave(machines: list[Machine]) -> None:
+    """Each machine is put back, and no connection stays."""
+    for machine in machines:
+        machine.leave()
+    for machine in machines:
+        subprocess.run(
+            [*machine.ssh, "-O", "exit", machine.login], capture_output=True, check=False
+        )
 
 
 def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[str, Any]:
