@@ -83,7 +83,10 @@ def test_what_others_put_there_is_refused_and_kept(laboratory, tmp_path_factory,
     put(kind, folder / place)
     before = (folder / place).lstat()
     emulator = start(laboratory, folder, "--fates", folder / "fates")
-    _, said = emulator.communicate(timeout=60)
+    try:
+        _, said = emulator.communicate(timeout=20)
+    finally:
+        emulator.kill()
     assert emulator.returncode == 2, said
     assert "error: " in said
     assert str(folder / place.removesuffix(".part")) in said
