@@ -11,7 +11,7 @@ const LINK_GROUP: u32 = 1;
 const HEADER_BYTES: usize = 16;
 const LINK_BYTES: usize = 16;
 const ATTRIBUTE_BYTES: usize = 4;
-/// How often the carrier was lost since the interface was made: linux/if_link.h.
+/// How often the carrier was lost since the interface was made: `linux/if_link.h`.
 const CARRIER_DOWN_COUNT: u16 = 48;
 /// The interface is switched on, and there is a carrier. `IFF_RUNNING` says the latter too, up to a second later.
 const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
@@ -76,7 +76,7 @@ impl LinkSocket {
     /// What the kernel told since the last call, oldest first.
     pub fn states(&self) -> Vec<State> {
         let mut found = Vec::new();
-        let mut buffer = [0_u8; 32 << 10];
+        let mut buffer = [0_u8; 16 << 10];
         loop {
             // SAFETY: the pointer and the length describe `buffer`.
             let count = unsafe {
