@@ -247,7 +247,7 @@ features() {
 # what only tells of the link.
 own_route() {
     ip -o route show | grep -F " dev $interface " | grep -F " scope link src $address" |
-        sed 's/ linkdown\b//; s/ dead\b//' | head -n 1
+        sed 's/ linkdown / /; s/ linkdown$//; s/ dead / /; s/ dead$//' | head -n 1
 }
 long_name() {
     case $1 in
