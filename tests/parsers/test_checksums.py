@@ -136,11 +136,13 @@ def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
     from flowsweep import _parsers
 
     differences, wrong = [], 0
+    file = tmp_path / "captures.parquet"
     for name in small_captures():
+        file.unlink(missing_ok=True)
         try:
             _parsers.parse(
                 [(PCAPS / name, name)],
-                {"captures": tmp_path / "captures.parquet"},
+                {"captures": (file, str(file))},
                 bin_ns=10**7,
                 udp_timeout_ns=60 * 10**9,
                 threads=1,
@@ -152,7 +154,7 @@ def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
             theirs = tshark(PCAPS / name)
         except (_parsers.ParseError, subprocess.CalledProcessError):
             continue  # damaged on purpose: one of both stops where the other goes on
-        captures = pl.read_parquet(tmp_path / "captures.parquet")
+        captures = pl.read_parquet(file)
         ours = captures["bad_checksum_packets"].sum() - NOT_VERIFIED_THERE.get(name, 0)
         wrong += ours
         if not ours <= theirs <= ours + captures["unverified_packets"].sum():

@@ -47,9 +47,12 @@ Tables = dict[str, bytes]
 def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
     """The tables' bytes; every file is called by the same name, which is in the tables."""
     folder.mkdir(exist_ok=True)
+    files = {table: folder / f"{table}.parquet" for table in TABLES}
+    for path in files.values():
+        path.unlink(missing_ok=True)
     _parsers.parse(
         [(path, "capture") for path in paths],
-        {table: folder / f"{table}.parquet" for table in TABLES},
+        {table: (path, str(path)) for table, path in files.items()},
         bin_ns=10_000_000,
         udp_timeout_ns=60_000_000_000,
         threads=threads,
@@ -57,7 +60,7 @@ def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
         notes=[],
         progress=None,
     )
-    return {table: (folder / f"{table}.parquet").read_bytes() for table in TABLES}
+    return {table: path.read_bytes() for table, path in files.items()}
 
 
 def plain(path: Path) -> bytes:

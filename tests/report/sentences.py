@@ -534,6 +534,8 @@ def _completion(axis: str, line: str) -> list[Sentence]:
                  _per_point(query)),
         Sentence(query, rf"Points: (?:())one valid run each(?:())? \(({N}) runs?\)\.",
                  lambda asked, _: asked.rows(query)["runs_used"].max() == 1),
+        Sentence(query, r"No run at these points counts\.",
+                 lambda asked, _: asked.rows(query)["runs_used"].sum() == 0),
         Sentence(query, rf"Left out: ({N}) runs? \(.+?\), drawn as a cross where it has a time\.",
                  lambda asked, match: match[1] == numbers.count(left_out(asked)),
                  lambda asked: left_out(asked) > 0),

@@ -101,7 +101,7 @@ def test_the_report_is_written_whole_or_not_at_all(
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(FlowsweepError, match="cannot write"):
         page.write(copy)
     assert not [path for path in copy.iterdir() if "report" in path.name]
 

@@ -294,9 +294,25 @@ def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
     return max(context.of(runs, one).height for one in context.series_in(rows))
 
 
+def _points(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
+    """What a point is the median of."""
+    valid = rows["runs_used"].filter(rows["runs_used"] > 0)
+    if valid.is_empty():
+        return "No run at these points counts."
+    used = numbers.plural(int(valid.sum()), "run")
+    least, most = valid.min(), valid.max()
+    if most == 1:
+        return f"Points: one valid run each ({used})."
+    per_point = str(least) if least == most else f"{least!s} to {most!s}"
+    few = _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
+    single = "" if few else f", where an application has up to {MAX_SINGLE_RUNS}"
+    return (
+        f"Points: medians of {per_point} valid runs each ({used}), small dots: single runs{single}."
+    )
+
+
 def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    used, out = int(rows["runs_used"].sum()), int(rows["runs_left_out"].sum())
-    least, most = rows["runs_used"].min(), rows["runs_used"].max()
+    out = int(rows["runs_left_out"].sum())
     baseline = context.model("baselines")
     times = "; ".join(
         f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
@@ -315,16 +331,8 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     has_interval = not rows.filter(
         pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     ).is_empty()
-    per_point = str(least) if least == most else f"{least!s} to {most!s}"
     return sentence(
-        f"Points: medians of {per_point} valid runs each ({numbers.plural(used, 'run')}), "
-        + (
-            "small dots: single runs."
-            if _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
-            else f"small dots: single runs, where an application has up to {MAX_SINGLE_RUNS}."
-        )
-        if most != 1
-        else f"Points: one valid run each ({numbers.plural(used, 'run')}).",
+        _points(context, axis, rows),
         f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
         "drawn as a cross where it has a time."
         if out
