@@ -294,7 +294,7 @@ def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
     return max(context.of(runs, one).height for one in context.series_in(rows))
 
 
-def _points(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
+def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     """What a point is the median of."""
     valid = rows["runs_used"].filter(rows["runs_used"] > 0)
     if valid.is_empty():
@@ -332,7 +332,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     ).is_empty()
     return sentence(
-        _points(context, axis, rows),
+        _medians_of(context, axis, rows),
         f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
         "drawn as a cross where it has a time."
         if out
