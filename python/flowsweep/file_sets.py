@@ -199,10 +199,9 @@ class _Writer:
 
     def publish(self, places: Sequence[str]) -> None:
         """Puts what was written into its places."""
-        hidden.sync_folders(self.root)
         if self._appears:
             with held():
-                hidden.rename_synced(self.root, self._folder)
+                hidden.appear(self.root, self._folder)
             return
         with folder_locked(self._folder, self._say):
             hidden.check_places(self._folder, places)

@@ -16,10 +16,11 @@ from flowsweep.outputs import (
     folder_locked,
     free_lock,
     locked,
+    open_new,
     remove_parts,
     sync_folder,
+    sync_folders,
     told,
-    write_file,
 )
 from flowsweep.owned import refuse_foreign_tables
 
@@ -91,25 +92,9 @@ def _is_movable(path: Path) -> bool:
     return not kept and all(os.access(one, os.W_OK | os.X_OK) for one in needed)
 
 
-def sync_folders(root: Path) -> None:
-    """Syncs `root` and all folders below it; files are synced by those who wrote them."""
-    _sync([Path(folder) for folder, _, _ in os.walk(root, topdown=False)])
-
-
-def _sync(folders: Sequence[Path]) -> None:
-    if len(folders) < 3:
-        for folder in folders:
-            sync_folder(folder)
-        return
-    # A file system writes down in one go what several ask for at once.
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(len(folders), 32)) as pool:
-        list(pool.map(sync_folder, folders))
-
-
-def rename_synced(root: Path, folder: Path) -> None:
+def appear(root: Path, folder: Path) -> None:
     """What was written becomes `folder`."""
+    sync_folders(_folders(root))
     try:
         root.rename(folder)
     except OSError as error:
@@ -122,11 +107,27 @@ def rename_synced(root: Path, folder: Path) -> None:
     sync_folder(folder.parent)
 
 
+def _folders(root: Path) -> list[Path]:
+    """`root` and all folders below it; files are synced by those who write them."""
+    return [Path(folder) for folder, _, _ in os.walk(root, topdown=False)]
+
+
 def write_journal(work: Path, places: Sequence[str]) -> None:
-    """From here on what was written counts: it is moved into its places, by whomsoever."""
+    """From here on what was written counts: it is moved into its places, by whomsoever.
+
+    A journal that ends early is none: nothing is moved before all is safe on the disk.
+    """
     written = [place for place in places if os.path.lexists(work / NEW / place)]
-    write_file(work / JOURNAL, json.dumps({"places": [*places], "written": written}))
-    sync_folder(work.parent)
+    path = work / JOURNAL
+    try:
+        with os.fdopen(open_new(path), "w", encoding="utf-8") as stream:
+            json.dump({"places": [*places], "written": written}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        sync_folders([*_folders(work), work.parent])
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
@@ -137,8 +138,11 @@ def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
 
 
 def move(folder: Path, work: Path) -> None:
-    """Does what the journal says, from wherever it was left; both locks are held."""
-    places, written = _read_journal(work)
+    """Does what the journal says, from wherever it was left; both locks are held.
+
+    File systems keep the order of renamings, also when the machine stops.
+    """
+    places, written = _read_journal(work) or ((), ())
     check_places(folder, places)
     new, old = work / NEW, work / OLD
     old.mkdir(exist_ok=True)
@@ -146,18 +150,17 @@ def move(folder: Path, work: Path) -> None:
         is_moved = place in written and not os.path.lexists(new / place)
         if not is_moved and os.path.lexists(folder / place):
             (folder / place).rename(old / os.urandom(8).hex())
-    parents = {(folder / place).parent for place in places}
-    if any(old.iterdir()):
-        _sync([path for path in parents if path.is_dir()])
     for place in written:
         if os.path.lexists(new / place):
             (folder / place).parent.mkdir(exist_ok=True)
             (new / place).rename(folder / place)
-    _sync([path for path in {folder, *parents} if path.is_dir()])
+    parents = {(folder / place).parent for place in places}
+    sync_folders([path for path in {folder, *parents} if path.is_dir()])
     (work / JOURNAL).unlink()
 
 
-def _read_journal(work: Path) -> tuple[list[str], list[str]]:
+def _read_journal(work: Path) -> tuple[Sequence[str], Sequence[str]] | None:
+    """The places, and those that something was written for; None where there is no journal."""
     try:
         said = json.loads((work / JOURNAL).read_text(encoding="utf-8"))
         places, written = [*said["places"]], [*said["written"]]
@@ -165,17 +168,12 @@ def _read_journal(work: Path) -> tuple[list[str], list[str]]:
             return places, written
     except (OSError, ValueError, TypeError, KeyError):
         pass
-    raise FlowsweepError(
-        f"{work / JOURNAL}: cannot be followed",
-        found="no journal of flowsweep",
-        expected="the places of tables that a killed command had still to move",
-        remedy=f"rm -r {work}, and write the tables again",
-    )
+    return None
 
 
 def has_journal(work: Path) -> bool:
     """Whether what was written in a hidden folder counts, and is not all in its place."""
-    return os.path.lexists(work / JOURNAL)
+    return _read_journal(work) is not None
 
 
 def has_journals(folder: Path) -> bool:
