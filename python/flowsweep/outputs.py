@@ -16,30 +16,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from flowsweep.errors import FlowsweepError
+from flowsweep.errors import SYSTEM, FlowsweepError
 from flowsweep.signals import cleaning, let_in
 
 #: Begin of the hidden names that are ours.
 HIDDEN = ".flowsweep-"
 PART = ".part"
-_NOT_ALLOWED = (
-    "a folder that this user may write to",
-    "change its permissions, or name another folder",
-)
-_NO_ROOM = ("room on the disk", "free some, or name another folder")
+#: Where something is written, a file is in the place of a folder.
 _NO_FOLDER = (
     "a folder, or none yet",
     "move the file that has its name, or name another folder",
 )
-ADVICE = {
-    errno.EACCES: _NOT_ALLOWED,
-    errno.EPERM: _NOT_ALLOWED,
-    errno.EROFS: _NOT_ALLOWED,
-    errno.ENOSPC: _NO_ROOM,
-    errno.EDQUOT: _NO_ROOM,
-    errno.EEXIST: _NO_FOLDER,
-    errno.ENOTDIR: _NO_FOLDER,
-}
+ADVICE = SYSTEM | {errno.EEXIST: _NO_FOLDER, errno.ENOTDIR: _NO_FOLDER}
 #: So many are synced at once.
 MAX_SYNCS = 16
 #: So long a lock is waited for without a word: most are held for milliseconds.
