@@ -106,8 +106,8 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
     Raises:
         FlowsweepError: A killed writer's work is neither done nor can be finished by this user.
     """
+    hidden.settle(folder, say)
     while folder.is_dir() and os.access(folder, os.R_OK):
-        hidden.settle(folder, say)
         with folder_locked(folder, say, shared=True) as descriptor:
             if not hidden.has_journals(folder):
                 yield descriptor
