@@ -96,6 +96,10 @@ class Warehouse:
         """The tables stay as they are while this is entered: all answers are of the same ones.
 
         What was read of tables that have changed since is forgotten.
+
+        Raises:
+            FlowsweepError: They have changed meanwhile: a network file system does not tell other
+                machines of this one's locks.
         """
         if self._is_reading:
             yield
@@ -111,6 +115,12 @@ class Warehouse:
                 yield
             finally:
                 self._is_reading = False
+            if _state(self.tables) != state:
+                raise FlowsweepError(
+                    f"{self.tables}: the tables were replaced while they were read",
+                    expected="those of one writing",
+                    remedy="ask again when nobody writes there",
+                )
 
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`."""
