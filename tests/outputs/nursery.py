@@ -22,7 +22,16 @@ from importlib import import_module
 from pathlib import Path
 
 STEPS = ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync")
-MODULES = ("cli.parse", "cli.ingest", "cli.runs", "cli.report", "render.page", "file_sets")
+MODULES = (
+    *("cli.parse", "cli.ingest", "cli.runs", "cli.report", "cli.show"),
+    *(
+        "render.page",
+        "render.capture",
+        "file_sets",
+        "experiment.results",
+        "analysis.capture_summary",
+    ),
+)
 
 
 def forked(command: list[str], kill: int, page: str | None, counted: int, told: int) -> int:
