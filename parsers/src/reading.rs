@@ -102,9 +102,7 @@ impl<'a> Reading<'a> {
     /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         while chunk.count() < size {
-            if self.progress.stop.load(Relaxed) {
-                return Err(Error::Stopped);
-            }
+            self.progress.go_on()?;
             self.open_files()?;
             let Some(Open { mut file, .. }) = self.open.pop() else {
                 return Ok(false);

@@ -1,6 +1,7 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arrow_array::RecordBatch;
@@ -45,6 +46,16 @@ pub struct Progress {
     pub packets: Arc<AtomicU64>,
     /// Set to make the work end with [`Error::Stopped`].
     pub stop: Arc<AtomicBool>,
+}
+
+impl Progress {
+    /// Fails once the work is to end.
+    pub(crate) fn go_on(&self) -> Result<(), Error> {
+        if self.stop.load(Relaxed) {
+            return Err(Error::Stopped);
+        }
+        Ok(())
+    }
 }
 
 /// What was read of one file.
@@ -181,12 +192,17 @@ impl<'a> Pass<'a> {
         let bins = self.connections.throughput.finish();
         let messages = self.counting.messages.take();
         let (connections, states) = (&self.connections, &self.counting.states);
+        let progress = self.progress;
+        let emit_to = |table, batch| {
+            progress.go_on()?;
+            sink.batch(table, batch)
+        };
         let messages = || {
-            let emit = |batch| sink.batch(Table::Messages, batch);
+            let emit = |batch| emit_to(Table::Messages, batch);
             messages.map_or(Ok(()), |rows| rows.finish(connections, states, emit))
         };
         let rest = |&table: &Table| {
-            let emit = |batch| sink.batch(table, batch);
+            let emit = |batch| emit_to(table, batch);
             match table {
                 Table::Captures => emit(tables::captures(
                     &found.captures,

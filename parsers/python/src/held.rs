@@ -5,7 +5,7 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::PyValueError;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 struct Held {
-    stream: ArrowArrayStreamReader,
+    stream: RecordBatchStreamReader,
     _descriptor: OwnedFd,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn held<'py>(
         capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
     // SAFETY: the Arrow PyCapsule interface says that a capsule of this name points to such a stream, which is
     // moved out of it.
-    let stream = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) }
+    let stream = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let held = Held {
         stream,

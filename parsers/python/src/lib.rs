@@ -37,9 +37,7 @@ mod _parsers {
     #[pymodule_export]
     use super::held::held;
     #[pymodule_export]
-    use super::{
-        ParseError, Unpacked, check, columns, parse, protocol, schema, stream, tables,
-    };
+    use super::{ParseError, Unpacked, check, columns, parse, protocol, schema, stream, tables};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
