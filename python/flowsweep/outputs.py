@@ -361,6 +361,8 @@ def told(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None:  # not of the system
+            raise
         raise refused(what, error) from error
 
 
