@@ -21,7 +21,8 @@ from typing import IO
 from flowsweep import hidden
 from flowsweep.hidden import LOCK, NEW
 from flowsweep.leftovers import remove_leftovers
-from flowsweep.outputs import folder_locked, leave_lock, replacing, take_lock, tell, told
+from flowsweep.locks import folder_locked, leave_lock, take_lock, tell
+from flowsweep.outputs import replacing, told
 from flowsweep.owned import refuse_foreign_tables
 from flowsweep.signals import cleaning, held
 

@@ -11,17 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.outputs import (
-    HIDDEN,
-    folder_locked,
-    free_lock,
-    locked,
-    open_new,
-    remove_parts,
-    sync_folder,
-    sync_folders,
-    told,
-)
+from flowsweep.locks import folder_locked, free_lock, locked
+from flowsweep.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
 from flowsweep.owned import refuse_foreign_tables
 
 #: Of a hidden folder's owner.

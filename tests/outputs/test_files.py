@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from flowsweep import outputs, signals
+from flowsweep import locks, outputs, signals
 from flowsweep.errors import FlowsweepError
 
 HOLD = (
-    "import sys, pathlib; from flowsweep import outputs\n"
-    "with outputs.{what}:\n"
+    "import sys, pathlib; from flowsweep import locks, outputs\n"
+    "with {what}:\n"
     "    print(flush=True); sys.stdin.read()"
 )
 
@@ -75,7 +75,7 @@ def test_of_a_failed_writing_nothing_stays(tmp_path):
 
 
 def test_parts_of_the_dead_are_removed_and_no_others(tmp_path):
-    code = "replacing(pathlib.Path(sys.argv[1], 'file'))"
+    code = "outputs.replacing(pathlib.Path(sys.argv[1], 'file'))"
     dead, living = holding(code, tmp_path), holding(code, tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert len(names) == 2
@@ -102,7 +102,7 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
         path.mkdir()
     else:
         os.mknod(path, 0o140600)
-    with pytest.raises(FlowsweepError) as told, outputs.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path, "lock"):
         pass
     assert told.value.what == f"{path}: cannot be used as a lock"
     assert told.value.expected
@@ -112,14 +112,14 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
 
 
 def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
-    owner = holding("locked(pathlib.Path(sys.argv[1]), 'lock')", tmp_path)
+    owner = holding("locks.locked(pathlib.Path(sys.argv[1]), 'lock')", tmp_path)
     said = []
 
     def say(text: str) -> None:
         said.append(text)
         owner.kill()
 
-    with outputs.locked(tmp_path, "lock", say):
+    with locks.locked(tmp_path, "lock", say):
         pass
     assert len(said) == 1
     assert said[0].startswith(f"waiting: {tmp_path} is used by ")
@@ -130,8 +130,8 @@ def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
 def test_what_a_lock_file_says_cannot_reach_the_terminal(tmp_path):
     path = tmp_path / "lock"
     path.write_text("\x1b]0;title\x07 me\n")
-    descriptor = outputs.open_lock(path)
-    assert outputs.holder(descriptor) == "?]0;title? me"
+    descriptor = locks.open_lock(path)
+    assert locks.holder(descriptor) == "?]0;title? me"
     os.close(descriptor)
 
 
@@ -140,7 +140,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(FlowsweepError, match="cannot be locked"), outputs.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError, match="cannot be locked"), locks.locked(tmp_path, "lock"):
         pass
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from flowsweep import outputs
+from flowsweep import locks
 from flowsweep.errors import FlowsweepError
 from flowsweep.units import duration
 
@@ -39,7 +39,7 @@ def open_file(subject: str = "") -> int:
     if subject:
         digest = hashlib.sha256(subject.encode()).hexdigest()[:12]
         path = path.with_name(f"{LOCK_NAME}-{digest}")
-    descriptor = outputs.open_lock(path)
+    descriptor = locks.open_lock(path)
     try:
         found = os.fstat(descriptor)
         _check(path, descriptor, found)
@@ -107,7 +107,7 @@ def exclusive(
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             begin = time.monotonic()
-            say(f"waiting: the testbed of this machine is used by {outputs.holder(descriptor)}")
+            say(f"waiting: the testbed of this machine is used by {locks.holder(descriptor)}")
             with _repeated(lambda: say(_still_waiting(descriptor, begin))):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             say(f"waited {duration(time.monotonic() - begin)} for the testbed")
@@ -139,7 +139,7 @@ def user(subject: str = "") -> str | None:
             # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF; who waits has an arrow (proc(5))
             words = line.split()
             if words[1] == "FLOCK" and words[5].endswith(inode):
-                return outputs.holder(descriptor)
+                return locks.holder(descriptor)
         return None
     finally:
         os.close(descriptor)
@@ -147,7 +147,7 @@ def user(subject: str = "") -> str | None:
 
 def _still_waiting(descriptor: int, begin: float) -> str:
     passed = duration(time.monotonic() - begin)
-    return f"waiting for {passed}: the testbed is used by {outputs.holder(descriptor)}"
+    return f"waiting for {passed}: the testbed is used by {locks.holder(descriptor)}"
 
 
 @contextlib.contextmanager

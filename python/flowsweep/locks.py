@@ -1,0 +1,251 @@
+"""Locks of the kernel (`flock`): one is free as soon as its owner is gone, however it ended.
+
+The file that carries a lock stays where it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.outputs import open_new
+from flowsweep.signals import let_in
+
+#: So long a lock is waited for without a word: most are held for milliseconds.
+PATIENCE_S = 1.0
+#: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
+
+
+def tell(text: str) -> None:
+    """One line on stderr."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def locked(
+    folder: Path,
+    name: str,
+    say: Callable[[str], None] = tell,
+    *,
+    shared: bool = False,
+) -> Iterator[int]:
+    """Holds the lock `name` of `folder` while this is entered; yields its descriptor.
+
+    Args:
+        folder: It is there.
+        name: Of the file that carries the lock, which is made if it lacks.
+        say: Told who holds the lock, where it has to be waited for.
+        shared: Several may hold it so at once, but nobody else.
+
+    Raises:
+        FlowsweepError: The lock file is no file or not to be opened, or the file system has no
+            locks.
+    """
+    descriptor = take_lock(folder / name, say, shared=shared)
+    try:
+        yield descriptor
+    finally:
+        leave_lock(descriptor, shared=shared)
+
+
+@contextmanager
+def folder_locked(
+    folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
+) -> Iterator[int]:
+    """As `locked`, with the folder itself in place of a file in it.
+
+    No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
+    is one of this machine alone.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _wait(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, say)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def take_lock(path: Path, say: Callable[[str], None] = tell, *, shared: bool = False) -> int:
+    """As `locked`, of the lock file `path`; gives the descriptor, for `leave_lock`.
+
+    Raises:
+        FileNotFoundError: Its folder is not there, or went away meanwhile.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    while True:
+        descriptor = open_lock(path)
+        try:
+            _wait(descriptor, path.parent, kind, say)
+            if is_at(descriptor, path):
+                break
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # removed, or moved with its folder, while it was waited for
+    if not shared:
+        _sign(descriptor, _purpose())
+    return descriptor
+
+
+def leave_lock(descriptor: int, *, shared: bool = False) -> None:
+    """Gives a lock of `take_lock` back."""
+    if not shared:
+        _sign(descriptor, "")
+    os.close(descriptor)
+
+
+def _sign(descriptor: int, text: str) -> None:
+    """Says in the lock file who holds it."""
+    with suppress(OSError):  # another user's file, open for reading alone; a full disk
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(errors="replace"), 0)
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) -> None:
+    try:
+        if _is_free(descriptor, kind):
+            return
+        from threading import Timer
+
+        # The kernel hands the lock on; who asked now and then would never find it free of readers.
+        timer = Timer(PATIENCE_S, lambda: say(f"waiting: {folder} is used by {holder(descriptor)}"))
+        timer.start()
+        try:
+            with let_in():
+                fcntl.flock(descriptor, kind)
+        finally:
+            timer.cancel()
+            timer.join()
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        raise FlowsweepError(
+            f"{folder}: cannot be locked",
+            found=f"a file system that refuses flock: {error.strerror}",
+            expected="locks, so that two that write here at once do not harm each other",
+            remedy="mount it with locks (Lustre: -o flock), or name a folder elsewhere",
+        ) from None
+
+
+def _is_free(descriptor: int, kind: int) -> bool:
+    """Whether the lock could be taken at once."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def open_lock(path: Path, *, create: bool = True) -> int:
+    """A descriptor of a lock file, which is made if it lacks and `create` says so.
+
+    Raises:
+        FlowsweepError: It is a link or no file, or may not be opened.
+        FileNotFoundError: It lacks.
+    """
+    # A pipe would be waited for without the last of these.
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        while True:
+            try:
+                descriptor = os.open(path, flags)
+            except FileNotFoundError:
+                if not create:
+                    raise
+                # In a folder like /tmp the kernel refuses O_CREAT alone for somebody else's
+                # file (fs.protected_regular).
+                with suppress(FileExistsError):
+                    return open_new(path)
+            except OSError as error:
+                if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                    raise
+                # Of another user, or on a file system that is read only: enough to be locked.
+                flags = flags & ~os.O_RDWR | os.O_RDONLY
+                descriptor = os.open(path, flags)
+                break
+            else:
+                break
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        link = error.errno == errno.ELOOP
+        raise _no_lock_file(path, "a link" if link else str(error.strerror)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_lock_file(path, "no plain file")
+    return descriptor
+
+
+def free_lock(path: Path, *, create: bool = False) -> int | None:
+    """Takes a lock that nobody has, without waiting: its descriptor, or None.
+
+    Raises:
+        FileNotFoundError: The lock file lacks, and is not to be made.
+    """
+    descriptor = open_lock(path, create=create)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_at(descriptor, path):
+            _sign(descriptor, _purpose())
+            return descriptor
+    except OSError:  # held, or on a file system without locks, where nobody can tell
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _no_lock_file(path: Path, found: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: cannot be used as a lock",
+        found=found,
+        expected="a plain file that this user may open, or nothing yet",
+        remedy=f"see whose it is: ls -l {path}; then remove it, or name another folder",
+    )
+
+
+def _purpose() -> str:
+    words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
+    return f"{' '.join(words)} (process {os.getpid()})"
+
+
+def holder(descriptor: int) -> str:
+    """Who holds the lock, for messages: as the lock file says, or the kernel; printable."""
+    about = os.fstat(descriptor)
+    text = b""
+    if stat.S_ISREG(about.st_mode):
+        text = os.pread(descriptor, 200, 0)
+    else:
+        # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF (proc(5))
+        with suppress(OSError):
+            for line in Path("/proc/locks").read_bytes().splitlines():
+                words = line.split()
+                if words[1] == b"FLOCK" and words[5].endswith(b":%d" % about.st_ino):
+                    text = _program(words[4])
+    printable = "".join(
+        letter if letter.isprintable() else "?" for letter in text.decode(errors="replace").strip()
+    )
+    return printable or "another process"
+
+
+def _program(pid: bytes) -> bytes:
+    words = Path(f"/proc/{pid.decode()}/cmdline").read_bytes().split(b"\0")
+    # Without the interpreter, and the folder of the command.
+    names = [word.rpartition(b"/")[2] for word in words if word]
+    names = names[1:] if names[1:] and names[0].startswith(b"python") else names
+    return b"%s (process %s)" % (b" ".join(names[:2]), pid)
