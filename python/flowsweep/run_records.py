@@ -69,7 +69,7 @@ def capture_files(run_directory: Path) -> dict[str, Path]:
     found = {}
     for path in sorted(run_directory.iterdir()):
         match = CAPTURE_NAME.fullmatch(path.name)
-        if match and path.is_file():
+        if match and path.is_file() and not path.name.startswith("."):
             found[match["host"]] = path
     if any(is_log(path) or path.is_dir() for path in run_directory.iterdir()):
         from flowsweep.zeek import hosts

@@ -17,6 +17,7 @@ import jinja2
 import polars as pl
 import yaml
 
+from flowsweep import inputs
 from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
@@ -79,7 +80,7 @@ def build(directory: Path) -> Page:
 def _build(warehouse: Warehouse) -> Page:
     directory = warehouse.directory
     experiment = directory / "experiment.yaml"
-    source = experiment.read_text(encoding="utf-8") if experiment.is_file() else ""
+    source = inputs.read_text(experiment, "an experiment file") if experiment.exists() else ""
     context = Context(warehouse, _series(warehouse, source))
     verdict = words.verdict(
         context.rows("thresholds").rows(named=True),

@@ -16,8 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import signals, units
+from flowsweep import inputs, signals, units
+from flowsweep.applications import Application
 from flowsweep.errors import FlowsweepError
+from flowsweep.record_fields import checked
 from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
 from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
@@ -144,7 +146,14 @@ def _capture(
         result = machines.run(bed)
     else:
         result = ahead.run(bed, say)
-    return _record(run, bed, result, _application(application) or _wall_time(run, result))
+    told = None
+    try:
+        told = _application(application)
+    except FlowsweepError as error:
+        # The tables could not hold it, and the whole sweep would have none.
+        words = " ".join(str(error).replace(f"{application}: ", "").split())
+        result["failure"] = result["failure"] or f"app.json cannot be used: {words}"
+    return _record(run, bed, result, told or _wall_time(run, result))
 
 
 def _wall_time(run: Run, result: dict[str, Any]) -> dict[str, Any] | None:
@@ -162,10 +171,15 @@ def _wall_time(run: Run, result: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _application(path: Path) -> dict[str, Any] | None:
-    try:
-        record: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+    """What the program tells of its run; None if it tells nothing.
+
+    Raises:
+        FlowsweepError: Something in it is not what it should be.
+    """
+    if not path.is_file():
         return None
+    record, _ = inputs.read_object(path, "the record of an application", '{"completion_s": 1.5}')
+    checked(Application, record, path)
     return record
 
 

@@ -1,0 +1,42 @@
+"""What a program writes of its own run: put into no table that cannot hold it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flowsweep import run_records
+
+FILE = """
+sites: {{west: 1, east: 1}}
+link: {{rtt: 1ms}}
+workload: {{command: '{command}', where: first, name: own}}
+limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}}
+"""
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('{"completion_s": NaN}', "NaN"),
+        ('{"completion_s": "soon"}', "completion_s: not what it should be"),
+        ("[" * 9000, "nested too deeply"),
+    ],
+)
+def test_a_program_that_writes_what_no_table_holds_has_failed(written, told, command, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/written > $FLOWSWEEP_OUTPUT\n")
+    program.chmod(0o755)
+    (tmp_path / "written").write_text(written)
+    (tmp_path / "x.yaml").write_text(FILE.format(command=program))
+    done = command("flowsweep", "run", tmp_path / "x.yaml", "-o", tmp_path / "runs/one")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "runs/one/run.json").read_text())
+    assert record["status"] == "failed"
+    assert record["reason"].startswith("app.json cannot be used: ")
+    assert told in record["reason"]
+    # Its own record can be read, and so those of the others.
+    (row,) = run_records.read_rows(tmp_path / "runs")
+    assert row["status"] == "failed"
