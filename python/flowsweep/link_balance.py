@@ -51,7 +51,7 @@ class Balance:
 def _dropped(link: Mapping[str, Any]) -> int:
     """Frames dropped on one link direction: every counter `dropped_*`, those of bytes apart."""
     return sum(
-        int(value)
+        int(value or 0)
         for key, value in link.items()
         if key.startswith("dropped_") and not key.endswith("_bytes")
     )

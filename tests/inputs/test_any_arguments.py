@@ -112,6 +112,8 @@ def is_safe(words: list[str]) -> bool:
     """Whether it neither waits for a person nor starts a testbed, and stays in its folder."""
     if "-" in words or ("testbed" in words and not {"--help", "-h", "--x", "-z"} & set(words)):
         return False
+    if {"parse", "show"} & set(words) and "fifo" in words:  # a stream of packets, to be waited for
+        return False
     if "run" in words[:1] and "--dry-run" not in words:
         return False
     return not any(word.startswith(("x/..", "/dev/null")) for word in words)

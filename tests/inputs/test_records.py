@@ -131,6 +131,7 @@ def test_a_reason_that_quotes_a_program_has_no_commands(row):
 
 def test_counters_of_links_are_read_only_where_they_are_right(row):
     counted = {"from": "west", "to": "east", "received": 5, "dropped_queue": 2, "delivered": 3}
+    counted |= {"in_flight": None, "dropped_loss": None}
     found = row({"emulator": {"links": [counted]}})
     assert found["emulator_dropped"] == 2
     assert link_balance.rows([("a", found["json"])])[0][3] == 5
