@@ -28,7 +28,7 @@ PLACES = ["run", "runs", "results", "x.yaml", "a.pcap", "b.pcap.zst", "fifo", "e
     "loop", "link", "cut.yaml",
           "text", "", ".", "-", "/dev/zero", "/dev/full", "/dev/null/x", "n" * 300, "a\nb",
           "\udcff", "\x1b[31m", "a b",
-          "$(id)", "[a]*", "-x", "x/../../x", "\x00"]  # fmt: skip
+          "$(id)", "[a]*", "-x", "x/../../x"]  # fmt: skip
 NUMBERS = ["0", "-1", "1", "512", "513", "100000", "9" * 5000, "1e400", "nan", "inf", "0x10",
 "1.5", "", " ", "٣", "²",
            "1ms", "0ms", "-1ms", "1e-9ns", "9223372036854775807ns", "9223372036854775808ns",
