@@ -109,7 +109,10 @@ def test_a_host_has_no_other_letters_than_an_interface(name, tmp_path):
     ("text", "part"),
     [
         ("sites: {" + ", ".join(f"s{n}: 1" for n in range(65)) + "}", "too many sites"),
-        (f"sites: {{west: {[f'h{n}' for n in range(251)]}, east: 1}}", "too many hosts in west"),
+        (
+            f"sites: {{west: {[f'h{n}' for n in range(251)]}, east: 1}}",
+            "west: too many hosts",
+        ),
         (
             (
                 f"{WHOLE}workload: {{app: lu}}\ndesign: grid\nrepetitions: 1000\n"

@@ -20,6 +20,8 @@ from flowsweep.experiment.quantities import (
 from flowsweep.validation import refused
 
 MIN_QUEUE_BYTES = 128 * 1024
+#: Of a site: 10.77.SITE.HOST are their addresses.
+MOST_HOSTS = 250
 
 
 class Link(Model):
@@ -152,9 +154,11 @@ class Site(Model):
 
     @field_validator("hosts")
     @classmethod
-    def _not_empty(cls, hosts: list[str]) -> list[str]:
+    def _some(cls, hosts: list[str]) -> list[str]:
         if not hosts:
             raise refused("a site has no hosts", "an empty list", "at least one host")
+        if len(hosts) > MOST_HOSTS:
+            raise refused("too many hosts", f"{len(hosts)} of them", f"at most {MOST_HOSTS}")
         return hosts
 
 
@@ -170,7 +174,7 @@ def _site(name: str, value: Any) -> Any:
         return value
     site: dict[str, Any] = value if isinstance(value, dict) else {"hosts": value}
     count = site.get("hosts")
-    if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= 250:
+    if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MOST_HOSTS:
         return {**site, "hosts": [f"{name}{number}" for number in range(1, count + 1)]}
     return site
 
