@@ -131,8 +131,9 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
 
         loaded = experiment.load(experiment_file)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
-    name = loaded.name if loaded else directory.absolute().parent.name
-    names.check(name, names.EXPERIMENT, directory)
+    # `/runs` has no folder above it that is called something.
+    name = loaded.name if loaded else directory.absolute().parent.name or directory.name
+    names.check(name, "an experiment's folder", directory)
     rows = [_row(path, name, default_app) for path in folders]
     plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
     for row in rows:
