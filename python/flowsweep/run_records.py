@@ -7,6 +7,7 @@ itself is `application` in run.json, or else the file app.json beside it.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Collection
@@ -158,8 +159,11 @@ def write_table(directory: Path, output: Path, experiment_file: Path | None) -> 
     frame = pl.DataFrame(rows, schema=_schema(), orient="row")
     spark = json.dumps(_spark_type(pl.Struct(frame.schema)))
     marks = {TABLE_MARK.decode(): "runs", SPARK_SCHEMA: spark}
+    # By way of memory: Polars has errors of its own where the disk is full.
+    written = io.BytesIO()
+    frame.write_parquet(written, compression="zstd", metadata=marks)
     with one_file(output) as stream:
-        frame.write_parquet(stream, compression="zstd", metadata=marks)
+        stream.write(written.getbuffer())
     return [row["run"] for row in rows if row["planned"] is False]
 
 

@@ -75,6 +75,13 @@ def test_the_systems_errors_have_a_remedy(capsys):
         assert "\n  remedy    " in told
 
 
+def test_the_systems_errors_in_the_words_of_a_library_have_it_too(capsys):
+    assert fail(ValueError("parquet: underlying IO error: No space left (os error 28)")) == 2
+    told = capsys.readouterr().err
+    assert "a fault of flowsweep" not in told
+    assert "  remedy    make room" in told
+
+
 def test_what_commands_tell_keeps_its_exit_code(capsys):
     assert fail(FlowsweepError("lost", exit_code=1)) == 1
     assert fail(FlowsweepError("wrong")) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -74,6 +75,10 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
         return _system(failure)
+    number = re.search(r"\(os error ([0-9]+)\)", text)
+    if number is not None and int(number[1]) in SYSTEM:
+        expected, remedy = SYSTEM[int(number[1])]
+        return FlowsweepError(text[:MOST_SHOWN], expected=expected, remedy=remedy)
     return FlowsweepError(
         f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
         f"what {TRACEBACK}=1 shows"
