@@ -25,7 +25,7 @@ from flowsweep.experiment import estimate, results
 
 from .mutations import WRONG, WRONG_YAML, contents
 
-IN_THE_SUITE = 300
+IN_THE_SUITE = 200
 EXAMPLES = int(os.environ.get("FLOWSWEEP_EXAMPLES", IN_THE_SUITE))
 #: Seconds of this process that no input may take.
 MOST_S = 1.0
