@@ -54,8 +54,8 @@ for (const controls of document.querySelectorAll(".controls")) {
     button.hidden = false;
     button.addEventListener("click", () => {
       if (button.dataset.get === "csv") {
-        const rows = controls.querySelector('script[type="text/csv"]').textContent;
-        save(`${name}.csv`, "text/csv", rows.replaceAll("<\\/", "</"));
+        const rows = controls.querySelector('script[type="application/json"]').textContent;
+        save(`${name}.csv`, "text/csv", JSON.parse(rows));
       } else if (button.dataset.get === "svg") {
         save(`${name}.svg`, "image/svg+xml", standalone(name).text);
       } else {

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import hostile
 import synthetic
 import told
 
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 
@@ -25,6 +30,12 @@ def one_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
         damaged=(("nqueens-rate_10Mbit-r1", "pc3"),),
     )
     return synthetic.make(tmp_path_factory.mktemp("one"), plan)
+
+
+@pytest.fixture(scope="session")
+def one_app_report(one_app: Path) -> Path:
+    """The report of `one_app`."""
+    return page.write(one_app)[0]
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +60,56 @@ def two_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs whose applications tell all that they can."""
     return told.make(tmp_path_factory.mktemp("full"))
+
+
+@pytest.fixture(scope="session")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of runs whose every name tries to become markup or a program of the page."""
+    return page.write(hostile.make(tmp_path_factory.mktemp("hostile")))[0]
+
+
+LIMIT_MS = 180_000  # only what hangs takes longer
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        # Chromium's own sandbox does not work as root.
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=LIMIT_MS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_report(browser: Any) -> Iterator[Any]:
+    """Opens a file in a new window; what the page complains of is in `complaints` of the answer."""
+    contexts = []
+
+    def open_page(path: Path, **options: Any) -> Any:
+        context = browser.new_context(**options)
+        context.set_default_timeout(LIMIT_MS)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.complaints = []
+        tab.on("console", lambda message: tab.complaints.append(message.text))
+        tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
+        tab.on(
+            "request",
+            lambda request: (
+                request.url.startswith(("file:", "data:", "blob:"))
+                or tab.complaints.append(request.url)
+            ),
+        )
+        tab.goto(path.as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()

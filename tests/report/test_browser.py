@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flowsweep.render import page
-
-sync_api = pytest.importorskip("playwright.sync_api")
-LIMIT_MS = 180_000  # only what hangs takes longer
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-
 
 @pytest.fixture(scope="module")
-def report(one_app: Path) -> Path:
-    return page.write(one_app)[0]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        # Chromium's own sandbox does not work as root.
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=LIMIT_MS
-        )
-        yield browser
-        browser.close()
+def report(one_app_report: Path) -> Path:
+    return one_app_report
 
 
 @pytest.fixture
-def opened(browser: Any, report: Path) -> Iterator[Any]:
-    """Opens the report with the options given; complaints are collected and must stay none."""
-    contexts, complaints = [], []
+def opened(open_report: Any, report: Path) -> Iterator[Any]:
+    """Opens the report with the options given; complaints must stay none."""
+    tabs = []
 
     def open_page(**options: Any) -> Any:
-        context = browser.new_context(**options)
-        context.set_default_timeout(LIMIT_MS)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on(
-            "request",
-            lambda request: (
-                request.url.startswith(("file:", "data:", "blob:"))
-                or complaints.append(request.url)
-            ),
-        )
-        tab.goto(report.as_uri())
-        return tab
+        tabs.append(open_report(report, **options))
+        return tabs[-1]
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    assert [tab.complaints for tab in tabs] == [[] for _ in tabs]
 
 
 def is_wider_than_the_window(tab: Any) -> bool:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from markupsafe import Markup
 
 from flowsweep.render import cuts, numbers, points
 from flowsweep.render.published import OTHER_HEADS, OTHER_KEYS
@@ -61,7 +62,7 @@ def _kept(rows: list[Row]) -> list[Row]:
     ]
 
 
-def lightpaths(context: Context) -> str | None:
+def lightpaths(context: Context) -> Markup | None:
     """How many lightpaths carry the demand between two sites, per point."""
     frame = context.rows("lightpaths")
     if frame.is_empty():
@@ -112,7 +113,7 @@ def lightpaths_heading(context: Context) -> str:
     return f"How many lightpaths of {scale} Mbit/s the demand needs{assumed}"
 
 
-def mpi(context: Context) -> str | None:
+def mpi(context: Context) -> Markup | None:
     """Calls and the time of one, per point; ranks and runs of a point together."""
     frame = context.rows("mpi_costs")
     if frame.is_empty():
@@ -166,7 +167,7 @@ def mpi(context: Context) -> str | None:
     return table("mpi_costs", columns) + cut_note(len(labelled), len(everything), "mpi_costs")
 
 
-def transfers(context: Context) -> str | None:
+def transfers(context: Context) -> Markup | None:
     """Seconds for a message: a row per loss or jitter, a column per latency."""
     frame = context.rows("transfer_table")
     if frame.is_empty():
@@ -204,7 +205,7 @@ def transfers(context: Context) -> str | None:
     return table("transfer_table", columns) + cut_note(len(cells), frame.height, "transfer_table")
 
 
-def fairness(context: Context) -> str | None:
+def fairness(context: Context) -> Markup | None:
     """What a TCP flow gets beside a transfer, per point."""
     frame = context.rows("fairness")
     if frame.is_empty():
@@ -243,4 +244,4 @@ def _heat(value: float | None, least: float) -> str:
     if value is None:
         return numbers.NONE
     place = min(1 + math.floor(math.log2(max(value / least, 1)) + 1e-9), CLASSES)
-    return f'<span class="heat heat-{place}">{numbers.estimate(value)}</span>'
+    return Markup('<span class="heat heat-{}">{}</span>').format(place, numbers.estimate(value))

@@ -9,13 +9,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import polars as pl
 import yaml
+from markupsafe import Markup, escape
 
 from flowsweep import inputs
 from flowsweep.analysis import adds_up
@@ -24,7 +24,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.leftovers import remove_leftovers
 from flowsweep.outputs import remove_parts, told, write_file
 from flowsweep.owned import refuse_foreign_report
-from flowsweep.render import doubts, numbers, run_tables, svg, tables, theme
+from flowsweep.render import doubts, inline, numbers, run_tables, svg, tables, theme
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
@@ -106,7 +106,8 @@ def _build(warehouse: Warehouse) -> Page:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    html = environment.get_template("page.html.j2").render(
+    style, script = inline.styles(folder), inline.script(folder)
+    text = environment.get_template("page.html.j2").render(
         head=_head(context, directory, source),
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,
@@ -114,11 +115,11 @@ def _build(warehouse: Warehouse) -> Page:
         sections=sections,
         absent=absent,
         provenance=provenance(context, directory, source),
-        css=(folder / "page.css").read_text(encoding="utf-8"),
-        js=(folder / "page.js").read_text(encoding="utf-8"),
-        light=theme.css_variables(dark=False),
-        dark=theme.css_variables(dark=True),
+        policy=inline.policy(style, script),
+        style=style,
+        script=script,
     )
+    html = inline.printable(text)
     size = len(html.encode())
     if size > BUDGET_BYTES:
         largest = max(
@@ -153,7 +154,7 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
     return parts
 
 
-def _table_part(context: Context, name: str, heading: str, html: str) -> dict[str, Any]:
+def _table_part(context: Context, name: str, heading: str, html: Markup) -> dict[str, Any]:
     hint = _hint(context, name)
     return {
         "kind": "table",
@@ -177,7 +178,7 @@ def _table_part(context: Context, name: str, heading: str, html: str) -> dict[st
     }
 
 
-def _drawn(figure: Figure) -> str:
+def _drawn(figure: Figure) -> Markup:
     """The figure, or words in its place where part of it could not be drawn."""
     drawn = svg.render(figure.chart, figure.name)
     if not svg.is_broken(drawn):
@@ -216,11 +217,11 @@ def _filled(caption: str, context: Context) -> str:
     return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
-def _csv(rows: pl.DataFrame) -> str | None:
+def _csv(rows: pl.DataFrame) -> Markup | None:
     """Rows for download; None above the limit: then the page names the command."""
     if rows.height > MAX_DATA_ROWS:
         return None
-    return rows.write_csv().replace("</", "<\\/")
+    return inline.embedded(rows.write_csv())
 
 
 def _series(warehouse: Warehouse, source: str) -> list[Series]:
@@ -291,10 +292,11 @@ def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
     }
 
 
-def _marked(sentence: str) -> str:
+def _marked(sentence: str) -> Markup:
     """Markup of a verdict sentence to HTML."""
-    text = escape(sentence, quote=False)
+    text = str(escape(sentence))
     # A number stays with its unit.
     text = re.sub(r"\*\*([\d.,]+) (\S+)\*\*", rf"**\1{NBSP}\2**", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
-    return re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)
+    text = re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)
+    return Markup(text)  # noqa: S704 - escaped first

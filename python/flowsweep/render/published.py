@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from flowsweep.render import numbers
 from flowsweep.render.tables import Column, key_columns, table
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _text(value: str | None) -> str:
-    return numbers.NONE if value is None else escape(value)
+    return numbers.NONE if value is None else value
 
 
 # What a row of the table is made of; the columns are latencies.
@@ -37,7 +38,7 @@ OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
 )
 
 
-def errors(context: Context) -> str | None:
+def errors(context: Context) -> Markup | None:
     """Error of each cell, measured seconds below; a row per loss or jitter."""
     frame = context.rows("transfer_errors")
     if frame.is_empty():
@@ -96,7 +97,7 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return numbers.NONE
     error = "fitted" if row["is_chosen_on"] else numbers.estimate(row["transfer_s"]) + " s"
-    return f"{numbers.change(row['error'])}<small>{error}</small>"
+    return Markup("{}<small>{}</small>").format(numbers.change(row["error"]), error)
 
 
 def _middle(rows: list[Row], key: str) -> str:

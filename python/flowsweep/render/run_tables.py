@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,6 +17,8 @@ from flowsweep.render.tables import (
 )
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 STATUS_CLASS = {"valid": "ok", "invalid": "note", "failed": "bad"}
 
 
-def runs(context: Context) -> str | None:
+def runs(context: Context) -> Markup | None:
     """Run by run, in the order in which they were made."""
     rows = context.rows("run_table").rows(named=True)
     if not rows:
@@ -50,7 +51,7 @@ def runs(context: Context) -> str | None:
             "÷ baseline",
             [numbers.fixed(row["slowdown"], 2) if row["is_used"] else numbers.NONE for row in rows],
         ),
-        Column("reason", [escape(_reason(row)) for row in rows], is_number=False),
+        Column("reason", [_reason(row) for row in rows], is_number=False),
     ]
     return table("runs", columns, fine=[row["status"] == "valid" for row in rows])
 
@@ -76,7 +77,7 @@ def runs_heading(context: Context) -> str:
     return f"{of_all} {verb}: {', '.join(parts)}"
 
 
-def quality(context: Context) -> str | None:
+def quality(context: Context) -> Markup | None:
     """One row per capture file: grade, counters, reasons."""
     rows = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
     if not rows:
@@ -155,7 +156,7 @@ def framing(context: Context) -> str | None:
     )
 
 
-def _status(row: Row) -> str:
+def _status(row: Row) -> Markup:
     if row["is_warmup"]:
         return badge("warm-up", "muted")
     return badge(row["status"], STATUS_CLASS.get(row["status"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flowsweep.render import (
     agreement,
@@ -26,6 +27,9 @@ from flowsweep.render import (
 )
 from flowsweep.render.figure import Context, Figure
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 #: Sections whose tables stand below the figures.
 FIGURES_FIRST = ("sensitivity", "wan", "transfers", "application")
 
@@ -47,7 +51,7 @@ class Section:
     subject: str
     query: str
     figures: tuple[Callable[[Context], Figure | None], ...] = ()
-    tables: tuple[tuple[str, Heading, Callable[[Context], str | None]], ...] = ()
+    tables: tuple[tuple[str, Heading, Callable[[Context], Markup | None]], ...] = ()
     too_little: str = ""
 
     def absent(self, context: Context) -> str:

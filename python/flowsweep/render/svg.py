@@ -1,7 +1,8 @@
 """An Altair chart to a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
-two decimals, ARIA left out (the table under the figure serves readers).
+two decimals, ARIA left out (the table under the figure serves readers). Names are text in
+it: Vega escapes them, and an element that draws nothing, such as a script, is refused here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import theme
+from markupsafe import Markup
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.render import inline, theme
 
 if TYPE_CHECKING:
     from altair import Chart as PlainChart
@@ -19,28 +23,45 @@ if TYPE_CHECKING:
     Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
 
 VEGA_LITE = "6.4"
+#: What Vega draws with.
+_ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
+_TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_NOISE = re.compile(
-    r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"|'
-    r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>'
-)
-#: All but what XML 1.0 calls a Char.
-_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOISE = re.compile(r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"')
+_NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
+_ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r'="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
 
-def _drawable(value: Any) -> Any:
-    """A specification whose texts an SVG can hold: a control character would abort the process."""
-    if isinstance(value, str):
-        return _NO_XML.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_drawable(key): _drawable(one) for key, one in value.items()}
-    return [_drawable(one) for one in value] if isinstance(value, list) else value
-
-
 def _two_decimals(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+
+
+class _Tags:
+    """Rewrites the tags of one SVG, and nothing between them: that is text of names."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._ids: dict[str, str] = {}
+
+    def rewritten(self, found: re.Match[str]) -> str:
+        """A tag without noise, its numbers cut, its ids numbered anew."""
+        if found[1] not in _ELEMENTS:
+            raise FlowsweepError(
+                f"figure {self._name}: its SVG has an element that draws nothing",
+                found=found[0][:80],
+                expected=", ".join(sorted(_ELEMENTS)),
+                remedy="this is a fault of flowsweep, or of an altered chart: report it",
+            )
+        tag = _LONG_NUMBER.sub(_two_decimals, _NOISE.sub("", found[0]))
+        return _ID.sub(self._renamed, tag)
+
+    def _renamed(self, found: re.Match[str]) -> str:
+        # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
+        old = found[1] or found[2]
+        new = self._ids.setdefault(old, f"{self._name}-{len(self._ids)}")
+        return found[0].replace(old, new)
 
 
 def is_broken(text: str) -> bool:
@@ -55,32 +76,40 @@ def _loaded() -> None:
     alt.data_transformers.disable_max_rows()
 
 
-def render(chart: Chart, name: str) -> str:
+def render(chart: Chart, name: str) -> Markup:
     """The SVG element, scalable, without a fixed size in pixels.
 
     Args:
         chart: Colours are CSS variables of `theme`.
         name: Prefix of the ids inside.
+
+    Raises:
+        FlowsweepError: There is more in it than a drawing.
     """
     import vl_convert
 
     _loaded()
     # Validation takes most of the time of a figure and guards against our own mistakes only:
     # the tests do it.
-    spec: dict[str, Any] = _drawable(chart.to_dict(validate=False))
+    spec = _printable(chart.to_dict(validate=False))
     spec["config"] = theme.config()
     text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
-    text = _NOISE.sub("", text)
-    text = re.sub(r"<[^>]+>", lambda tag: _LONG_NUMBER.sub(_two_decimals, tag[0]), text)
-    # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
-    for number, old in enumerate(re.findall(r'\bid="([^"]+)"', text)):
-        text = text.replace(f'id="{old}"', f'id="{name}-{number}"')
-        text = text.replace(f"url(#{old})", f"url(#{name}-{number})")
-    text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace(
-        ' version="1.1"', ""
+    text = _TAG.sub(_Tags(name).rewritten, _NOTHING.sub("", text))
+    text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(
+        ' version="1.1"', "", 1
     )
-    return text.replace(
+    text = text.replace(
         "<svg ",
         f'<svg role="img" aria-labelledby="{name}-title" aria-describedby="{name}-caption" ',
         1,
     )
+    return Markup(text)  # noqa: S704 - its elements were looked at one by one
+
+
+def _printable(spec: Any) -> Any:
+    """A specification whose texts an SVG can hold: a control character would abort the process."""
+    if isinstance(spec, str):
+        return inline.printable(spec)
+    if isinstance(spec, dict):
+        return {_printable(key): _printable(value) for key, value in spec.items()}
+    return [_printable(one) for one in spec] if isinstance(spec, list) else spec

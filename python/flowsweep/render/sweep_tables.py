@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from flowsweep.render import numbers, points
 from flowsweep.render.tables import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 CHANGE_NOTED = 0.2
 
 
-def requirement(context: Context) -> str | None:
+def requirement(context: Context) -> Markup | None:
     """What each application needs, estimate above interval."""
     rows = ordered(context, context.rows("requirement"))
     if not rows:
@@ -80,20 +81,20 @@ def _threshold_cell(found: list[Row]) -> str:
             low, high = sorted(end for end in ends if end is not None)
             second = f"tried: {numbers.estimate(low)}, {numbers.estimate(high)}"
     elif state == "never":
-        sign = "&gt;" if row["axis"] == "rtt" else "&lt;"
+        sign = ">" if row["axis"] == "rtt" else "<"
         first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"
     elif state == "at once":
         first, second = "at once", "at the mildest point"
     elif state == "not monotone":
         first, second = "no single", "faster again"
     else:
-        first, second = badge("cannot tell", "note"), escape(row["reason"] or "")
+        first, second = badge("cannot tell", "note"), row["reason"] or ""
         if row["low"] is not None and row["high"] is not None:
             second = f"{numbers.interval(row['low'], row['high'])}: {second}"
-    return f"{first}<small>{second}</small>"
+    return Markup("{}<small>{}</small>").format(first, second)
 
 
-def totals(context: Context) -> str | None:
+def totals(context: Context) -> Markup | None:
     """Traffic of the shown host per point of the sweep."""
     rows = ordered(context, context.rows("totals"))
     if not rows or all(row["all_mb"] is None for row in rows):
@@ -146,7 +147,7 @@ def _axis(name: str, say: Callable[[Any], str], rows: list[Row]) -> Column:
     return Column(name.removesuffix("_bytes").removesuffix("_ms").replace("_", " "), cells)
 
 
-def problems(context: Context) -> str | None:
+def problems(context: Context) -> Markup | None:
     """How time and traffic grow with the problem, where there are several."""
     rows = ordered(context, context.rows("completion_by_problem"))
     if not rows:
@@ -169,4 +170,5 @@ def _change(value: float | None, row: Row) -> str:
     if row["is_baseline"]:
         return numbers.NONE
     text = numbers.change(value)
-    return f"<b>{text}</b>" if value is not None and abs(value) > CHANGE_NOTED else text
+    noted = value is not None and abs(value) > CHANGE_NOTED
+    return Markup("<b>{}</b>").format(text) if noted else text

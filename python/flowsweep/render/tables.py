@@ -1,7 +1,8 @@
 """Columns of cells to HTML tables, and the columns that several tables share.
 
-All cells are text made by `numbers`; great_tables arranges them. Its own style sheet
-is dropped, the page styles its classes once for all tables.
+A cell is text, which is escaped, or `Markup`, which is not: a function that makes HTML returns
+`Markup`. great_tables arranges the cells. Its own style sheet is dropped, the page styles its
+classes once for all tables.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from markupsafe import Markup, escape
 
 from flowsweep.render import cuts, numbers
 
@@ -30,7 +31,7 @@ MAX_PROBLEM = 60
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its head and its cells as HTML."""
+    """One column: its head and its cells, text or `Markup`."""
 
     head: str
     cells: Sequence[str]
@@ -38,8 +39,8 @@ class Column:
     spanner: str | None = None
 
 
-def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> str:
-    """The `<table>` element of cells that are HTML already.
+def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Markup:
+    """The `<table>` element of some columns.
 
     Args:
         name: Prefix of its ids.
@@ -48,7 +49,9 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> st
     """
     from great_tables import GT
 
-    frame = pl.DataFrame({f"c{index}": column.cells for index, column in enumerate(columns)})
+    # great_tables escapes heads and spanners, and is told to leave these cells as they are.
+    cells = [[str(escape(cell)) for cell in column.cells] for column in columns]
+    frame = pl.DataFrame({f"c{index}": column for index, column in enumerate(cells)})
     names = frame.columns
     built = GT(frame, id=name).cols_label(
         {key: column.head for key, column in zip(names, columns, strict=True)}
@@ -76,18 +79,18 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> st
     for is_fine in fine:
         mark = '<tr class="is-fine">' if is_fine else "<tr >"
         body = body.replace("<tr>", mark, 1)
-    return head + begin + body.replace("<tr >", "<tr>")
+    return Markup(head + begin + body.replace("<tr >", "<tr>"))  # noqa: S704 - cells are escaped
 
 
-def cut_note(shown: int, total: int, query: str) -> str:
+def cut_note(shown: int, total: int, query: str) -> Markup:
     """A line below a table that does not show all rows; nothing where it does."""
     said = cuts.told(shown, total, "rows", query)
-    return f'\n<p class="note">{escape(said)}</p>' if said else ""
+    return Markup('\n<p class="note">{}</p>').format(said) if said else Markup("")
 
 
 def words(head: str, rows: Sequence[Row], make: Callable[[Row], str | None], **more: Any) -> Column:
-    """A column of escaped text."""
-    cells = [escape(make(row) or numbers.NONE) for row in rows]
+    """A column of text."""
+    cells = [make(row) or numbers.NONE for row in rows]
     return Column(head, cells, is_number=False, **more)
 
 
@@ -109,12 +112,12 @@ def key_columns(
     ]
 
 
-def badge(text: str, kind: str | None) -> str:
+def badge(text: str, kind: str | None) -> Markup:
     """A status in words, coloured."""
-    return f'<span class="badge {kind or "muted"}">{escape(text)}</span>'
+    return Markup('<span class="badge {}">{}</span>').format(kind or "muted", text)
 
 
-def data(name: str, frame: pl.DataFrame, limit: int) -> str:
+def data(name: str, frame: pl.DataFrame, limit: int) -> Markup:
     """The first rows behind a figure, as they are."""
     head = frame.head(limit)
     columns = []
@@ -128,7 +131,7 @@ def data(name: str, frame: pl.DataFrame, limit: int) -> str:
             else str(value)
             for value in head[column]
         ]
-        columns.append(Column(escape(column), [escape(cell) for cell in cells], is_number))
+        columns.append(Column(column, cells, is_number))
     return table(f"{name}-data", columns)
 
 
@@ -152,13 +155,15 @@ def application(
             cells.append("")
             continue
         before = one
-        problem = ""
+        problem = Markup("")
         name = one.label if brief else one.app
         if one.problem and not brief:
             short = one.problem[: MAX_PROBLEM - 1] + "…"
             fits = len(one.problem) <= MAX_PROBLEM
-            problem = f" <small>{escape(one.problem if fits else short)}</small>"
-        cells.append(f'<span class="app" style="--c: {one.colour}">{escape(name)}</span>{problem}')
+            problem = Markup(" <small>{}</small>").format(one.problem if fits else short)
+        cells.append(
+            Markup('<span class="app {}">{}</span>{}').format(one.css_class, name, problem)
+        )
     return Column("application", cells, is_number=False)
 
 
@@ -175,5 +180,5 @@ def shown_host(context: Context) -> str:
 
 
 def grade(given: str | None) -> str:
-    """The grade of a capture."""
+    """The grade of a capture, or a dash where it has none."""
     return numbers.NONE if given is None else badge(given, GRADE_CLASS.get(given))

@@ -57,6 +57,11 @@ class Series:
     index: int
 
     @property
+    def css_class(self) -> str:
+        """Gives an element the mark's colour as the variable `--c`."""
+        return f"app-{self.index % len(PALETTE) + 1}"
+
+    @property
     def colour(self) -> str:
         """Of marks."""
         return f"var(--app-{self.index % len(PALETTE) + 1})"
@@ -87,6 +92,12 @@ def css_variables(dark: bool) -> str:
     for number, colour in enumerate(SEQUENTIAL[pick], start=1):
         lines.append(f"--seq-{number}: {colour};")
     return "\n  ".join(lines)
+
+
+def css_classes() -> str:
+    """A class for each application: a colour in a `style` attribute the page's policy forbids."""
+    numbers = range(1, len(PALETTE) + 1)
+    return "\n".join(f".app-{number} {{ --c: var(--app-{number}); }}" for number in numbers)
 
 
 def config() -> dict[str, Any]:

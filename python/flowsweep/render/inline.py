@@ -1,0 +1,70 @@
+"""What stands inside the page beside its text: style sheet, script, rows, and the rule about them.
+
+The Content-Security-Policy lets the browser use the page's own style sheet and script, told by
+their hashes, and nothing else: what a forgotten escape would let in does not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+from flowsweep.render import theme
+
+#: Control characters have no glyph, and XML none of them at all: a picture of each stands for it.
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
+_PICTURES |= {0x7F: 0x2421, **dict.fromkeys((*range(0x80, 0xA0), 0xFFFE, 0xFFFF), 0xFFFD)}
+
+
+def styles(folder: Path) -> Markup:
+    """The style sheet: colours of both themes, and page.css of the folder `reports`."""
+    dark = theme.css_variables(dark=True)
+    text = "\n".join(
+        (
+            f":root {{\n  {theme.css_variables(dark=False)}\n}}",
+            "@media screen and (prefers-color-scheme: dark) {",
+            f':root:not([data-theme="light"]) {{\n  {dark}\n}}\n}}',
+            f'@media screen {{\n:root[data-theme="dark"] {{\n  {dark}\n}}\n}}',
+            theme.css_classes(),
+            (folder / "page.css").read_text(encoding="utf-8"),
+        )
+    )
+    return Markup(text)  # noqa: S704 - our own files
+
+
+def script(folder: Path) -> Markup:
+    """The script: page.js of the folder `reports`."""
+    return Markup((folder / "page.js").read_text(encoding="utf-8"))  # noqa: S704 - our own file
+
+
+def policy(style: Markup, code: Markup) -> str:
+    """The Content-Security-Policy of a page with this style sheet and this script alone."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(code)}",
+            "img-src data:",  # the icon, and a figure on its way to a PNG
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def embedded(text: str) -> Markup:
+    """Text as JSON for a `<script>` that is no program: nothing in it can end or open one."""
+    return htmlsafe_json_dumps(text)
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are pictures, and whose lone surrogates are escapes."""
+    return text.encode("utf-8", "backslashreplace").decode().translate(_PICTURES)
