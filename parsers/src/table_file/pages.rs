@@ -66,7 +66,8 @@ impl Default for Pages {
     }
 }
 
-/// `bytes` as one zstd frame.
+/// `bytes` as one zstd frame, with a checksum: whoever unpacks it finds out that it was altered. The one of a page's head
+/// (`PageHeader.crc`) hardly any reader looks at, and the library does not write it.
 fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     thread_local! {
         // Its tables are made once, not for every page.
@@ -74,6 +75,7 @@ fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     }
     COMPRESSOR.with_borrow_mut(|compressor| {
         compressor.set_compression_level(level)?;
+        compressor.include_checksum(true)?;
         compressor.compress(bytes)
     })
 }
