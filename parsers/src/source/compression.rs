@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use super::members::{Bzip2, Lz4};
+
 /// Memory for unpacking xz: `xz -9` takes 65 MiB; a hostile file may ask for 4 GiB.
 const XZ_MEMORY: u64 = 160 << 20;
 
@@ -45,8 +47,8 @@ impl Compression {
                 decoder.window_log_max(27)?;
                 Box::new(decoder)
             }
-            Self::Lz4 => Box::new(Frames(lz4_flex::frame::FrameDecoder::new(input))),
-            Self::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(input)),
+            Self::Lz4 => Box::new(Lz4::new(input)),
+            Self::Bzip2 => Box::new(Bzip2::new(input)?),
             Self::Xz => {
                 let stream = liblzma::stream::Stream::new_stream_decoder(
                     XZ_MEMORY,
@@ -56,23 +58,5 @@ impl Compression {
                 Box::new(liblzma::read::XzDecoder::new_stream(input, stream))
             }
         })
-    }
-}
-
-/// Reads on behind the end of an LZ4 frame, where the decoder says once that nothing follows.
-struct Frames<R: Read>(lz4_flex::frame::FrameDecoder<R>);
-
-/// Frames without content that may follow each other.
-const EMPTY_FRAMES: usize = 16;
-
-impl<R: Read> Read for Frames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        for _ in 0..EMPTY_FRAMES {
-            let read = self.0.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-        }
-        Ok(0)
     }
 }

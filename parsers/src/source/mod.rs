@@ -2,6 +2,7 @@
 
 mod ahead;
 mod compression;
+mod members;
 mod opened;
 mod unpacking;
 
