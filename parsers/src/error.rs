@@ -36,6 +36,28 @@ pub enum Error {
         /// What would do.
         expected: &'static str,
     },
+    /// What is held of the packets would take more memory than it may.
+    #[error("{place}: out of memory: {found}; expected {expected}")]
+    Memory {
+        /// Where in the input.
+        place: String,
+        /// What takes it.
+        found: String,
+        /// The bound, and whose it is.
+        expected: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file is not the one that was read before.
+    #[error("{file}: changed between two readings: found {found}; expected {expected}")]
+    Changed {
+        /// Name of the input.
+        file: String,
+        /// What is there now.
+        found: String,
+        /// What was there before.
+        expected: String,
+    },
     /// The reader of the tables went away, or the caller asked to stop.
     #[error("stopped before the end of the input")]
     Stopped,
@@ -82,6 +104,8 @@ pub struct Damage {
     pub kept: u64,
     /// Bytes of the input, from `offset` on, that were not read; unknown for a stream.
     pub unread: Option<u64>,
+    /// The file was changed while it was read.
+    pub changed: bool,
 }
 
 /// The part of [`Damage`] that a record reader knows.
@@ -89,6 +113,8 @@ pub struct Damage {
 pub(crate) struct Fault {
     pub found: String,
     pub expected: String,
+    /// The file was changed while it was read.
+    pub changed: bool,
 }
 
 impl Fault {
@@ -96,6 +122,7 @@ impl Fault {
         Self {
             found: found.into(),
             expected: expected.into(),
+            changed: false,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! Packets cross from stage to stage in chunks. Reading never panics on any input, and the same input
 //! gives the same bytes.
 
+mod budget;
 mod chunk;
 mod counting;
 mod decode;
@@ -34,6 +35,7 @@ mod track;
 
 pub use error::{Damage, Error};
 pub use input::Input;
+pub use memory::WithReserve;
 pub use octets::Octets;
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};

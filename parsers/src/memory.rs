@@ -1,5 +1,93 @@
-//! The crate's only unsafe code: fetching memory ahead of use, large pages, wide registers.
+//! The crate's only unsafe code: fetching memory ahead of use, large pages, wide registers, a reserve of memory.
 #![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// Bytes held back: more than is allocated at once between two looks at the memory taken. Nothing is written there, so
+/// that it takes addresses and no memory.
+const RESERVE: Layout = match Layout::from_size_align(64 << 20, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a size and an alignment that fit"),
+};
+static HELD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+static SHORT: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, which gives its reserve where nothing else is left: the work then ends at its next look at
+/// the memory taken, with an error, where the process would have ended in the middle of it.
+#[derive(Debug)]
+pub struct WithReserve;
+
+// SAFETY: all is the system allocator's; the reserve is freed once, by who took its address out of `HELD`.
+unsafe impl GlobalAlloc for WithReserve {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        again(|| unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        again(|| unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        again(|| unsafe { System.realloc(pointer, layout, size) })
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[inline]
+fn again(allocate: impl Fn() -> *mut u8) -> *mut u8 {
+    let found = allocate();
+    if found.is_null() && release() {
+        allocate()
+    } else {
+        found
+    }
+}
+
+/// Frees the reserve; whether there was one.
+#[cold]
+fn release() -> bool {
+    note_short();
+    let held = HELD.swap(null_mut(), Ordering::AcqRel);
+    if held.is_null() {
+        return false;
+    }
+    // SAFETY: it was allocated with this layout, and nobody else has its address any more.
+    unsafe { System.dealloc(held, RESERVE) };
+    true
+}
+
+/// Holds memory back, if none is.
+pub(crate) fn hold_reserve() {
+    if !HELD.load(Ordering::Acquire).is_null() {
+        return;
+    }
+    // SAFETY: the size is not 0.
+    let new = unsafe { System.alloc(RESERVE) };
+    if new.is_null() {
+        return;
+    }
+    SHORT.store(false, Ordering::Release);
+    let held = HELD.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+    if held.is_err() {
+        // SAFETY: as above; another thread's is held.
+        unsafe { System.dealloc(new, RESERVE) };
+    }
+}
+
+/// An allocation failed.
+pub(crate) fn note_short() {
+    SHORT.store(true, Ordering::Release);
+}
+
+/// Whether one did since the reserve was held.
+pub(crate) fn is_short() -> bool {
+    SHORT.load(Ordering::Acquire)
+}
 
 /// Length of a cache line on the processors this is tuned for; another length only costs time.
 const LINE: usize = 64;

@@ -22,7 +22,7 @@ impl Octets {
     pub fn open(input: &Input) -> Result<Self, Error> {
         let consumed = Arc::default();
         Ok(Self {
-            source: Source::open(input, ROOM, Arc::clone(&consumed))?,
+            source: Source::open(input, ROOM, Arc::clone(&consumed), None)?,
             consumed,
             begun: false,
         })

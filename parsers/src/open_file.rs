@@ -8,7 +8,7 @@ use crate::error::{Damage, Error, Fault};
 use crate::input::Input;
 use crate::memory::prefetch;
 use crate::records::{HEAD, Reader, Record, Status};
-use crate::source::Source;
+use crate::source::{Source, Stamp};
 use crate::tables::CaptureRow;
 use crate::threads::several_threads;
 
@@ -39,15 +39,17 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were.
+    /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
+    /// file as it was when it was opened before.
     pub(crate) fn new(
         input: &Input,
         number: usize,
         room: usize,
         read: Arc<AtomicU64>,
+        before: Option<Stamp>,
     ) -> Result<Self, Error> {
         let name = input.name().to_owned();
-        let mut source = Source::open(input, room, read)?;
+        let mut source = Source::open(input, room, read, before)?;
         let (reader, at) = detect(&name, &mut source)?;
         Ok(Self {
             number,
@@ -147,6 +149,11 @@ impl OpenFile {
         self.kept += count as u64;
     }
 
+    /// Which file it is, if it is one.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        self.source.stamp()
+    }
+
     /// Why reading ended before the end of the file, if it did.
     pub(crate) fn damage(&mut self) -> Option<Damage> {
         let status = std::mem::replace(&mut self.status, Status::End);
@@ -167,6 +174,7 @@ impl OpenFile {
                 .source
                 .length()
                 .map(|length| length.saturating_sub(offset)),
+            changed: fault.changed,
         })
     }
 }
@@ -188,7 +196,7 @@ fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
 
 /// Time of the first packet; none for a capture without one.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
-    let mut source = Source::open(input, FIRST, Arc::default())?;
+    let mut source = Source::open(input, FIRST, Arc::default(), None)?;
     let (mut reader, mut at) = detect(input.name(), &mut source)?;
     let mut records = Vec::new();
     loop {

@@ -20,6 +20,9 @@ pub struct Options {
     pub threads: usize,
     /// Packets with a wrong checksum are left out of all flows.
     pub verify_checksums: bool,
+    /// Bytes that the parse may take; without, three quarters of what the machine, the control group and the limits of
+    /// the process leave.
+    pub memory: Option<u64>,
     /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
     /// it back as a whole.
     pub process_ends: bool,
@@ -40,6 +43,7 @@ impl Default for Options {
             manifests: HashMap::new(),
             threads: 1,
             verify_checksums: false,
+            memory: None,
             process_ends: false,
         }
     }

@@ -16,7 +16,7 @@ use crate::open_file::OpenFile;
 use crate::options::Options;
 use crate::records::Reader;
 use crate::run::{FileSummary, Progress};
-use crate::source::window;
+use crate::source::{Stamp, window};
 use crate::tables::CaptureRow;
 
 /// An input that waits for its turn.
@@ -24,6 +24,8 @@ pub(crate) struct Waiting {
     pub input: Input,
     /// Time of its first packet; where it is not known the file is opened at once.
     pub first_time: Option<i64>,
+    /// The file as it was when all was read before.
+    pub before: Option<Stamp>,
 }
 
 /// A file that is read. The greatest one has the earliest next packet; of equally early ones that of the first input.
@@ -59,6 +61,7 @@ struct Finished {
     rows: Vec<CaptureRow>,
     file: FileSummary,
     damage: Option<Damage>,
+    stamp: Option<Stamp>,
 }
 
 /// Reads all inputs; holds what was found beside the packets.
@@ -78,6 +81,7 @@ pub(crate) struct Found {
     pub captures: Vec<CaptureRow>,
     pub files: Vec<FileSummary>,
     pub damage: Vec<Damage>,
+    pub stamps: Vec<Option<Stamp>>,
 }
 
 impl<'a> Reading<'a> {
@@ -124,7 +128,7 @@ impl<'a> Reading<'a> {
         }) {
             let room = window(self.open.len());
             let read = Arc::clone(&self.progress.read);
-            let file = OpenFile::new(&next.input, self.opened, room, read)?;
+            let file = OpenFile::new(&next.input, self.opened, room, read, next.before)?;
             self.opened += 1;
             self.go_on(Box::new(file));
         }
@@ -143,7 +147,7 @@ impl<'a> Reading<'a> {
     }
 
     fn close(&mut self, mut file: OpenFile) {
-        let damage = file.damage();
+        let (damage, stamp) = (file.damage(), file.stamp());
         let mut rows = std::mem::take(&mut file.rows);
         if rows.is_empty() {
             rows.push(CaptureRow::without_interface(&file.name));
@@ -160,6 +164,7 @@ impl<'a> Reading<'a> {
                 packets: file.kept,
             },
             damage,
+            stamp,
         });
     }
 
@@ -189,6 +194,7 @@ impl<'a> Reading<'a> {
             found.captures.append(&mut file.rows);
             found.files.push(file.file);
             found.damage.extend(file.damage);
+            found.stamps.push(file.stamp);
         }
         found
     }

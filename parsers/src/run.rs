@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
+use crate::budget::{Budget, grouped};
 use crate::counting::Counting;
 use crate::error::{Damage, Error};
 use crate::input::Input;
@@ -16,7 +17,7 @@ use crate::reading::{Found, Reading, Waiting};
 use crate::stages;
 use crate::tables::{self, CaptureRow, Table};
 use crate::threads::several_threads;
-use crate::track::Connections;
+use crate::track::{Connections, States};
 
 /// Receives the tables.
 pub trait Sink: Send + Sync {
@@ -110,7 +111,8 @@ fn run_here(
     progress: &Progress,
 ) -> Result<Summary, Error> {
     let stream = inputs.iter().any(Input::is_stream);
-    let mut pass = Pass::new(options, progress, &[]);
+    let budget = Budget::new(options.memory);
+    let mut pass = Pass::new(options, progress, &budget, &[]);
     pass.counting.settles = !stream;
     let found = pass.read(in_time_order(inputs)?, sink)?;
     let connections = &mut pass.connections;
@@ -136,8 +138,12 @@ fn run_here(
                 tables,
                 ..options.clone()
             };
-            let mut second = Pass::new(&only, progress, &connections.turned);
-            second.read(in_time_order(inputs)?, sink)?;
+            let mut second = Pass::new(&only, progress, &budget, &connections.turned);
+            let mut inputs = in_time_order(inputs)?;
+            for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
+                input.before = before;
+            }
+            second.read(inputs, sink)?;
         }
     }
     let summary = Summary {
@@ -160,32 +166,64 @@ fn run_here(
     Ok(summary)
 }
 
+/// Bytes that the messages which a connection is still sending take.
+const OPEN_MESSAGES: u64 = 64;
+
 /// One reading of all files, to the last row of every table.
 struct Pass<'a> {
     options: &'a Options,
     progress: &'a Progress,
     connections: Connections,
     counting: Counting,
+    budget: &'a Budget,
 }
 
 impl<'a> Pass<'a> {
-    fn new(options: &'a Options, progress: &'a Progress, turned: &[u32]) -> Self {
+    fn new(
+        options: &'a Options,
+        progress: &'a Progress,
+        budget: &'a Budget,
+        turned: &[u32],
+    ) -> Self {
         let known = turned.iter().copied().collect();
         Self {
             options,
             progress,
             connections: Connections::new(options.bin_ns, options.udp_timeout_ns, known),
             counting: Counting::new(options),
+            budget,
         }
     }
 
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
         let mut reading = Reading::new(inputs, self.options, self.progress);
         let (connections, counting) = (&mut self.connections, &mut self.counting);
-        stages::pass(&mut reading, connections, counting, sink, self.progress)?;
+        let (progress, budget) = (self.progress, self.budget);
+        stages::pass(&mut reading, connections, counting, sink, progress, budget)?;
         let found = reading.finish();
+        self.check_end()?;
         self.finish(&found, sink)?;
         Ok(found)
+    }
+
+    /// Fails where there is no room for putting the last rows in order.
+    fn check_end(&self) -> Result<(), Error> {
+        let connections = self.connections.len();
+        let open = self.counting.messages.is_some();
+        let messages = if open {
+            connections as u64 * OPEN_MESSAGES
+        } else {
+            0
+        };
+        let more = messages + self.connections.throughput.bytes() / 2;
+        self.budget.check(more).map_err(|lack| {
+            let place = format!(
+                "the end of the input, after packet {}",
+                grouped(self.counting.number)
+            );
+            let states = States::bytes_of(connections);
+            lack.error(place, &self.connections.told(states))
+        })
     }
 
     fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
@@ -241,6 +279,7 @@ fn in_time_order(inputs: &[Input]) -> Result<Vec<Waiting>, Error> {
         waiting.push(Waiting {
             input: input.clone(),
             first_time: if alone { None } else { first_time(input)? },
+            before: None,
         });
     }
     waiting.sort_by_key(|file| file.first_time);

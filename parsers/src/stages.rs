@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
 
+use crate::budget::{Budget, grouped};
 use crate::chunk::Chunk;
 use crate::counting::{Counting, RecordBatches};
 use crate::error::Error;
@@ -18,7 +19,7 @@ use crate::reading::Reading;
 use crate::run::{Progress, Sink};
 use crate::sizes::{LARGEST, SMALLEST, Sizes};
 use crate::threads::several_threads;
-use crate::track::{Connections, Order};
+use crate::track::{Connections, Order, States};
 
 /// Chunks under way at most where several threads work on them; more gained nothing.
 const CHUNKS: usize = 3;
@@ -75,10 +76,9 @@ impl Read<'_, '_> {
         find.begin(portion);
         while self.goes_on() {
             self.take(portion, SMALLEST)?;
-            find.take(portion);
+            find.take(portion)?;
         }
-        find.end(portion);
-        Ok(())
+        find.end(portion)
     }
 }
 
@@ -87,7 +87,16 @@ struct Find<'b> {
     connections: &'b mut Connections,
     settles: bool,
     number: usize,
+    budget: &'b Budget,
+    progress: &'b Progress,
+    /// Packets that were found before the memory taken is looked at again.
+    until_checked: usize,
 }
+
+/// Packets between two looks at the memory taken: it takes as long as some ten packets.
+const UNCHECKED: usize = 1 << 14;
+/// Bytes that counting may take for a new connection beside its state: gaps, a sender, a message.
+const BESIDE: u64 = 128;
 
 impl Find<'_> {
     fn begin(&self, portion: &mut Portion) {
@@ -95,11 +104,42 @@ impl Find<'_> {
     }
 
     /// Finds the connections of what was read since.
-    fn take(&mut self, portion: &mut Portion) {
+    fn take(&mut self, portion: &mut Portion) -> Result<(), Error> {
+        let before = portion.order.numbers.len();
+        let packets = portion.chunk.count() - before;
+        if self.until_checked < packets {
+            self.check(portion, packets.max(UNCHECKED))?;
+            self.until_checked = packets.max(UNCHECKED);
+        }
+        self.until_checked -= packets;
         portion.order.find(&mut portion.chunk, self.connections);
+        Ok(())
     }
 
-    fn end(&mut self, portion: &mut Portion) {
+    /// Fails where so many more packets, and counting those found, might take more memory than there is.
+    fn check(&self, portion: &Portion, packets: usize) -> Result<(), Error> {
+        let found = portion.order.numbers.len();
+        let new = portion
+            .order
+            .connections
+            .saturating_sub(portion.order.before);
+        // Where several threads work, the new ones of another portion may not be counted yet.
+        let portions = if several_threads() { 2 } else { 1 };
+        let counted = portions * (States::bytes_of(new) + new as u64 * BESIDE);
+        let more = counted + self.connections.growth(packets);
+        self.budget.check(more).map_err(|lack| {
+            let place = format!(
+                "packet {}, byte {} of the input",
+                grouped((self.number + found + 1) as u64),
+                grouped(self.progress.read.load(Ordering::Relaxed)),
+            );
+            let states = States::bytes_of(self.connections.len());
+            lack.error(place, &self.connections.told(states))
+        })
+    }
+
+    fn end(&mut self, portion: &mut Portion) -> Result<(), Error> {
+        self.check(portion, 0)?;
         portion.order.end(self.connections);
         self.number += portion.chunk.count();
         portion.settled = if self.settles && self.number.is_multiple_of(LARGEST) {
@@ -107,6 +147,7 @@ impl Find<'_> {
         } else {
             None
         };
+        Ok(())
     }
 }
 
@@ -141,6 +182,7 @@ pub(crate) fn pass(
     counting: &mut Counting,
     sink: &dyn Sink,
     progress: &Progress,
+    budget: &Budget,
 ) -> Result<(), Error> {
     let mut sizes = Sizes::new(!counting.settles, CHUNKS);
     let mut free = Vec::new();
@@ -162,6 +204,9 @@ pub(crate) fn pass(
         connections,
         settles: counting.settles_throughput(),
         number: 0,
+        budget,
+        progress,
+        until_checked: 0,
     };
     let mut count = Count {
         counting,
@@ -238,9 +283,10 @@ impl<'a, 'b> Stages<'a, 'b> {
         {
             scope.spawn(move |scope| {
                 find.begin(&mut portion);
-                find.take(&mut portion);
-                find.end(&mut portion);
-                self.end(scope, Ok(()), |state| state.find_ended(find, portion));
+                let outcome = find
+                    .take(&mut portion)
+                    .and_then(|()| find.end(&mut portion));
+                self.end(scope, outcome, |state| state.find_ended(find, portion));
             });
         }
         if !state.found.is_empty()

@@ -7,7 +7,7 @@ use std::thread;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::input::Input;
 use crate::options::Options;
 use crate::run::{Progress, Sink, run};
@@ -16,22 +16,33 @@ use crate::tables::{Table, with_values};
 /// Batches that wait for the reader, at most.
 const WAITING: usize = 4;
 
-/// A batch, or none at the end: a channel that closes without it lost its sender.
-type Message = Result<Option<RecordBatch>, Error>;
+/// A batch, or how it ended: a channel that closes without that lost its sender.
+enum Step {
+    Batch(RecordBatch),
+    End(Vec<Damage>),
+}
+
+type Message = Result<Step, Error>;
+
+/// Is told at the end of a stream what was damaged; what it fails with, the stream fails with.
+pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
 
 /// The batches of one table.
 pub struct TableStream {
     schema: SchemaRef,
     batches: Receiver<Message>,
+    on_damage: Option<OnDamage>,
     ended: bool,
 }
 
 /// Starts reading `inputs`. An input that cannot be opened or is no capture is an error here and now; later
-/// failures come from the stream.
+/// failures come from the stream. Damage does not end it before what was read: `on_damage` hears of it, in the thread that
+/// reads the stream.
 pub fn stream(
     inputs: Vec<Input>,
     mut options: Options,
     table: Table,
+    on_damage: OnDamage,
 ) -> Result<TableStream, Error> {
     options.tables = vec![table];
     let (sender, batches) = sync_channel(WAITING);
@@ -50,11 +61,11 @@ pub fn stream(
             (Err(error), None) => {
                 let _ = sink.sender.send(Err(error));
             }
-            (Ok(_), opened) => {
+            (Ok(summary), opened) => {
                 if let Some(opened) = opened {
                     let _ = opened.send(Ok(()));
                 }
-                let _ = sink.sender.send(Ok(None));
+                let _ = sink.sender.send(Ok(Step::End(summary.damage)));
             }
         }
     });
@@ -62,6 +73,7 @@ pub fn stream(
         Ok(Ok(())) => Ok(TableStream {
             schema: table.schema(),
             batches,
+            on_damage: Some(on_damage),
             ended: false,
         }),
         Ok(Err(error)) => Err(error),
@@ -90,7 +102,7 @@ impl Sink for Channel {
         }
         let batch = with_values(table, &batch)?;
         self.sender
-            .send(Ok(Some(batch)))
+            .send(Ok(Step::Batch(batch)))
             .map_err(|_| Error::Stopped)
     }
 }
@@ -103,9 +115,15 @@ impl Iterator for TableStream {
             return None;
         }
         let message = self.batches.recv().unwrap_or(Err(Error::Stopped));
-        let batch = message.map_err(|error| ArrowError::ExternalError(Box::new(error)));
-        self.ended = !matches!(batch, Ok(Some(_)));
-        batch.transpose()
+        self.ended = !matches!(message, Ok(Step::Batch(_)));
+        match message {
+            Ok(Step::Batch(batch)) => Some(Ok(batch)),
+            Ok(Step::End(damage)) => {
+                let tell = self.on_damage.take().filter(|_| !damage.is_empty())?;
+                tell(&damage).err().map(Err)
+            }
+            Err(error) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flowsweep.captures import (
+        DamagedCaptureWarning,
         read_captures,
         read_flows,
         read_intervals,
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "DamagedCaptureWarning",
     "read_captures",
     "read_flows",
     "read_intervals",

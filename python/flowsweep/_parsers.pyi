@@ -22,6 +22,7 @@ class Damage(TypedDict):
     expected: str
     kept: int
     unread: int | None
+    changed: bool
 
 class Summary(TypedDict):
     """What `parse` read."""
@@ -72,9 +73,13 @@ def stream(
     *,
     bin_ns: int,
     udp_timeout_ns: int,
+    on_damage: Callable[[list[Damage]], None],
     verify_checksums: bool = False,
 ) -> object:
-    """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream."""
+    """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream.
+
+    At its end `on_damage` is called where something was damaged, in the thread that reads it.
+    """
 
 def held(capsule: object, descriptor: int) -> object:
     """The stream of a capsule, which closes the descriptor as soon as it is released.
@@ -97,6 +102,7 @@ def parse(
     verify_checksums: bool = False,
     process_ends: bool = False,
     synced: bool = True,
+    memory: int | None = None,
 ) -> Summary:
     """Parses `files`, a list of (path, name), as one capture.
 
@@ -113,7 +119,10 @@ def parse(
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         process_ends: Whether memory may be left to the end of the process, which is soon.
         synced: Whether the files are safe on the disk when this returns.
+        memory: Bytes that it may take; None for three quarters of what the machine, the control
+            group and the limits of the process leave.
 
     Raises:
-        ParseError: An input cannot be read, or a table cannot be written.
+        ParseError: An input cannot be read, a table cannot be written, or it would take more
+            memory.
     """

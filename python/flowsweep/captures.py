@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flowsweep import _parsers, parquet_files
 from flowsweep.file_sets import folder_of_sets, reading
@@ -14,19 +16,29 @@ from flowsweep.parsing import (
     DEFAULT_BIN_NS,
     DEFAULT_UDP_TIMEOUT_NS,
     CaptureError,
+    DamagedCaptureError,
     named,
     readable_errors,
 )
 
+if TYPE_CHECKING:
+    from flowsweep._parsers import Damage
+
 #: A capture, several that are one, or a folder or file of tables.
 Source = str | Path | Sequence[str | Path]
+
+
+class DamagedCaptureWarning(UserWarning):
+    """Reading a capture stopped before its end; the rows are of what came before."""
 
 
 @dataclass(frozen=True)
 class Table:
     """One table of a capture, read anew each time its stream is asked for.
 
-    `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` take it.
+    `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` take it. At
+    the end of a stream that is read whole, a `DamagedCaptureWarning` says where the capture is
+    damaged, if it is; turned into an error (`warnings.simplefilter`), it makes the reading fail.
     """
 
     name: str
@@ -43,6 +55,7 @@ class Table:
                 self.name,
                 bin_ns=self.bin_ns,
                 udp_timeout_ns=self.udp_timeout_ns,
+                on_damage=_warn,
                 verify_checksums=self.verify_checksums,
             )
 
@@ -166,6 +179,12 @@ def _read(
     with readable_errors():
         _parsers.check(named(paths))
     return table
+
+
+def _warn(damaged: list[Damage]) -> None:
+    """Says what `flowsweep parse` would say; the rows are still those before the damage."""
+    for damage in damaged:
+        warnings.warn(str(DamagedCaptureError(damage)), DamagedCaptureWarning, stacklevel=2)
 
 
 def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:

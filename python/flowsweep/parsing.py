@@ -43,8 +43,10 @@ class DamagedCaptureError(CaptureError):
     """Reading a capture stopped before its end; what came before was kept."""
 
     def __init__(self, damage: Damage) -> None:
+        what = "changed while it was read, from" if damage["changed"] else "damaged at"
+        place = f"packet {damage['packet']:,}, byte {damage['offset']:,}"
         super().__init__(
-            f"{damage['file']}: damaged at packet {damage['packet']:,}, byte {damage['offset']:,}",
+            f"{damage['file']}: {what} {place}",
             found=damage["found"],
             expected=damage["expected"],
             remedy=_remedy(damage),
@@ -57,6 +59,8 @@ def _remedy(damage: Damage) -> str:
     """What to do about damage; nothing where hardly anything was lost by it."""
     verb = "was" if damage["kept"] == 1 else "were"
     told = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
+    if damage["changed"]:
+        return f"read it again once nothing writes to it; {told}"
     unread = damage["unread"]
     if unread is None:
         # Of a compressed file or a stream nobody knows how much is behind it.
@@ -90,6 +94,8 @@ class Options(NamedTuple):
     #: 0 for one per core.
     threads: int = 0
     verify_checksums: bool = False
+    #: Bytes that the parser may take; None for three quarters of what is free.
+    memory: int | None = None
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
     #: Whether the files are safe on the disk before anything else happens.
@@ -148,6 +154,7 @@ def write_tables(
             verify_checksums=options.verify_checksums,
             process_ends=options.process_ends,
             synced=options.synced,
+            memory=options.memory,
         )
 
 

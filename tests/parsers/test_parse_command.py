@@ -123,7 +123,7 @@ def test_no_remedy_is_needed_only_where_hardly_anything_was_lost(
 ) -> None:
     error = DamagedCaptureError({
         "file": "a.pcap", "packet": kept + 1, "offset": offset, "found": "x", "expected": "y",
-        "kept": kept, "unread": unread,
+        "kept": kept, "unread": unread, "changed": False,
     })  # fmt: skip
     counts = {0: "0 packets before it were kept", 1: "1 packet before it was kept"}
     assert error.remedy == remedy.replace(

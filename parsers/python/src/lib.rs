@@ -12,15 +12,19 @@ use std::thread;
 use std::time::Duration;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::ArrowError;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use flowsweep_parsers::folder::{Folder, Layout, Place};
 use flowsweep_parsers::{
-    Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table,
+    Damage, Error, Input, Manifest, Octets, Options, Progress, Summary, Table, WithReserve,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
+
+#[global_allocator]
+static ALLOCATOR: WithReserve = WithReserve;
 
 create_exception!(
     _parsers,
@@ -67,6 +71,27 @@ fn failure(error: Error) -> PyErr {
             Some(found),
             Some(expected.to_owned()),
             None,
+        ),
+        Error::Memory {
+            place,
+            found,
+            expected,
+            remedy,
+        } => (
+            format!("out of memory at {place}"),
+            Some(found),
+            Some(expected),
+            Some(remedy),
+        ),
+        Error::Changed {
+            file,
+            found,
+            expected,
+        } => (
+            format!("{file}: changed between two readings"),
+            Some(found),
+            Some(expected),
+            Some("parse it again once nothing writes to it".to_owned()),
         ),
         Error::Io { what, source } => {
             let (expected, remedy) = advice(&source);
@@ -192,13 +217,14 @@ fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsu
 
 /// One table of `files`, a list of (path, name), as the Arrow C stream interface passes it.
 #[pyfunction]
-#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns, verify_checksums=false))]
+#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns, on_damage, verify_checksums=false))]
 fn stream<'py>(
     py: Python<'py>,
     files: Vec<(PathBuf, String)>,
     table_name: &str,
     bin_ns: i64,
     udp_timeout_ns: i64,
+    on_damage: Py<PyAny>,
     verify_checksums: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let wanted = table(table_name)?;
@@ -210,7 +236,10 @@ fn stream<'py>(
     };
     let inputs = inputs(files);
     let batches = py
-        .detach(|| flowsweep_parsers::stream::stream(inputs, options, wanted))
+        .detach(|| {
+            let tell = Box::new(move |damage: &[Damage]| tell(&on_damage, damage));
+            flowsweep_parsers::stream::stream(inputs, options, wanted, tell)
+        })
         .map_err(failure)?;
     let batches = FFI_ArrowArrayStream::new(Box::new(batches));
     PyCapsule::new_with_value(py, batches, c"arrow_array_stream")
@@ -252,9 +281,21 @@ impl Unpacked {
     }
 }
 
+/// Calls `on_damage` with what was damaged. Whoever reads the stream must be ready for one that Python makes.
+fn tell(on_damage: &Py<PyAny>, damage: &[Damage]) -> Result<(), ArrowError> {
+    let called = Python::attach(|py| {
+        let places = damage.iter().map(|place| describe_damage(py, place));
+        on_damage.call1(py, (places.collect::<PyResult<Vec<_>>>()?,))
+    });
+    called.map_or_else(
+        |error| Err(ArrowError::ExternalError(Box::new(error))),
+        |_| Ok(()),
+    )
+}
+
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, places, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false, synced=true))]
+#[pyo3(signature = (files, places, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false, synced=true, memory=None))]
 #[allow(clippy::too_many_arguments)]
 fn parse(
     py: Python<'_>,
@@ -269,6 +310,7 @@ fn parse(
     verify_checksums: bool,
     process_ends: bool,
     synced: bool,
+    memory: Option<u64>,
 ) -> PyResult<Py<PyDict>> {
     let progress = progress.map(Bound::unbind);
     let mut layout = Layout {
@@ -299,6 +341,7 @@ fn parse(
         manifests: manifests.collect(),
         threads,
         verify_checksums,
+        memory,
         process_ends,
     };
     let inputs = inputs(files);
@@ -388,5 +431,6 @@ fn describe_damage<'py>(py: Python<'py>, place: &Damage) -> PyResult<Bound<'py, 
     about.set_item("expected", &place.expected)?;
     about.set_item("kept", place.kept)?;
     about.set_item("unread", place.unread)?;
+    about.set_item("changed", place.changed)?;
     Ok(about)
 }

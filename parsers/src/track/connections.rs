@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::index::Index;
 use super::throughput::Throughput;
 use super::tunnels::Tunnels;
+use crate::budget::{bytes, grouped};
 use crate::chunk::Chunk;
 use crate::decode::Key;
 use crate::memory::prefetch;
@@ -257,6 +258,23 @@ impl Connections {
             self.fragmented.insert(datagram, first);
         }
         number
+    }
+
+    /// Bytes that may be taken at once by so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        self.index.growth(more) + self.throughput.growth(more)
+    }
+
+    /// What is held of them, in words.
+    pub(crate) fn told(&self, states: u64) -> String {
+        let list = (self.list.len() * size_of::<Connection>()) as u64 + self.index.bytes();
+        format!(
+            "{} connections ({}, and {} of counts), {} of throughput",
+            grouped(self.list.len() as u64),
+            bytes(list),
+            bytes(states),
+            bytes(self.throughput.bytes()),
+        )
     }
 
     /// Connections in order of their first packet.

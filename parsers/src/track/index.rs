@@ -1,6 +1,6 @@
 //! Keys to numbers: an open-addressing table whose memory can be asked for ahead of use.
 
-use crate::memory::{prefetch, use_large_pages};
+use crate::memory::{note_short, prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -65,11 +65,31 @@ impl Index {
 
     pub(crate) fn insert(&mut self, hash: u64, number: u32) {
         // Five eighths full at most: searches stay short.
-        if (self.used + 1) * 8 > self.slots.len() * 5 {
-            self.grow();
+        if (self.used + 1) * 8 > self.slots.len() * 5 && !self.grow() {
+            // The work ends at its next look at the memory taken.
+            note_short();
+            return;
         }
         self.put(Self::slot(hash, number));
         self.used += 1;
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.slots.len() * size_of::<u64>()) as u64
+    }
+
+    /// Bytes of the larger table that so many more entries need.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        let mut slots = self.slots.len();
+        while (self.used + more) * 8 > slots * 5 {
+            slots *= 2;
+        }
+        if slots == self.slots.len() {
+            0
+        } else {
+            (slots * size_of::<u64>()) as u64
+        }
     }
 
     /// Makes the entry of `old` one of `new`, which has the same key.
@@ -95,9 +115,13 @@ impl Index {
         self.slots[at & mask] = slot;
     }
 
-    fn grow(&mut self) {
+    /// Whether there was memory for it.
+    fn grow(&mut self) -> bool {
         let length = self.slots.len() * 2;
-        let mut larger = Vec::with_capacity(length);
+        let mut larger = Vec::new();
+        if larger.try_reserve_exact(length).is_err() {
+            return false;
+        }
         use_large_pages(&larger);
         larger.resize(length, EMPTY);
         let old = std::mem::replace(&mut self.slots, larger);
@@ -105,6 +129,7 @@ impl Index {
         // Nearly in their order: from one end to the other of both tables.
         let used = old.into_iter().filter(|&slot| slot != EMPTY);
         used.for_each(|slot| self.put(slot));
+        true
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Order {
     starts: Vec<u32>,
     pub groups: Vec<Group>,
     /// Connections that there were before the chunk, ...
-    before: usize,
+    pub before: usize,
     /// ... and when it was read.
     pub connections: usize,
     /// Packets that came in runs.

@@ -69,6 +69,11 @@ impl States {
         }
     }
 
+    /// Bytes that the states of so many connections take, without what each has apart.
+    pub(crate) fn bytes_of(connections: usize) -> u64 {
+        (connections * size_of::<State>()) as u64
+    }
+
     /// Frees them on several threads: with many connections that takes a while.
     pub(crate) fn free(self) {
         self.list.into_parts().into_par_iter().for_each(|part| {

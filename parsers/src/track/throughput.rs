@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use super::connections::NONE;
 use super::index::Index;
 use crate::decode::Key;
+use crate::memory::note_short;
 use crate::segment::Segment;
 
 /// Closed bins that are kept before old ones are handed over, at least.
@@ -99,6 +100,27 @@ impl Throughput {
         })
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bins = (self.open.capacity() + self.closed.capacity()) * size_of::<Bin>();
+        (self.lanes.capacity() * size_of::<Lane>() + bins) as u64 + self.index.bytes()
+    }
+
+    /// Bytes that its lists may grow by at once with so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        let grows = |length: usize, capacity: usize, size: usize| {
+            if length + more > capacity {
+                capacity.max(more) * size
+            } else {
+                0
+            }
+        };
+        let lists = grows(self.lanes.len(), self.lanes.capacity(), size_of::<Lane>())
+            + grows(self.open.len(), self.open.capacity(), size_of::<Bin>())
+            + grows(self.closed.len(), self.closed.capacity(), size_of::<Bin>());
+        lists as u64 + self.index.growth(more)
+    }
+
     /// Counts a packet of lane number `lane`.
     #[inline]
     pub(crate) fn count(&mut self, lane: u32, segment: &Segment) {
@@ -109,6 +131,13 @@ impl Throughput {
         let inside = segment.time.wrapping_sub(bin.start) as u64;
         if inside >= self.bin_ns as u64 || bin.packets == 0 || bin.packets == u32::MAX {
             if bin.packets > 0 {
+                if self.closed.len() == self.closed.capacity()
+                    && self.closed.try_reserve(1).is_err()
+                {
+                    // The work ends at its next look at the memory taken.
+                    note_short();
+                    self.closed.clear();
+                }
                 self.closed.push(*bin);
             }
             bin.start = segment

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.units import parse_time
+from flowsweep.units import parse_size, parse_time
 
 HELP = ("-h", "--help")
 #: More are of no use, and the system starts only so many.
@@ -153,6 +153,13 @@ def add_reading(parser: Parser) -> None:
         default="10ms",
         help="Length of a throughput bin. Default: %(default)s.",
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_size,
+        default=None,
+        help="Memory that it may take, as 4GiB. Default: three quarters of what is free.",
+    )
     parser.add_argument("--packets", action="store_true", help="Write one row per packet as well.")
     add_checksums(parser)
     parser.add_argument(
@@ -176,6 +183,14 @@ def _time(text: str) -> int:
     """Nanoseconds; that the option is named where it has no time is left to `argparse`."""
     try:
         return parse_time(text)
+    except FlowsweepError as error:
+        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+
+
+def _size(text: str) -> int:
+    """Bytes; see `_time`."""
+    try:
+        return parse_size(text)
     except FlowsweepError as error:
         raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
 
