@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,6 +10,8 @@ from flowsweep.render import numbers
 from flowsweep.render.tables import Column, table
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from flowsweep.render.figure import Context
 
 SAME = "the same"
@@ -46,7 +47,7 @@ def heading(context: Context) -> str:
     return f"Zeek beside our parser: {numbers.count(same)} of {total} are the same in all counts"
 
 
-def classes(context: Context) -> str | None:
+def classes(context: Context) -> Markup | None:
     """One row per class of difference."""
     rows = context.rows("agreement")
     if rows.is_empty():
@@ -58,7 +59,7 @@ def classes(context: Context) -> str | None:
     known = {row["class"]: row for row in sums.iter_rows(named=True)}
     shown = [known[name] for name in CLASSES if name in known]
     columns = [
-        Column("class", [escape(row["class"]) for row in shown], is_number=False),
+        Column("class", [row["class"] for row in shown], is_number=False),
         Column("connections", [numbers.count(row["connections"]) for row in shown]),
         Column("ours", [numbers.count(row["packets"]) for row in shown], spanner="packets"),
         Column("Zeek", [numbers.count(row["zeek_packets"]) for row in shown], spanner="packets"),
@@ -66,6 +67,6 @@ def classes(context: Context) -> str | None:
         Column(
             "Zeek", [numbers.size(row["zeek_payload_bytes"]) for row in shown], spanner="payload"
         ),
-        Column("because", [escape(CLASSES[row["class"]]) for row in shown], is_number=False),
+        Column("because", [CLASSES[row["class"]] for row in shown], is_number=False),
     ]
     return table("agreement", columns, fine=[row["class"] == SAME for row in shown])
