@@ -38,6 +38,7 @@ def test_arguments_stand_in_any_order(words):
         "packets": False,
         "threads": 0,
         "verify_checksums": False,
+        "memory": None,
     }
 
 
