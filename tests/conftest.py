@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +15,15 @@ from typing import Any, Self
 
 import pytest
 
+# A shell that starts the tests in the background, and nohup, ignore these; what the tests start
+# would ignore them too.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGTERM, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SLEEP_S = 0.005

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_the_report_is_written_whole_or_not_at_all(
     shutil.copytree(one_app, copy, ignore=shutil.ignore_patterns("report.html"))
 
     def fail(*_: object) -> None:
-        raise OSError("the disk is full")
+        raise OSError(errno.ENOSPC, "the disk is full")
 
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(FlowsweepError, match="cannot write"):
