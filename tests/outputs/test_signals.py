@@ -35,11 +35,14 @@ def large(tmp_path_factory) -> Path:
 def test_at_ten_moments(nursery, measurement, large, tmp_path, name):
     what = large if name == "ingest" else large / "pc1.pcap"
     command = [name, what, "-o"]
-    begin = time.monotonic()
-    whole = nursery.run([*command, tmp_path / "whole"])
-    lasts = time.monotonic() - begin
-    assert whole.codes == [0]
-    tables = in_place(tmp_path / "whole")
+    seconds = []
+    for number in range(3):  # the first one also reads from the disk
+        begin = time.monotonic()
+        whole = nursery.run([*command, tmp_path / f"whole{number}"])
+        seconds.append(time.monotonic() - begin)
+        assert whole.codes == [0]
+    lasts = min(seconds)
+    tables = in_place(tmp_path / "whole0")
     codes = []
     for moment in range(MOMENTS):
         for number in SIGNALS:
