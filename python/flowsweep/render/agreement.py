@@ -52,17 +52,18 @@ def classes(context: Context) -> Markup | None:
     rows = context.rows("agreement")
     if rows.is_empty():
         return None
+    told = ["packets", "zeek_packets", "payload_bytes", "zeek_payload_bytes"]
     sums = rows.group_by("class").agg(
         pl.len().alias("connections"),
-        pl.sum("packets", "zeek_packets", "payload_bytes", "zeek_payload_bytes"),
+        *(pl.when(pl.col(name).is_not_null().any()).then(pl.sum(name)) for name in told),
     )
     known = {row["class"]: row for row in sums.iter_rows(named=True)}
     shown = [known[name] for name in CLASSES if name in known]
     columns = [
         Column("class", [row["class"] for row in shown], is_number=False),
         Column("connections", [numbers.count(row["connections"]) for row in shown]),
-        Column("ours", [numbers.count(row["packets"]) for row in shown], spanner="packets"),
-        Column("Zeek", [numbers.count(row["zeek_packets"]) for row in shown], spanner="packets"),
+        Column("ours", [_count(row["packets"]) for row in shown], spanner="packets"),
+        Column("Zeek", [_count(row["zeek_packets"]) for row in shown], spanner="packets"),
         Column("ours", [numbers.size(row["payload_bytes"]) for row in shown], spanner="payload"),
         Column(
             "Zeek", [numbers.size(row["zeek_payload_bytes"]) for row in shown], spanner="payload"
@@ -70,3 +71,7 @@ def classes(context: Context) -> Markup | None:
         Column("because", [CLASSES[row["class"]] for row in shown], is_number=False),
     ]
     return table("agreement", columns, fine=[row["class"] == SAME for row in shown])
+
+
+def _count(number: int | None) -> str:
+    return numbers.NONE if number is None else numbers.count(number)
