@@ -17,7 +17,7 @@ const PAGE: u64 = 4096;
 /// A bound on memory.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// What the process takes; none where the system does not tell.
+    /// The open file /proc/self/statm, which tells what the process takes; none where the system has none.
     statm: Option<File>,
     bounds: Vec<Bound>,
 }
@@ -25,11 +25,11 @@ pub(crate) struct Budget {
 /// At most so many bytes more than at the beginning.
 #[derive(Debug)]
 struct Bound {
-    /// Which number of /proc/self/statm counts.
+    /// The place, in /proc/self/statm, of the number that this bound limits.
     field: usize,
     before: u64,
     most: u64,
-    /// Where it comes from.
+    /// What set this bound, in the words of the error message.
     why: &'static str,
 }
 

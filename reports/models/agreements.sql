@@ -10,52 +10,25 @@ compared as (
     inner join (select distinct run, host from stg_throughput) using (run, host)
 ),
 
--- Ends in one order, whoever began; Zeek knows ports of TCP and UDP alone.
-sides as (
+engines as (
     select
         'ours' as engine,
-        run,
-        host,
-        connection,
-        direction,
-        protocol,
-        src_ip || ' ' || if(protocol in ('tcp', 'udp'), src_port, 0) as src,
-        dst_ip || ' ' || if(protocol in ('tcp', 'udp'), dst_port, 0) as dst,
-        first_ns,
-        last_ns,
-        packets,
-        ip_bytes,
-        payload_bytes,
-        start,
-        "end",
-        null as uid,
-        null as conn_state,
-        null as history,
-        null as missed_bytes,
+        *,
     from stg_flows
-    inner join compared using (run, host)
     union all by name
     select
         'zeek' as engine,
-        run,
-        host,
-        connection,
-        direction,
-        protocol,
+        *,
+    from stg_zeek_flows
+),
+
+-- Ends as texts; Zeek knows ports of TCP and UDP alone.
+sides as (
+    select
+        *,
         src_ip || ' ' || if(protocol in ('tcp', 'udp'), src_port, 0) as src,
         dst_ip || ' ' || if(protocol in ('tcp', 'udp'), dst_port, 0) as dst,
-        first_ns,
-        last_ns,
-        packets,
-        ip_bytes,
-        payload_bytes,
-        start,
-        "end",
-        uid,
-        conn_state,
-        history,
-        missed_bytes,
-    from stg_zeek_flows
+    from engines
     inner join compared using (run, host)
 ),
 

@@ -21,7 +21,7 @@ pub struct Change {
     pub up: bool,
 }
 
-/// What is known of the interface between start and end.
+/// How often, and for how long, the interface was down while packets were captured.
 #[derive(Debug, Clone, Serialize)]
 pub struct History {
     /// Whether it was up when the capture began.

@@ -120,7 +120,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
             if journal.is_due() {
                 manifest.follow(recorder, totals);
                 manifest.link = link.and_then(Watch::told);
-                // What cannot be written now may be at the end.
+                // A manifest that cannot be written now is written at the end, where an error is told.
                 let _ = journal.write(&manifest, false);
             }
         },

@@ -137,7 +137,7 @@ impl Drop for Control {
 }
 
 impl Client {
-    /// Where the first line ends.
+    /// Returns where the first line that was received ends.
     fn end(&self) -> Option<usize> {
         self.received.iter().position(|&byte| byte == b'\n')
     }

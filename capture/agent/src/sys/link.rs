@@ -16,7 +16,7 @@ const CARRIER_DOWN_COUNT: u16 = 48;
 /// The interface is switched on, and there is a carrier. `IFF_RUNNING` says the latter too, up to a second later.
 const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
 
-/// What the kernel tells of the interface at one time.
+/// The state of the interface at one time, as the kernel tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// Switched on, with a carrier.
@@ -73,7 +73,7 @@ impl LinkSocket {
         }
     }
 
-    /// What the kernel told since the last call, oldest first.
+    /// Returns the states that the kernel has told since the last call, oldest first.
     pub fn states(&self) -> Vec<State> {
         let mut found = Vec::new();
         let mut buffer = [0_u8; 16 << 10];
