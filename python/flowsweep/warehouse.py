@@ -9,7 +9,6 @@ is put back as a table, so that a question may name it like a model.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses, computed, file_sets, parquet_files, printing
+from flowsweep import addresses, computed, content, file_sets, parquet_files, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import ALL_TABLES, TABLES
 
@@ -29,21 +28,8 @@ if TYPE_CHECKING:
 
 
 def reports_folder() -> Path:
-    """The folder with the SQL: $FLOWSWEEP_REPORTS, or the checkout's reports/."""
-    override = os.environ.get("FLOWSWEEP_REPORTS")
-    if override:
-        candidates = [Path(override)]
-    else:
-        candidates = [parent / "reports" for parent in Path(__file__).resolve().parents]
-    for folder in candidates:
-        if all((folder / name).exists() for name in ("models", "figures", "macros.sql")):
-            return folder
-    raise FlowsweepError(
-        "the folder `reports` with the SQL of the figures was not found",
-        found=f"FLOWSWEEP_REPORTS={override}" if override else None,
-        expected="a folder with models/, figures/ and macros.sql",
-        remedy="set FLOWSWEEP_REPORTS to the folder `reports` of the checkout",
-    )
+    """The folder with the SQL of the figures."""
+    return content.folder("reports")
 
 
 def figure_names(folder: Path | None = None) -> list[str]:

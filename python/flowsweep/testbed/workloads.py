@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed.bed import BedServer
 
@@ -93,12 +93,6 @@ def _check_hosts(run: Run) -> None:
             )
 
 
-def folder() -> Path:
-    """capture/workloads of this checkout, or FLOWSWEEP_WORKLOADS."""
-    given = os.environ.get("FLOWSWEEP_WORKLOADS")
-    return Path(given) if given else Path(__file__).parents[3] / "capture" / "workloads"
-
-
 def find(workload: Workload) -> Program:
     """A command, or the program of an app: capture/workloads/<app>/<app>.py with its launch.yaml.
 
@@ -108,12 +102,11 @@ def find(workload: Workload) -> Program:
     if workload.app is None:
         return Program(None, has_master=False)
     app = workload.app
-    path = folder() / app / f"{app}.py"
+    folder = content.folder("capture/workloads")
+    path = folder / app / f"{app}.py"
     if not path.is_file():
         known = sorted(
-            entry.parent.name
-            for entry in folder().glob("*/*.py")
-            if entry.stem == entry.parent.name
+            entry.parent.name for entry in folder.glob("*/*.py") if entry.stem == entry.parent.name
         )
         near = difflib.get_close_matches(app, known, n=1)
         raise FlowsweepError(

@@ -1,0 +1,59 @@
+"""Where the content is that is no Python: queries, workflow, workloads.
+
+A researcher edits these folders at the top of the repository. A wheel carries copies of them in
+`flowsweep/share`, under the same names. Nothing else asks whether this is a checkout.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+
+#: The copies of an installed package; the build (`.config/wheel.py`) makes the folder.
+SHARE = Path(__file__).with_name("share")
+#: The top of the checkout that an editable install points to.
+CHECKOUT = Path(__file__).parents[2]
+
+#: Environment variables that name another folder, and what a folder must hold to be the right one.
+OVERRIDES = {"reports": "FLOWSWEEP_REPORTS", "capture/workloads": "FLOWSWEEP_WORKLOADS"}
+HOLDS = {
+    "reports": ("models", "figures", "macros.sql"),
+    "capture/workloads": ("common.py",),
+    "workflows": ("rules", "experiments"),
+}
+
+
+def root() -> Path:
+    """The folder with `Snakefile`, `reports`, `workflows` and `capture/workloads`."""
+    return SHARE if SHARE.is_dir() else CHECKOUT
+
+
+def folder(name: str) -> Path:
+    """A folder of content.
+
+    Args:
+        name: `reports`, `workflows` or `capture/workloads`.
+
+    Raises:
+        FlowsweepError: It is not there, or the environment names one without its content.
+    """
+    variable = OVERRIDES.get(name)
+    given = os.environ.get(variable) if variable else None
+    found = Path(given) if given else root() / name
+    if all((found / part).exists() for part in HOLDS[name]):
+        return found
+    raise FlowsweepError(
+        f"the folder `{name}` was not found",
+        found=f"{variable}={given}" if given else f"no such folder: {found}",
+        expected=f"a folder with {', '.join(HOLDS[name])}",
+        remedy=f"set {variable} to the folder `{name}` of a checkout"
+        if variable
+        else "install flowsweep again",
+    )
+
+
+def snakefile() -> Path:
+    """The workflow for `snakemake --snakefile`."""
+    return root() / "Snakefile"
