@@ -36,7 +36,7 @@ mod track;
 pub use error::{Damage, Error};
 pub use input::Input;
 pub use memory::WithReserve;
-pub use octets::Octets;
+pub use octets::{Octets, count};
 pub use options::{Manifest, Options};
 pub use run::{FileSummary, Progress, Sink, Summary, check, run};
 pub use source::Compression;

@@ -52,6 +52,9 @@ class Unpacked:
     def consumed(self) -> int:
         """Bytes of the file as it is stored that were read so far."""
 
+def count(octets: bytes, pattern: bytes) -> int:
+    """How often a pattern of one or two octets stands in `octets`; occurrences may overlap."""
+
 def tables() -> list[str]:
     """Names of all tables."""
 

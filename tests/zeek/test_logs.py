@@ -192,8 +192,41 @@ def test_damaged_lines_and_values_are_told(tmp_path: Path) -> None:
     done = run(tmp_path / "x.log", "-o", tmp_path / "out")
     assert done.returncode == 1
     assert "3 lines without a row and 1 value left null" in done.stderr
-    assert "2 values of 3 in: 2.0" in done.stderr
+    assert "in line 11 2 values of 3 fields: 2.0" in done.stderr
     assert pl.read_parquet(tmp_path / "out/x.parquet")["n"].to_list() == [1, 1, None]
+
+
+def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path) -> None:
+    columns = {"ts": ("time", "1.000000"), "n": ("count", "1")}
+    (tmp_path / "x.log").write_text(log("x", 200_000, columns) + "2.0\tfive\n")
+    done = run(tmp_path / "x.log", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "in line 200010 a value of n that is no count: five" in done.stderr
+    assert pl.read_parquet(tmp_path / "out/x.parquet").height == 200_001
+
+
+def test_octets_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
+    columns = {"ts": ("time", "1.000000"), "name": ("string", "é?")}
+    octets = log("x", 3, columns).encode().replace(b"\xc3\xa9?", b"\xff\xc3", 1)
+    (tmp_path / "x.log").write_bytes(octets)
+    done = run(tmp_path / "x.log", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "1 line not in UTF-8, kept" in done.stderr
+    assert "in line 9 octets" in done.stderr
+    table = pl.read_parquet(tmp_path / "out/x.parquet")
+    assert table["name"].to_list() == ["\\xff\\xc3", "é?", "é?"]
+    assert table["ts"].null_count() == 0
+
+
+def test_a_damaged_line_of_json_takes_no_other_with_it(tmp_path: Path) -> None:
+    rows = ['{"ts":1.0,"u":"a"}', '{"ts":2.0', '{"ts":"none","u":"b"}', '{"ts":3.0,"u":"c"}']
+    (tmp_path / "x.log").write_text("\n".join(rows))
+    done = run(tmp_path / "x.log", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "1 line without a row and 1 value left null" in done.stderr
+    assert "in line 2 no JSON object" in done.stderr
+    times = pl.read_parquet(tmp_path / "out/x.parquet")["ts"].cast(pl.Int64).to_list()
+    assert times == [1_000_000_000, None, 3_000_000_000]
 
 
 def test_a_damaged_file_keeps_what_came_before(tmp_path: Path) -> None:

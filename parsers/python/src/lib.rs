@@ -41,7 +41,9 @@ mod _parsers {
     #[pymodule_export]
     use super::held::held;
     #[pymodule_export]
-    use super::{ParseError, Unpacked, check, columns, parse, protocol, schema, stream, tables};
+    use super::{
+        ParseError, Unpacked, check, columns, count, parse, protocol, schema, stream, tables,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -279,6 +281,17 @@ impl Unpacked {
     fn consumed(&self) -> u64 {
         self.octets().consumed()
     }
+}
+
+/// How often a pattern of one or two octets stands in `octets`; occurrences may overlap.
+#[pyfunction]
+fn count(py: Python<'_>, octets: &[u8], pattern: &[u8]) -> PyResult<usize> {
+    let (first, second) = match *pattern {
+        [first] => (first, None),
+        [first, second] => (first, Some(second)),
+        _ => return Err(PyValueError::new_err("a pattern has one octet or two")),
+    };
+    Ok(py.detach(|| flowsweep_parsers::count(octets, first, second)))
 }
 
 /// Calls `on_damage` with what was damaged. Whoever reads the stream must be ready for one that Python makes.

@@ -78,6 +78,7 @@ def tell(done: Converted, target: str = "") -> bool:
     for path, faults in done.faults:
         lost = [counted(faults.lines, "line") + " without a row"] if faults.lines else []
         lost += [counted(faults.values, "value") + " left null"] if faults.values else []
+        lost += [counted(faults.texts, "line") + " not in UTF-8, kept"] if faults.texts else []
         error = FlowsweepError(
             f"{path}: damaged: {' and '.join(lost)}",
             found=faults.first,

@@ -186,7 +186,7 @@ def _rows(
             if error.exit_code != 1:
                 raise
             done.damage.append(error)
-        if faults.lines or faults.values:
+        if faults:
             done.faults.append((log.path, faults))
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from flowsweep._parsers import count
 from flowsweep.zeek import kinds
 
 if TYPE_CHECKING:
@@ -34,11 +35,21 @@ def frames(
         schema: Zeek's names of the types of columns, as in the header of the same log in TSV.
     """
     raw: pl.DataFrame | None = None
+    number = 1
     for part in parts:
+        first, number = number, number + count(part, b"\n")
         like = _like(raw, part)
-        raw = _objects(part, faults) if like is None else like
-        if raw.height:
-            yield _typed(raw, schema or {}, faults)
+        numbers: Sequence[int] | None = None
+        if like is None:
+            raw, numbers = _objects(part, faults, first)
+        else:
+            raw = like
+        if not raw.height:
+            continue
+        typed = raw.with_columns(_typed(raw, schema or {}))
+        if sum(typed.null_count().row(0)) > sum(raw.null_count().row(0)):
+            _note_lost(raw, typed, schema or {}, faults, numbers or _filled(part, first))
+        yield typed
 
 
 def _like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
@@ -53,22 +64,25 @@ def _like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
         frame = pl.read_ndjson(io.BytesIO(lines), schema=before.schema)
     except pl.exceptions.PolarsError:
         return None
-    names = lines.count(b'":') - lines.count(b'\\":')
+    names = count(lines, b'":')
+    if count(lines, b"\\"):
+        names -= lines.count(b'\\":')
     values = frame.height * frame.width - sum(series.null_count() for series in frame)
     return frame if names == values else None
 
 
-def _objects(lines: bytes, faults: Faults) -> pl.DataFrame:
+def _objects(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Sequence[int] | None]:
+    """The lines that are objects; their numbers where some are none."""
     try:
-        return pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None)
+        return pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None), None
     except pl.exceptions.PolarsError:
-        return _one_by_one(lines, faults)
+        return _one_by_one(lines, faults, first)
 
 
-def _one_by_one(lines: bytes, faults: Faults) -> pl.DataFrame:
-    """The lines that are objects; of the others, how many there are is noted."""
-    found = []
-    for line in lines.splitlines():
+def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Sequence[int]]:
+    """The lines that are objects, and their numbers; the other lines are noted."""
+    found, numbers = [], []
+    for number, line in enumerate(lines.split(b"\n"), first):
         if not line.strip():
             continue
         try:
@@ -77,10 +91,17 @@ def _one_by_one(lines: bytes, faults: Faults) -> pl.DataFrame:
             row = None
         if isinstance(row, dict):
             found.append(row)
+            numbers.append(number)
         else:
-            faults.line(f"no JSON object in: {line[:60].decode(errors='replace')}")
+            faults.line(number, f"no JSON object: {line[:60].decode(errors='replace')}")
     names = list(dict.fromkeys(name for row in found for name in row))
-    return pl.DataFrame({name: _series([row.get(name) for row in found]) for name in names})
+    columns = {name: _series([row.get(name) for row in found]) for name in names}
+    return pl.DataFrame(columns), numbers
+
+
+def _filled(lines: bytes, first: int) -> Sequence[int]:
+    """The numbers of the lines that are not empty."""
+    return [at for at, line in enumerate(lines.split(b"\n"), first) if line.strip()]
 
 
 def _series(values: list[object]) -> pl.Series:
@@ -92,26 +113,40 @@ def _series(values: list[object]) -> pl.Series:
                          dtype=pl.String)  # fmt: skip
 
 
-def _typed(frame: pl.DataFrame, schema: Mapping[str, str], faults: Faults) -> pl.DataFrame:
-    changed = []
-    for series in frame:
-        kind = schema.get(series.name, "time" if series.name in TIMES else None)
-        if kind is None:
-            continue
-        kept = _as(series, kind)
-        if lost := kept.null_count() - series.null_count():
-            faults.value(series.name, kind, lost)
-        changed.append(kept)
-    return frame.with_columns(changed)
+def _kind(name: str, schema: Mapping[str, str]) -> str | None:
+    return schema.get(name, "time" if name in TIMES else None)
+
+
+def _typed(frame: pl.DataFrame, schema: Mapping[str, str]) -> list[pl.Series]:
+    """The columns whose type is known, as `kinds.dtype` has them."""
+    known = ((series, _kind(series.name, schema)) for series in frame)
+    return [_as(series, kind) for series, kind in known if kind is not None]
+
+
+def _note_lost(
+    raw: pl.DataFrame,
+    typed: pl.DataFrame,
+    schema: Mapping[str, str],
+    faults: Faults,
+    numbers: Sequence[int],
+) -> None:
+    """Counts the values that are none of their column's type."""
+    for value, kept in zip(raw, typed, strict=True):
+        lost = (kept.is_null() & value.is_not_null()).arg_true()
+        if lost.len():
+            kind = _kind(kept.name, schema)
+            found = f"a value of {kept.name} that is no {kind}: {str(value[lost[0]])[:60]}"
+            faults.value(numbers[lost[0]], found, lost.len())
 
 
 def _as(series: pl.Series, kind: str) -> pl.Series:
     """A column as `kinds.dtype` has it; times are numbers, or texts by ISO 8601."""
     final = kinds.dtype(kind)
-    if kind == "time" and series.dtype == pl.String:
-        iso = series.str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)
-        return iso.rename(series.name)
     if kind in ("time", "interval"):
         numbers = series.cast(pl.Float64, strict=False).to_frame()
-        return numbers.select(kinds.kept(pl.col(series.name), kind)).to_series()
+        times = numbers.select(kinds.kept(pl.col(series.name), kind)).to_series()
+        if kind == "time" and series.dtype == pl.String:
+            iso = series.str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)
+            return times.zip_with(times.is_not_null(), iso)
+        return times
     return series.cast(final, strict=False)

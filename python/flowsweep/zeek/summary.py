@@ -22,7 +22,7 @@ class Summary:
         kind: Zeek's name of the log.
         first: Time of the earliest row, RFC 3339; None if there is none.
         span_s: From it to the latest row, or end of a connection.
-        lost: Lines without a row, and values that are none of their column's type.
+        lost: Lines without a row, values that are none of their column's type, lines not in UTF-8.
         counts: Of `conn.log`: connections by protocol and state, octets, services.
         largest: Of `conn.log`: the flow directions with most payload.
     """
@@ -49,7 +49,9 @@ def summarise(path: Path) -> Summary:
         FlowsweepError: It is none, or cannot be read.
     """
     frame, done, log = tables.rows_of([path])
-    lost = sum(faults.lines + faults.values for _, faults in done.faults) + len(done.damage)
+    lost = sum(faults.lines + faults.values + faults.texts for _, faults in done.faults) + len(
+        done.damage
+    )
     first = span = None
     if "ts" in frame.columns and frame["ts"].dtype == kinds.TIME and frame["ts"].drop_nulls().len():
         times = frame["ts"].drop_nulls()
@@ -111,7 +113,7 @@ def lines(summary: Summary) -> list[str]:
     )
     said = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
     if summary.lost:
-        said.append(f"damaged: {counted(summary.lost, 'line or value')} lost")
+        said.append(f"damaged in {counted(summary.lost, 'place')}: flowsweep zeek-logs tells them")
     if not summary.counts:
         return said
     sums = summary.counts["sums"]

@@ -6,39 +6,49 @@ ASCII writer (`LogAscii`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
+from flowsweep._parsers import count
 from flowsweep.zeek import kinds
 from flowsweep.zeek.header import MARK, Header, of_lines
 
 
 @dataclass
 class Faults:
-    """What a log holds that is not as its header says; nothing of it is lost without a word.
+    r"""What a log holds that is not as its header says; nothing of it is lost without a word.
 
     Attributes:
         lines: Lines with another number of values than there are fields: they have no row.
         values: Values that are none of their column's type: null in their row.
-        first: What was found first, for the message.
+        texts: Lines with octets that are no UTF-8: kept as Zeek's escapes, such as `\xff`.
+        first: What was found first, with its line, for the message.
     """
 
     lines: int = 0
     values: int = 0
+    texts: int = 0
     first: str | None = None
-    places: list[str] = field(default_factory=list)
 
-    def line(self, found: str) -> None:
-        """One more line without a row."""
+    def line(self, number: int, found: str) -> None:
+        """One more line, counted from 1, without a row."""
         self.lines += 1
-        self.first = self.first or found
+        self.first = self.first or f"in line {number} {found}"
 
-    def value(self, name: str, kind: str, many: int) -> None:
-        """More values of a column that are none of its type."""
+    def value(self, number: int, found: str, many: int) -> None:
+        """More values of a column that are none of its type, the first of them in this line."""
         self.values += many
-        self.first = self.first or f"values of {name} that are no {kind}"
+        self.first = self.first or f"in line {number} {found}"
+
+    def text(self, number: int) -> None:
+        """One more line with octets that are no UTF-8."""
+        self.texts += 1
+        self.first = self.first or f"in line {number} octets that are no UTF-8"
+
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.values or self.texts)
 
 
 def frames(
@@ -57,19 +67,24 @@ def frames(
         FlowsweepError: Rows come before a header, or a header describes no log.
     """
     header, is_checked = Header(), False
+    number = 1
     for part in parts:
         for is_header, lines in _pieces(part):
+            first, number = number, number + count(lines, b"\n")
             if is_header:
                 text = lines.decode(errors="replace").splitlines()
                 header, is_checked = of_lines(text, header), False
                 continue
             if not is_checked:
                 header, is_checked = header.check(place), True
-            yield header, rows(lines, header, faults)
+            yield header, rows(lines, header, faults, first)
 
 
 def _pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
     """Runs of lines that are all of a header, or all rows."""
+    if not part.startswith(MARK) and not count(part, b"\n" + MARK):
+        yield False, part
+        return
     at = 0
     while at < len(part):
         if part.startswith(MARK, at):
@@ -84,10 +99,19 @@ def _pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
         at = end
 
 
-def rows(lines: bytes, header: Header, faults: Faults) -> pl.DataFrame:
-    """Lines without those of a header as rows, columns as `kinds.dtype` has them."""
+def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.DataFrame:
+    """Lines without those of a header as rows, columns as `kinds.dtype` has them.
+
+    Args:
+        lines: Whole lines; the last may lack its end.
+        header: Of these lines.
+        faults: Where damage is counted.
+        first: Number of the first line.
+    """
     names = [str(number) for number in range(len(header.fields))]  # as polars wants them: any
-    lines = _with_all_values(lines, header, faults)
+    numbers: Sequence[int] | None = None
+    if not _seem_whole(lines, header):
+        lines, numbers = _whole(lines, header, faults, first)
     read = {
         name: kinds.READ.get(kind, pl.String)
         for name, kind in zip(names, header.types, strict=True)
@@ -95,19 +119,19 @@ def rows(lines: bytes, header: Header, faults: Faults) -> pl.DataFrame:
     try:
         frame = _read(lines, header, read)
     except pl.exceptions.PolarsError:
-        # A line with too many values and one with too few may be right in sum.
-        lines = _lines_with_all_values(lines, header, faults)
+        if numbers is None:
+            # A line with too many values and one with too few may be right in sum.
+            lines, numbers = _whole(lines, header, faults, first)
+        lines = _as_text(lines, faults, numbers)
         texts = _read(lines, header, dict.fromkeys(names, pl.String))
         frame = texts.with_columns(pl.col(name).cast(kind, strict=False)
                                    for name, kind in read.items())  # fmt: skip
-        for name, kind in zip(names, header.types, strict=True):
-            if lost := frame[name].null_count() - texts[name].null_count():
-                faults.value(header.fields[int(name)], kind, lost)
+        _note_lost(texts, frame, header, faults, numbers)
     kept = frame.select(
         _kept(pl.col(name), kind, header).alias(field)
         for name, field, kind in zip(names, header.fields, header.types, strict=True)
     )
-    return _resolved(kept) if b"\\x" in lines else kept
+    return _resolved(kept) if count(lines, b"\\x") else kept
 
 
 def _read(lines: bytes, header: Header, schema: dict[str, type[pl.DataType]]) -> pl.DataFrame:
@@ -135,27 +159,57 @@ def _kept(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
     return kinds.kept(column, kind)
 
 
-def _with_all_values(lines: bytes, header: Header, faults: Faults) -> bytes:
-    """The lines, without those that have not a value for each field if there seem to be any."""
-    ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
-    values = lines.count(header.separator.encode()) + ends
-    if values == ends * len(header.fields) and b"\n\n" not in lines:
-        return lines
-    return _lines_with_all_values(lines, header, faults)
+def _note_lost(
+    texts: pl.DataFrame,
+    frame: pl.DataFrame,
+    header: Header,
+    faults: Faults,
+    numbers: Sequence[int],
+) -> None:
+    """Counts the values that were read as texts and are none of their column's type."""
+    for text, value, name, kind in zip(texts, frame, header.fields, header.types, strict=True):
+        lost = (value.is_null() & text.is_not_null()).arg_true()
+        if lost.len():
+            found = f"a value of {name} that is no {kind}: {text[lost[0]][:60]}"
+            faults.value(numbers[lost[0]], found, lost.len())
 
 
-def _lines_with_all_values(lines: bytes, header: Header, faults: Faults) -> bytes:
-    """The lines that have a value for each field; of the others, how many there are is noted."""
+def _as_text(lines: bytes, faults: Faults, numbers: Sequence[int]) -> bytes:
+    """The lines with octets that are no UTF-8 as Zeek's escapes; such lines are noted."""
+    try:
+        lines.decode()
+    except UnicodeDecodeError:
+        texts = [line.decode(errors="backslashreplace").encode() for line in lines.split(b"\n")]
+        for number, before, line in zip(numbers, lines.split(b"\n"), texts, strict=False):
+            if before != line:
+                faults.text(number)
+        return b"\n".join(texts)
+    return lines
+
+
+def _seem_whole(lines: bytes, header: Header) -> bool:
+    """Whether there are as many values as fields times lines."""
+    ends = count(lines, b"\n") + (not lines.endswith(b"\n"))
+    values = count(lines, header.separator.encode()) + ends
+    has_empty = lines.startswith(b"\n") or count(lines, b"\n\n")
+    return values == ends * len(header.fields) and not has_empty
+
+
+def _whole(lines: bytes, header: Header, faults: Faults, first: int) -> tuple[bytes, Sequence[int]]:
+    """The lines that have a value for each field, and their numbers; the others are noted."""
     separator = header.separator.encode()
-    whole = []
-    for line in lines.splitlines(keepends=True):
+    whole, numbers = [], []
+    for number, line in enumerate(lines.split(b"\n"), first):
         values = line.count(separator) + 1
-        if values == len(header.fields) and line.strip(b"\r\n"):
+        if not line.strip(b"\r"):
+            continue
+        if values == len(header.fields):
             whole.append(line)
-        elif line.strip(b"\r\n"):
+            numbers.append(number)
+        else:
             start = line[:60].decode(errors="replace").rstrip()
-            faults.line(f"{values} values of {len(header.fields)} in: {start}")
-    return b"".join(whole)
+            faults.line(number, f"{values} values of {len(header.fields)} fields: {start}")
+    return b"\n".join(whole), numbers
 
 
 def _resolved(frame: pl.DataFrame) -> pl.DataFrame:
