@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import applications, inputs, link_balance, names, printing, records, units
+from flowsweep import applications, inputs, link_balance, names, printing, records
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.axes import AXES, raw_columns
 from flowsweep.file_sets import one_file
 from flowsweep.owned import TABLE_MARK
 from flowsweep.record_fields import checked
@@ -25,41 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def _whole(text: str | float) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", str(text)):
-        raise FlowsweepError(
-            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
-        )
-    return int(text)
-
-
-def _name(text: object) -> str:
-    if not isinstance(text, str) or not re.fullmatch(r"[!-~]{1,64}", text):
-        found = inputs.shown(text)
-        raise FlowsweepError(f"{found} is not a name", found=found, expected='such as "cubic"')
-    return text
-
-
-def _time_or_share(text: str | float) -> int | float:
-    """Nanoseconds, or a share of the delay: "20%"."""
-    if str(text).strip().endswith("%"):
-        return units.parse_fraction(text)
-    return units.parse_time(text)
-
-
-AXIS_COLUMNS: dict[str, tuple[str, str | None, Callable[[Any], Any]]] = {
-    "rtt": ("rtt_asked_ns", "rtt_measured_ns", units.parse_time),
-    "rate": ("rate_asked_bit_s", "rate_measured_bit_s", units.parse_rate),
-    "queue": ("queue_bytes", None, units.parse_size),
-    "buffer": ("buffer_bytes", None, units.parse_size),
-    "loss": ("loss", "loss_measured", units.parse_fraction),
-    "jitter": ("jitter_ns", None, _time_or_share),
-    "links": ("links", None, _whole),
-    "congestion": ("congestion", None, _name),
-    "hosts": ("hosts_per_site", None, _whole),
-    "ranks": ("ranks", None, _whole),
-    "ranks_per_host": ("ranks_per_host", None, _whole),
-}
 # Where Spark looks for types before those of the file, of which it knows no nanoseconds.
 SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
@@ -191,6 +157,8 @@ def _schema() -> dict[str, pl.DataType]:
     import polars as pl
 
     time = pl.Datetime("ns", "UTC")
+    kinds: dict[str, pl.DataType]
+    kinds = {"bigint": pl.Int64(), "double": pl.Float64(), "varchar": pl.String()}
     host = pl.Struct({"name": pl.String, "site": pl.String, "address": pl.String})
     return {
         "run": pl.String(),
@@ -202,21 +170,7 @@ def _schema() -> dict[str, pl.DataType]:
         "block": pl.Int64(),
         "baseline": pl.Boolean(),
         "warmup": pl.Boolean(),
-        "rtt_asked_ns": pl.Int64(),
-        "rtt_measured_ns": pl.Int64(),
-        "rate_asked_bit_s": pl.Float64(),
-        "rate_measured_bit_s": pl.Float64(),
-        "queue_bytes": pl.Int64(),
-        "buffer_bytes": pl.Int64(),
-        "loss": pl.Float64(),
-        "loss_measured": pl.Float64(),
-        "jitter_ns": pl.Int64(),
-        "jitter_share": pl.Float64(),
-        "links": pl.Int64(),
-        "congestion": pl.String(),
-        "hosts_per_site": pl.Int64(),
-        "ranks": pl.Int64(),
-        "ranks_per_host": pl.Int64(),
+        **{name: kinds[kind] for name, kind in raw_columns().items()},
         "start": time,
         "end": time,
         "completion_s": pl.Float64(),
@@ -277,22 +231,22 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
 def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
     """The columns of the axes, in base units; null where the record says nothing."""
     for axis in axes:
-        if axis not in AXIS_COLUMNS:
+        if axis not in AXES:
             raise FlowsweepError(
                 f"{path}: axes: unknown axis",
                 found=inputs.shown(axis),
-                expected=f"some of {', '.join(AXIS_COLUMNS)}",
+                expected=f"some of {', '.join(AXES)}",
             )
     row: dict[str, Any] = {}
-    for axis, (asked, measured, parse) in AXIS_COLUMNS.items():
+    for axis, entry in AXES.items():
         value = axes.get(axis)
         both = value if isinstance(value, dict) else {"asked": value}
-        for column, key in ((asked, "asked"), (measured, "measured")):
+        for column, key in zip(entry.raw_columns, ("asked", "measured"), strict=True):
             if column is None:
                 continue
             given = both.get(key)
             try:
-                row[column] = None if given is None else parse(given)
+                row[column] = None if given is None else entry.recorded(given)
             except FlowsweepError as error:
                 error.what = f"{path}: axes.{axis}: {error.what}"
                 raise

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses, computed, content, file_sets, parquet_files, printing
+from flowsweep import addresses, axis_models, computed, content, file_sets, parquet_files, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import ALL_TABLES, TABLES
 
@@ -64,7 +64,7 @@ class Warehouse:
                 if (directory / "runs").is_dir()
                 else "snakemake --configfile EXPERIMENT.yaml makes it",
             )
-        self.models = {
+        self.models = axis_models.models() | {
             path.stem: path.read_text(encoding="utf-8")
             for path in sorted((self.folder / "models").glob("*.sql"))
         }

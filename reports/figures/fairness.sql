@@ -4,23 +4,16 @@ with
 
 streams as (
     select
-        points.* exclude (run),
+        points.* exclude (label),
         app_streams.transport,
         app_streams.mbit_s,
         app_streams.beside_mbit_s,
         -- what must be the same for two runs to be compared
-        {
-            'rtt': points.rtt_asked_ms,
-            'rate': points.rate_asked_mbit_s,
-            'buffer': points.buffer_bytes,
-            'queue': points.queue_bytes,
-            'loss': coalesce(points.loss, 0),
-            'jitter': coalesce(points.jitter_ms, 0),
-            'links': points.links,
-            'congestion': points.congestion
-        } as network,
+        point_texts.network,
     from app_streams
-    inner join points using (run)
+    inner join point_runs using (run)
+    inner join points using (point)
+    inner join point_texts using (point)
 ),
 
 known as (

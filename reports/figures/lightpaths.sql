@@ -32,7 +32,8 @@ demands as (
         coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
         * coalesce(links.links, points.links, 1) as capacity_mbit_s,
     from wan_demands as demands
-    inner join points using (run)
+    inner join point_runs using (run)
+    inner join points using (point)
     left join baselines using (app, problem)
     left join wan_links as links
         on
@@ -57,15 +58,15 @@ needs as (
 
 lengths as (
     select
-        points.point,
+        point_runs.point,
         count(*) as runs,
         sum(wan_steps.bins)::bigint as steps,
         sum(wan_steps.length_ns)::bigint as length_ns,
         max(wan_steps.step_ns) / 1e6 as step_ms,
         count(*) filter (wan_steps.is_doubtful) as doubtful_runs,
-    from points
+    from point_runs
     inner join wan_steps using (run)
-    group by points.point
+    group by point_runs.point
 ),
 
 ordered as (
@@ -135,8 +136,8 @@ missed as (
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point),
+    select
+        points.* exclude (label, point),
         measured.site_a,
         measured.site_b,
         measured.lightpath_mbit_s,

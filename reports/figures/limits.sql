@@ -23,8 +23,8 @@ counted as (
 
 directions as (
     select
-        points.point,
-        points.run,
+        point_runs.point,
+        point_runs.run,
         flows.payload_bytes,
         flows.duration_ns,
         flows.app_limited_ns
@@ -43,7 +43,7 @@ directions as (
             when sending_ns is null then 'limits not in the tables'
         end as unknown_because,
     from counted as flows
-    inner join points using (run)
+    inner join point_runs using (run)
     left join grades using (run, host)
     where
         flows.is_counted
@@ -93,8 +93,8 @@ shares as (
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point),
+    select
+        points.* exclude (label, point),
         shares.runs,
         shares.directions,
         shares.unknown_directions,

@@ -28,7 +28,7 @@ counted as (
         (spans.end_ns - spans.start_ns) / 1e9 as span_s,
         coalesce(grades.has_content, true) as has_content,
     from messages
-    inner join points using (run)
+    inner join point_runs using (run)
     inner join spans using (run)
     left join grades using (run, host)
     where
@@ -50,20 +50,20 @@ by_run as (
 
 rates as (
     select
-        points.point,
+        point_runs.point,
         count(*) as runs,
         median(messages_s) as messages_s,
         min(messages_s) as messages_s_min,
         max(messages_s) as messages_s_max,
         case when count(most_s) = count(*) then median(most_s) end as messages_s_most,
     from by_run
-    inner join points using (run)
-    group by points.point
+    inner join point_runs using (run)
+    group by point_runs.point
 ),
 
 sizes as (
     select
-        points.point,
+        point_runs.point,
         count(*) as messages,
         sum(bytes) / count(*) as mean_bytes,
         quantile_disc(bytes, 0.1) as p10_bytes,
@@ -78,26 +78,26 @@ sizes as (
             sum(bytes) filter (coalesce(merged_possible, true)) / sum(bytes), 0
         ) as merged_bytes_share,
     from counted
-    inner join points using (run)
+    inner join point_runs using (run)
     where has_content
-    group by points.point
+    group by point_runs.point
 ),
 
 -- hosts whose captures lack some packets, or are left out
 doubts as (
     select
-        points.point,
+        point_runs.point,
         count(*) filter (has_content and worst_rank = 3)
             as doubtful_captures,
         count(*) filter (not has_content) as refused_captures,
     from grades
-    inner join points using (run)
-    group by points.point
+    inner join point_runs using (run)
+    group by point_runs.point
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point),
+    select
+        points.* exclude (label, point),
         rates.* exclude (point),
         sizes.* exclude (point),
         coalesce(doubtful_captures, 0) as doubtful_captures,

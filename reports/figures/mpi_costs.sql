@@ -24,7 +24,7 @@ costs as (
 
 final as (
     select
-        points.* exclude (run),
+        points.* exclude (label),
         costs.run,
         costs.rank,
         costs.host,
@@ -36,8 +36,9 @@ final as (
         round(costs.total_s / runs.completion_s, 6) as share,
         round(runs.completion_s, 6) as completion_s,
     from costs
-    inner join points using (run)
     inner join runs using (run)
+    inner join point_runs using (run)
+    inner join points on point_runs.point = points.point
     where costs.calls is not null
 )
 

@@ -35,7 +35,7 @@ busiest as (
 
 by_point as (
     select
-        points.point,
+        point_runs.point,
         count(*) as runs,
         median(counts.hosts) as hosts,
         median(counts.ranks) as total_ranks,
@@ -53,15 +53,15 @@ by_point as (
         max(sums.step_ns) / 1e6 as step_ms,
         count(*) filter (sums.is_doubtful) as doubtful_runs,
     from sums
-    inner join points using (run)
+    inner join point_runs using (run)
     inner join counts using (run)
     inner join busiest using (run)
-    group by points.point
+    group by point_runs.point
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point, ranks),
+    select
+        points.* exclude (label, point, ranks),
         by_point.hosts::bigint as hosts,
         by_point.total_ranks as ranks,
         by_point.* exclude (point, hosts, total_ranks),

@@ -18,7 +18,7 @@ summed as (
 
 final as (
     select
-        points.* exclude (run),
+        points.* exclude (label),
         summed.run,
         summed.rank,
         app_ranks.host,
@@ -32,8 +32,9 @@ final as (
         round(summed.last_end_s, 6) as last_end_s,
         round(runs.completion_s, 6) as completion_s,
     from summed
-    inner join points using (run)
     inner join runs using (run)
+    inner join point_runs using (run)
+    inner join points on point_runs.point = points.point
     left join app_ranks
         on summed.run = app_ranks.run and summed.rank = app_ranks.rank
 )

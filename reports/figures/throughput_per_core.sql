@@ -62,7 +62,7 @@ by_run as (
 
 by_point as (
     select
-        points.point,
+        point_runs.point,
         by_run.site,
         count(*) as runs,
         median(by_run.hosts)::bigint as hosts,
@@ -74,13 +74,13 @@ by_point as (
         median(by_run.received_mbit_s) as received_mbit_s,
         median(by_run.received_peak_mbit_s) as received_peak_mbit_s,
     from by_run
-    inner join points using (run)
-    group by points.point, by_run.site
+    inner join point_runs using (run)
+    group by point_runs.point, by_run.site
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point, ranks),
+    select
+        points.* exclude (label, point, ranks),
         by_point.site,
         by_point.hosts,
         by_point.site_ranks as ranks,

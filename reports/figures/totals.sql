@@ -18,7 +18,7 @@ own as (
 
 by_point as (
     select
-        points.point,
+        point_runs.point,
         count(*) as runs_used,
         string_agg(distinct own.host, ', ' order by own.host) as host,
         median(runs.completion_s) as completion_s,
@@ -32,11 +32,11 @@ by_point as (
         ) as out_bytes_s,
         median(own.all_bytes) as all_bytes,
         median(own.all_packets) as all_packets,
-    from points
+    from point_runs
     inner join runs using (run)
     left join run_windows as windows using (run)
     left join own using (run)
-    group by points.point
+    group by point_runs.point
 ),
 
 -- one for each application and problem
@@ -53,8 +53,8 @@ bases as (
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point),
+    select
+        points.* exclude (label, point),
         by_point.runs_used,
         by_point.host,
         round(by_point.in_bytes / 1e6, 4) as in_mb,

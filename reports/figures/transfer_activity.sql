@@ -135,7 +135,8 @@ final as (
         ) as mean_active,
         grid.transfers,
     from grid
-    inner join points using (run)
+    inner join point_runs using (run)
+    inner join points using (point)
     left join counted using (run, role, place, column_number)
 )
 

@@ -19,7 +19,7 @@ digits as (
 
 classes as (
     select
-        points.point,
+        point_runs.point,
         digits.source,
         digits.from_site,
         digits.to_site,
@@ -40,13 +40,13 @@ classes as (
         quantile_disc(mbit_s, 0.5) as goodput_mbit_s_p50,
         quantile_disc(mbit_s, 0.9) as goodput_mbit_s_p90,
     from digits
-    inner join points using (run)
+    inner join point_runs using (run)
     group by all
 ),
 
 final as (
-    select distinct
-        points.* exclude (run, point),
+    select
+        points.* exclude (label, point),
         classes.* exclude (point),
         points.point,
     from points

@@ -137,7 +137,8 @@ final as (
         columns.is_far_side,
         columns.is_doubtful,
     from columns
-    inner join points using (run)
+    inner join point_runs using (run)
+    inner join points using (point)
 )
 
 select * from final

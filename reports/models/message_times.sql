@@ -6,12 +6,13 @@ with
 bases as (
     select min(rtt_asked_ms) as rtt_ms
     from points
+    inner join point_runs using (point)
     where run in (select run from app_sizes)
 ),
 
 measured as (
     select
-        points.* exclude (run, point),
+        points.* exclude (label, point),
         -- a megabyte of the paper has 2^20 bytes
         round(app_sizes.message_bytes / 1048576, 6) as message_mb,
         round(coalesce(points.loss, 0) * 100, 6) as loss_percent,
@@ -23,7 +24,8 @@ measured as (
         end as jitter_fraction,
         app_sizes.mean_s as transfer_s,
     from app_sizes
-    inner join points using (run)
+    inner join point_runs using (run)
+    inner join points using (point)
     cross join bases
 ),
 

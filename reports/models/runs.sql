@@ -4,42 +4,15 @@ with
 renamed as (
     select
         ---------- names
-        run,
+        stg_runs.run,
         coalesce(app, experiment, 'application') as app,
         -- {"n": 14} is read as "n 14"
         replace(translate(problem, '{}"', ''), ': ', ' ') as own_problem,
         compute,
         repetition,
         block,
-        ---------- the point, as asked; as measured where nothing was asked
-        coalesce(rtt_asked_ns, rtt_measured_ns) / 1e6 as rtt_asked_ms,
-        coalesce(rate_asked_bit_s, rate_measured_bit_s) / 1e6
-            as rate_asked_mbit_s,
-        queue_bytes,
-        buffer_bytes,
-        loss,
-        jitter_ns / 1e6 as jitter_ms,
-        jitter_share,
-        links,
-        congestion,
-        hosts_per_site,
-        ranks,
-        ranks_per_host,
-        -- all axes but RTT, rate, queue and buffer: a line keeps them as at the baseline
-        concat_ws(
-            ' ',
-            coalesce(loss::varchar, '-'),
-            coalesce(jitter_ns::varchar, '-'),
-            coalesce(jitter_share::varchar, '-'),
-            coalesce(links::varchar, '-'),
-            coalesce(congestion, '-'),
-            coalesce(hosts_per_site::varchar, '-'),
-            coalesce(ranks::varchar, '-'),
-            coalesce(ranks_per_host::varchar, '-')
-        ) as other_axes,
-        ---------- the point, as measured; as asked where nothing was measured
-        coalesce(rtt_measured_ns, rtt_asked_ns) / 1e6 as rtt_ms,
-        coalesce(rate_measured_bit_s, rate_asked_bit_s) / 1e6 as rate_mbit_s,
+        ---------- the point, see `run_axes`
+        run_axes.* exclude (run),
         ---------- outcome
         epoch_ns(start) as start_ns,
         epoch_ns("end") as end_ns,
@@ -62,9 +35,8 @@ renamed as (
         coalesce(status, 'valid') = 'valid'
         or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
-        rtt_measured_ns is not null as is_rtt_measured,
-        rate_measured_bit_s is not null as is_rate_measured,
     from stg_runs
+    inner join run_axes on stg_runs.run = run_axes.run
 ),
 
 -- A run without a record belongs to the problem of its application, if there is one.
@@ -105,12 +77,7 @@ mildest as (
         first(
             place
             order by
-                rtt_asked_ms asc nulls first,
-                rate_asked_mbit_s desc nulls first,
-                buffer_bytes desc nulls first,
-                queue_bytes desc nulls first,
-                coalesce(loss, 0) asc,
-                coalesce(jitter_ms, 0) asc,
+                hardness asc,
                 runs_there desc,
                 other_axes asc
         ) as mildest_place,
@@ -120,12 +87,22 @@ mildest as (
 
 final as (
     select
-        placed.* exclude (place, runs_there),
+        placed.* exclude (place, runs_there, hardness),
         case
             when has_flag then is_flagged
             else place is not distinct from mildest_place
         end as is_baseline,
         is_valid and is_timed and not is_warmup as is_used,
+        dense_rank() over (
+            order by
+                app,
+                problem,
+                rate_asked_mbit_s desc nulls first,
+                rtt_asked_ms nulls first,
+                buffer_bytes desc nulls first,
+                queue_bytes,
+                other_axes
+        ) as point,
     from placed
     inner join mildest using (app, problem)
 )

@@ -14,21 +14,6 @@ contract as (
         null::bigint as block,
         null::boolean as baseline,
         null::boolean as warmup,
-        null::bigint as rtt_asked_ns,
-        null::bigint as rtt_measured_ns,
-        null::double as rate_asked_bit_s,
-        null::double as rate_measured_bit_s,
-        null::bigint as queue_bytes,
-        null::bigint as buffer_bytes,
-        null::double as loss,
-        null::double as loss_measured,
-        null::bigint as jitter_ns,
-        null::double as jitter_share,    -- of the one-way delay
-        null::bigint as links,
-        null::varchar as congestion,
-        null::bigint as hosts_per_site,
-        null::bigint as ranks,
-        null::bigint as ranks_per_host,
         ---------- outcome
         null::timestamptz_ns as start,
         null::timestamptz_ns as "end",
@@ -46,6 +31,8 @@ contract as (
 
 filled as (
     select * from contract
+    union all by name
+    select * from axis_contract
     union all by name
     select * from file_runs
 )

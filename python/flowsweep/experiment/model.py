@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from flowsweep.experiment.axes import NAMES, OF_LINK
 from flowsweep.experiment.machines import Testbed
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import Duration, Model, Share, Size
-from flowsweep.experiment.workload import AXIS_NAMES, Axes, Workload
+from flowsweep.experiment.workload import Axes, Workload
 from flowsweep.units import counted
 from flowsweep.validation import refused
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from flowsweep.experiment.plan import Run
 
 NAME_PATTERN = r"[a-z][a-z0-9-]{0,9}"  # an interface name is at most 15 bytes, and we put a prefix
-# What only an emulated link can be told.
-LINK_AXES = ("rtt", "rate", "loss", "jitter", "links", "queue")
 # Each pair of sites has a link.
 MOST_SITES = 64
 # Half a year of them at 5 minutes each.
@@ -187,9 +186,9 @@ class Experiment(Model):
     @classmethod
     def _groups_name_axes(cls, design: str | list[list[str]]) -> str | list[list[str]]:
         for axis in [axis for group in design for axis in group] if design != str(design) else []:
-            if axis not in AXIS_NAMES:
+            if axis not in NAMES:
                 raise refused(
-                    f'no axis is called "{axis}"', f'"{axis}"', f"some of {', '.join(AXIS_NAMES)}"
+                    f'no axis is called "{axis}"', f'"{axis}"', f"some of {', '.join(NAMES)}"
                 )
         return design
 
@@ -232,16 +231,16 @@ class Experiment(Model):
     def _axes_fit(self) -> Experiment:
         most = max((len(site.hosts) for site in self.sites.values()), default=0)
         for workload in self.workloads:
-            axes = self.axes_of(workload)
-            for count in axes.get("hosts", []):
+            given = self.axes_of(workload)
+            for count in given.get("hosts", []):
                 if count > most:
                     raise refused(
                         f"hosts: no site has {counted(count, 'host')}",
                         str(count),
                         f"at most {most}",
                     )
-            total = workload.ranks is not None or "ranks" in axes
-            if total and "ranks_per_host" in axes:
+            total = workload.ranks is not None or "ranks" in given
+            if total and "ranks_per_host" in given:
                 raise refused(
                     f"{workload.name}: ranks are counted in two ways",
                     "`ranks` and `ranks_per_host`",
@@ -297,18 +296,18 @@ class Experiment(Model):
             )
         for workload in self.workloads:
             for axis in self.axes_of(workload):
-                if axis in LINK_AXES:
+                if axis in OF_LINK:
                     raise refused(
                         f"axes: {axis} cannot be swept on real machines",
                         f"`testbed: {{kind: ssh}}` and an axis `{axis}`",
-                        "axes other than " + ", ".join(LINK_AXES),
+                        "axes other than " + ", ".join(OF_LINK),
                     )
         return self
 
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
         """The axes that have values, with those of the workload in place of the common ones."""
         given = {**self.axes.given(), **workload.axes.given()}
-        return {name: given[name] for name in AXIS_NAMES if name in given}
+        return {name: given[name] for name in NAMES if name in given}
 
     @property
     def path(self) -> Path:

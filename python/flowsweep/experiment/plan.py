@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import points
-from flowsweep.experiment.model import LINK_AXES
-from flowsweep.experiment.points import AXES, Point
+from flowsweep.experiment.axes import AXES, OF_LINK
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
     from flowsweep.experiment.network import Link
+    from flowsweep.experiment.points import Point
     from flowsweep.experiment.workload import Workload
 
 
@@ -106,7 +106,7 @@ class Run:
         real = experiment.testbed.kind == "ssh"
         if real:
             # The links are what they are.
-            axes = {axis: asked for axis, asked in axes.items() if axis not in LINK_AXES}
+            axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
         axes["ranks"] = {"asked": str(sum(self.workers.values()))}
         return {
             "run": self.id,
@@ -240,7 +240,7 @@ def _run(
         repetition=repetition,
         block=1,
         # Each problem has a baseline of its own: slowdowns compare runs of one problem.
-        baseline=replace(point, problem=base.problem) == base,
+        baseline=point.changed({"problem": base.problem}) == base,
         warmup=warmup,
     )
 
@@ -287,7 +287,7 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
     elif "ranks_per_host" in changes:
         changes["ranks"] = None
     changes["problem"] = points.problem_text(workload.problem, problem)
-    point = replace(base, **changes)
+    point = base.changed(changes)
     return _run(experiment, workload, point, base, 1)
 
 
@@ -312,7 +312,7 @@ def _axis_value(experiment: Experiment, axis: str, text: str) -> Any:
         )
     value = AXES[axis].parse(text)
     negative = isinstance(value, int | float) and value < 0
-    if negative or (not value and axis not in points.MAY_BE_ZERO):
+    if negative or (not value and not AXES[axis].may_be_zero):
         raise FlowsweepError(
             f"--set {axis}={text}: not possible", found=f'"{text}"', expected="more than 0"
         )

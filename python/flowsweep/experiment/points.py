@@ -7,13 +7,10 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import units
-from flowsweep.errors import FlowsweepError
-from flowsweep.experiment.quantities import CONGESTION, Jitter
+from flowsweep.experiment.axes import AXES, OF_LINK
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
@@ -23,26 +20,33 @@ if TYPE_CHECKING:
 MAX_PROBLEM_SLUG = 60
 
 
+_PLACES = {axis.field: place for place, axis in enumerate(AXES.values())}
+
+
 @dataclass(frozen=True)
 class Point:
-    """One setting of all axes, in base units.
+    """One setting of all axes, in base units; `point.rtt_ns` is the value of that field.
 
     None: the kernel's default (buffer, congestion), the bandwidth-delay product (queue),
-    `ranks_per_host` on every host (ranks). `hosts` counts per site; `problem` is JSON.
+    `ranks_per_host` on every host (ranks). `hosts` counts per site.
+
+    Attributes:
+        values: One for each axis, in the order of `AXES`.
+        problem: The parameters of the program as JSON.
     """
 
-    rtt_ns: int
-    rate_bit_s: float
-    loss: float
-    jitter: Jitter
-    links: int
-    queue_bytes: int | None
-    buffer_bytes: int | None
-    congestion: str | None
-    hosts: int
-    ranks: int | None
-    ranks_per_host: int | None
+    values: tuple[Any, ...]
     problem: str
+
+    def __getattr__(self, field: str) -> Any:
+        if field not in _PLACES:
+            raise AttributeError(field)
+        return self.values[_PLACES[field]]
+
+    def changed(self, changes: dict[str, Any]) -> Point:
+        """This point with other values of some fields, `problem` among them."""
+        values = tuple(changes.get(field, self.values[place]) for field, place in _PLACES.items())
+        return Point(values, changes.get("problem", self.problem))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -52,61 +56,13 @@ class Point:
 
     def asked(self) -> dict[str, str]:
         """The axes as text with units, as run.json keeps them; the problem apart."""
-        text = {name: axis.format(getattr(self, axis.field)) for name, axis in AXES.items()}
+        text = {name: axis.text(getattr(self, axis.field)) for name, axis in AXES.items()}
         return {name: value for name, value in text.items() if value is not None}
 
     def link(self, base: Link) -> Link:
         """The link between sites at this point."""
-        fields = ("rtt_ns", "rate_bit_s", "loss", "jitter", "links", "queue_bytes")
-        return base.model_copy(update={name: getattr(self, name) for name in fields})
-
-
-@dataclass(frozen=True)
-class Axis:
-    """How the values of an axis are read and written."""
-
-    field: str
-    parse: Callable[[str], Any]
-    format: Callable[[Any], str | None]
-
-
-def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str | None]:
-    return lambda value: None if value is None else write(value)
-
-
-def count(text: str) -> int:
-    """A whole number of at least 1."""
-    if not re.fullmatch(r"[0-9]{1,6}", text.strip()) or int(text) == 0:
-        raise FlowsweepError(
-            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
-        )
-    return int(text)
-
-
-def congestion(text: str) -> str:
-    """The name of a congestion control, as kernels have them."""
-    if not re.fullmatch(CONGESTION, text.strip()):
-        raise FlowsweepError(
-            f'"{text}" is not a congestion control', found=f'"{text}"', expected="reno, cubic, bbr"
-        )
-    return text.strip()
-
-
-AXES = {
-    "rtt": Axis("rtt_ns", units.parse_time, lambda value: f"{value / 1e6:.6g}ms"),
-    "rate": Axis("rate_bit_s", units.parse_rate, units.format_rate),
-    "loss": Axis("loss", units.parse_fraction, lambda value: f"{100 * value:.6g}%"),
-    "jitter": Axis("jitter", Jitter.parse, str),
-    "links": Axis("links", count, str),
-    "queue": Axis("queue_bytes", units.parse_size, _or_none(units.format_size)),
-    "buffer": Axis("buffer_bytes", units.parse_size, _or_none(units.format_size)),
-    "congestion": Axis("congestion", congestion, _or_none(str)),
-    "hosts": Axis("hosts", count, str),
-    "ranks": Axis("ranks", count, _or_none(str)),
-    "ranks_per_host": Axis("ranks_per_host", count, _or_none(str)),
-}
-# Axes of which 0 has a meaning.
-MAY_BE_ZERO = ("rtt", "loss", "jitter")
+        fields = [AXES[name].field for name in OF_LINK]
+        return base.model_copy(update={field: getattr(self, field) for field in fields})
 
 
 def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:
@@ -116,23 +72,8 @@ def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:
 
 def baseline(experiment: Experiment, workload: Workload) -> Point:
     """The point from which the axes of a workload vary."""
-    link, tcp = experiment.link, experiment.tcp
-    per_site = max((len(site.hosts) for site in experiment.sites.values()), default=0)
-    per_host = workload.ranks_per_host if workload.ranks is None else None
-    return Point(
-        rtt_ns=link.rtt_ns,
-        rate_bit_s=link.rate_bit_s,
-        loss=link.loss,
-        jitter=link.jitter,
-        links=link.links,
-        queue_bytes=link.queue_bytes,
-        buffer_bytes=tcp.buffer_bytes,
-        congestion=tcp.congestion_control,
-        hosts=per_site,
-        ranks=workload.ranks,
-        ranks_per_host=per_host,
-        problem=problem_text(workload.problem, {}),
-    )
+    values = tuple(axis.baseline(experiment, workload) for axis in AXES.values())
+    return Point(values, problem_text(workload.problem, {}))
 
 
 def most_points(experiment: Experiment, workload: Workload) -> int:
@@ -157,15 +98,15 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
         # One axis alone need not repeat the baseline; a grid holds it with the others.
         full = [[getattr(base, field), *axes[field]] for field in group]
         found += [
-            replace(base, **dict(zip(group, values, strict=True)))
+            base.changed(dict(zip(group, values, strict=True)))
             for values in itertools.product(*full)
         ]
-    found = [replace(point, ranks_per_host=None) if point.ranks else point for point in found]
+    found = [point.changed({"ranks_per_host": None}) if point.ranks else point for point in found]
     # So many ranks in all, or so many per host, can be the same.
     different: dict[Point, Point] = {}
     for point in [base, *found]:
         total = point.ranks or (point.ranks_per_host or 1) * len(experiment.hosts_at(point.hosts))
-        different.setdefault(replace(point, ranks=total, ranks_per_host=None), point)
+        different.setdefault(point.changed({"ranks": total, "ranks_per_host": None}), point)
     return list(different.values())[1:]
 
 
@@ -198,7 +139,7 @@ def slug(point: Point, base: Point) -> str:
     for name, axis in AXES.items():
         value = getattr(point, axis.field)
         if value is not None and value != getattr(base, axis.field):
-            text = str(axis.format(value)).removesuffix("/s").replace("%", "pct")
+            text = axis.format(value).removesuffix("/s").replace("%", "pct")
             parts.append(f"{name}_{re.sub('[^A-Za-z0-9.]', '', text)}")
     return "-".join(parts) or "baseline"
 

@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
-
-from flowsweep.experiment.quantities import (
-    Congestion,
-    Duration,
-    JitterText,
-    Model,
-    Rate,
-    Share,
-    Size,
-    Time,
+from pydantic import (
+    BeforeValidator,
+    Field,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+    model_validator,
 )
+
+from flowsweep.experiment.axes import AXES, NAMES
+from flowsweep.experiment.quantities import Duration, Model, Time
 from flowsweep.validation import refused
 
 #: Where a command is started, besides a list of hosts.
 PLACES = ("hosts", "first", "hub")
-AXIS_NAMES = (
-    "rtt",
-    "rate",
-    "loss",
-    "jitter",
-    "links",
-    "queue",
-    "buffer",
-    "congestion",
-    "hosts",
-    "ranks",
-    "ranks_per_host",
-    "problem",
-)
 
 
-class Axes(Model):
+class _Axes(Model):
     """Values that are swept. The baseline value need not be repeated."""
-
-    rtt: list[Time] = Field(default_factory=list, description="Round-trip times between sites.")
-    rate: list[Rate] = Field(default_factory=list, description="Rates of the links.")
-    loss: list[Share] = Field(default_factory=list, description="Shares of frames lost.")
-    jitter: list[JitterText] = Field(
-        default_factory=list, description="Standard deviations of the delay: 0.5ms, or 20% of it."
-    )
-    links: list[int] = Field(default_factory=list, description="Numbers of parallel links.")
-    queue: list[Size] = Field(default_factory=list, description="Queues of the links.")
-    buffer: list[Size] = Field(default_factory=list, description="Socket buffers.")
-    congestion: list[Congestion] = Field(
-        default_factory=list, description="Congestion controls: reno, cubic, bbr."
-    )
-    hosts: list[int] = Field(
-        default_factory=list, description="Hosts per site: the first so many of each."
-    )
-    ranks: list[int] = Field(
-        default_factory=list, description="Worker ranks in all, spread evenly over sites and hosts."
-    )
-    ranks_per_host: list[int] = Field(default_factory=list, description="Worker ranks per host.")
-    problem: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="Parameters of the app that differ from the workload's `problem`.",
-    )
 
     @field_validator("*")
     @classmethod
@@ -76,7 +37,9 @@ class Axes(Model):
             seen.add(key)
         return values
 
-    @field_validator("links", "hosts", "ranks", "ranks_per_host")
+    @field_validator(
+        *(name for name, axis in AXES.items() if axis.value is int), check_fields=False
+    )
     @classmethod
     def _at_least_one(cls, values: list[int]) -> list[int]:
         for value in values:
@@ -86,7 +49,24 @@ class Axes(Model):
 
     def given(self) -> dict[str, list[Any]]:
         """The axes that have values."""
-        return {name: getattr(self, name) for name in AXIS_NAMES if getattr(self, name)}
+        return {name: getattr(self, name) for name in NAMES if getattr(self, name)}
+
+
+def _field(kind: Any, description: str) -> Any:
+    return (list[kind], Field(default_factory=list, description=description))
+
+
+_PROBLEM = "Parameters of the app that differ from the workload's `problem`."
+if TYPE_CHECKING:
+    Axes = _Axes
+else:
+    Axes = create_model(
+        "Axes",
+        __base__=_Axes,
+        __doc__=_Axes.__doc__,
+        **{name: _field(axis.value, axis.description) for name, axis in AXES.items()},
+        problem=_field(dict[str, Any], _PROBLEM),
+    )
 
 
 class Server(Model):

@@ -1,0 +1,153 @@
+"""The models of the warehouse that follow from the list of axes, as SQL."""
+
+from __future__ import annotations
+
+# The SQL is made of the names in axes.py alone.
+# ruff: noqa: S608
+from flowsweep.experiment.axes import AXES, ON_LINES, Axis, Column, columns, in_points, raw_columns
+
+
+def models() -> dict[str, str]:
+    """The text of each, by name, like a file of reports/models."""
+    return {"axis_contract": _contract(), "run_axes": _run_axes(), "point_texts": _texts()}
+
+
+def _contract() -> str:
+    """No row: the columns of `runs` that hold the axes, with their types."""
+    listed = ",\n".join(f"    null::{kind} as {name}" for name, kind in raw_columns().items())
+    return f"-- No rows: the columns of the axes, in base units.\nselect\n{listed}\nwhere false\n"
+
+
+def _run_axes() -> str:
+    shown = [part for column in columns() for part in _shown(column)]
+    others = [
+        f"coalesce({column.raw}::varchar, '-')"
+        for axis in in_points()
+        if axis.name not in ON_LINES
+        for column in axis.columns
+    ]
+    measured = [
+        f"{axis.columns[0].raw_measured} is not null as is_{axis.name}_measured"
+        for axis in in_points()
+        if axis.columns[0].measured
+    ]
+    listed = ",\n    ".join(
+        [
+            *shown,
+            *measured,
+            f"concat_ws(\n        ' ',\n        {_lines(others)}\n    ) as other_axes",
+            f"row(\n        {_lines(_mildness())}\n    ) as hardness",
+        ]
+    )
+    return (
+        "-- One row per run: its axes, in the units of the points. `other_axes` are all but those\n"
+        "-- that a line tells apart; the mildest point has the least `hardness`.\n"
+        f"select\n    run,\n    {listed},\nfrom stg_runs\n"
+    )
+
+
+def _lines(parts: list[str]) -> str:
+    return ",\n        ".join(parts)
+
+
+def _shown(column: Column) -> list[str]:
+    """The columns of the points; what was not asked for is as measured, and the other way."""
+    scale = f" / {column.scale:.0e}".replace("e+0", "e") if column.scale else ""
+    if column.measured is None:
+        return [f"{column.raw}{scale} as {column.asked}"]
+    return [
+        f"coalesce({column.raw}, {column.raw_measured}){scale} as {column.asked}",
+        f"coalesce({column.raw_measured}, {column.raw}){scale} as {column.measured}",
+    ]
+
+
+def _mildness() -> list[str]:
+    """What orders points from the mildest; without a value there is no limit on a line."""
+    return [_hardness(axis) for axis in in_points() if axis.mildest is not None]
+
+
+def _hardness(axis: Axis) -> str:
+    sign = "-" if axis.mildest == "most" else ""
+    unset = "'-inf'::double" if axis.name in ON_LINES else "0"
+    return f"coalesce({sign}{axis.columns[0].asked}, {unset})"
+
+
+def _texts() -> str:
+    # A queue follows from rate and RTT in most sweeps: it is named where nothing else differs.
+    queue = AXES["queue"].columns[0]
+    labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
+    network = ", ".join(
+        f"coalesce({_number(axis)}::varchar, '-')"
+        for axis in in_points()
+        if axis.applies_to in ("link", "sockets")
+    )
+    return f"""\
+-- One row per point: `label` says what differs from the baseline of its application and
+-- problem; `network` is equal at points that differ in the application alone.
+with
+
+bases as (
+    select distinct on (app, problem) *
+    from point_axes
+    where is_baseline
+    order by point
+),
+
+compared as (
+    select
+        own.app,
+        own.problem,
+        own.point,
+        own.is_baseline,
+        concat_ws(
+            ', ',
+            {labels}
+        ) as others,
+        {_label(queue)} as queue,
+        concat_ws(' ', {network}) as network,
+    from point_axes as own
+    left join bases as base
+        on own.app = base.app and own.problem = base.problem
+),
+
+final as (
+    select
+        point,
+        coalesce(
+            nullif(
+                concat_ws(
+                    ', ',
+                    nullif(others, ''),
+                    if(
+                        count(*) over (partition by app, problem, others) > 1,
+                        queue,
+                        null
+                    )
+                ),
+                ''
+            ),
+            if(is_baseline, 'baseline', 'as the baseline')
+        ) as label,
+        network,
+    from compared
+)
+
+select * from final
+"""
+
+
+def _number(axis: Axis) -> str:
+    """The value of a point; what is unset and may be 0 is 0."""
+    name = f"own.{axis.columns[0].asked}"
+    is_zero = axis.may_be_zero and axis.name not in ON_LINES
+    return f"coalesce({name}, 0)" if is_zero else name
+
+
+def _label(column: Column) -> str:
+    name = f"own.{column.asked}"
+    number = name if column.kind == "varchar" else f"printf('%.10g', {name}::double)"
+    unit = f" || ' {column.unit}'" if column.unit else ""
+    return (
+        f"if({name} is distinct from base.{column.asked}, "
+        f"'{column.head} ' || coalesce({number}{unit}, 'unset'), null)"
+    )

@@ -1,0 +1,335 @@
+"""The axes of a sweep: everything that is said of an axis stands in its one entry here.
+
+Derived from it are the fields of `axes:` in an experiment file and their JSON schema, `--set`,
+the names of runs, what is read of `axes` in run.json, the columns of the tables, their
+descriptions and their labels in the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from flowsweep import inputs, units
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.quantities import (
+    CONGESTION,
+    Congestion,
+    Jitter,
+    JitterText,
+    Rate,
+    Share,
+    Size,
+    Time,
+)
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.model import Experiment
+    from flowsweep.experiment.workload import Workload
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    if not re.fullmatch(r"[0-9]{1,6}", text.strip()) or int(text) == 0:
+        raise FlowsweepError(
+            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
+        )
+    return int(text)
+
+
+def congestion(text: str) -> str:
+    """The name of a congestion control, as kernels have them."""
+    if not re.fullmatch(CONGESTION, text.strip()):
+        raise FlowsweepError(
+            f'"{text}" is not a congestion control', found=f'"{text}"', expected="reno, cubic, bbr"
+        )
+    return text.strip()
+
+
+def _recorded_count(text: str | float) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", str(text)):
+        raise FlowsweepError(
+            f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
+        )
+    return int(text)
+
+
+def _recorded_name(text: object) -> str:
+    if not isinstance(text, str) or not re.fullmatch(r"[!-~]{1,64}", text):
+        found = inputs.shown(text)
+        raise FlowsweepError(f"{found} is not a name", found=found, expected='such as "cubic"')
+    return text
+
+
+def _recorded_jitter(text: str | float) -> int | float:
+    """Nanoseconds, or a share of the delay: "20%"."""
+    if str(text).strip().endswith("%"):
+        return units.parse_fraction(text)
+    return units.parse_time(text)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the points: what was asked for and, where that is told, what was measured.
+
+    Attributes:
+        asked: Its name in the points and in the rows of the queries.
+        meaning: What it holds, with its unit.
+        raw: The column of the table `runs` that it is made of, in base units.
+        kind: The type of `raw` in SQL.
+        scale: `raw` is divided by it; None where `raw` is taken as it is.
+        measured: The column of what was measured; None where nothing is.
+        measured_meaning: What that column holds.
+        raw_measured: The column of `runs` that it is made of.
+        number: How `flowsweep.render.points` writes a value.
+        words: The text around the written value in the label of a point.
+        noun: What is counted, where `number` is `count`.
+        unset: What the label says where there is no value; None: the name and "unset".
+        head: The column's heading in a table, and its name in the label of a point.
+        unit: The unit of its values.
+    """
+
+    asked: str
+    meaning: str
+    raw: str
+    kind: Literal["bigint", "double", "varchar"]
+    scale: float | None = None
+    measured: str | None = None
+    measured_meaning: str = ""
+    raw_measured: str | None = None
+    number: Literal["estimate", "plain", "size", "share", "count", "text"] = "plain"
+    words: str = "{}"
+    noun: str = ""
+    unset: str | None = None
+    head: str = ""
+    unit: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The column whose value is printed: the measured one, where there is one."""
+        return self.measured or self.asked
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that a sweep varies.
+
+    Attributes:
+        name: Its key under `axes:`, after `--set`, and in `axes` of run.json.
+        field: The attribute of a `Point`, and of what the axis applies to.
+        value: The type of one value in an experiment file.
+        description: What the JSON schema says of it.
+        parse: Reads the text of `--set`; raises FlowsweepError.
+        format: Writes a value as text with its unit.
+        applies_to: What is different where its value is: the link between sites, the sockets of
+            the hosts, the sites, or the workload.
+        columns: Its columns; a value that is a share instead of an amount has a second one.
+        baseline: The value at the baseline.
+        read: Reads a value of run.json, which other programs write too; default: `parse`.
+        raw_measured: A column of `runs` that no point has.
+        may_be_zero: Whether 0 is a value.
+        mildest: Which end is the mildest for the application; None: neither.
+    """
+
+    name: str
+    field: str
+    value: Any
+    description: str
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str]
+    applies_to: Literal["link", "sockets", "sites", "workload"]
+    columns: tuple[Column, ...]
+    baseline: Callable[[Experiment, Workload], Any]
+    read: Callable[[Any], Any] | None = None
+    raw_measured: str | None = None
+    may_be_zero: bool = False
+    mildest: Literal["least", "most"] | None = None
+
+    def text(self, value: Any) -> str | None:
+        """The value with its unit; None where the value is left to the kernel."""
+        return None if value is None else self.format(value)
+
+    def recorded(self, value: Any) -> Any:
+        """The value of run.json in base units."""
+        return (self.read or self.parse)(value)
+
+    @property
+    def raw_columns(self) -> tuple[str, str | None]:
+        """The columns of `runs` with what was asked for and what was measured."""
+        first = self.columns[0]
+        return first.raw, first.raw_measured or self.raw_measured
+
+
+def _per_site(experiment: Experiment, _: Workload) -> int:
+    return max((len(site.hosts) for site in experiment.sites.values()), default=0)
+
+
+def _per_host(_: Experiment, workload: Workload) -> int | None:
+    return workload.ranks_per_host if workload.ranks is None else None
+
+
+_LIST = (
+    Axis(
+        "rtt", "rtt_ns", Time, "Round-trip times between sites.",
+        units.parse_time, lambda value: f"{value / 1e6:.6g}ms", "link",
+        (Column(
+            "rtt_asked_ms", "RTT asked for, ms", "rtt_asked_ns", "bigint", 1e6,
+            "rtt_ms", "RTT measured, ms, median over the runs; asked where nothing was measured",
+            "rtt_measured_ns", number="estimate", words="{} ms", unset="RTT unset",
+            head="RTT", unit="ms",
+        ),),
+        lambda experiment, _: experiment.link.rtt_ns,
+        may_be_zero=True, mildest="least",
+    ),
+    Axis(
+        "rate", "rate_bit_s", Rate, "Rates of the links.",
+        units.parse_rate, units.format_rate, "link",
+        (Column(
+            "rate_asked_mbit_s", "rate asked for, Mbit/s", "rate_asked_bit_s", "double", 1e6,
+            "rate_mbit_s", "rate of the link, Mbit/s, measured", "rate_measured_bit_s",
+            number="estimate", words="{} Mbit/s", unset="no limit", head="rate", unit="Mbit/s",
+        ),),
+        lambda experiment, _: experiment.link.rate_bit_s,
+        mildest="most",
+    ),
+    Axis(
+        "loss", "loss", Share, "Shares of frames lost.",
+        units.parse_fraction, lambda value: f"{100 * value:.6g}%", "link",
+        (Column(
+            "loss", "share of packets lost on purpose, asked for", "loss", "double",
+            number="share", words="{} loss", unset="no loss", head="loss",
+        ),),
+        lambda experiment, _: experiment.link.loss,
+        raw_measured="loss_measured", may_be_zero=True, mildest="least",
+    ),
+    Axis(
+        "jitter", "jitter", JitterText, "Standard deviations of the delay: 0.5ms, or 20% of it.",
+        Jitter.parse, str, "link",
+        (
+            Column(
+                "jitter_ms", "jitter asked for, ms", "jitter_ns", "bigint", 1e6,
+                words="jitter {} ms", unset="no jitter", head="jitter", unit="ms",
+            ),
+            Column(
+                "jitter_share", "jitter asked for, as a share of the one-way delay",
+                "jitter_share", "double",
+                number="share", words="jitter {}", unset="no jitter", head="jitter",
+            ),
+        ),
+        lambda experiment, _: experiment.link.jitter,
+        read=_recorded_jitter, may_be_zero=True, mildest="least",
+    ),
+    Axis(
+        "links", "links", int, "Numbers of parallel links.",
+        count, str, "link",
+        (Column(
+            "links", "parallel links between the sites", "links", "bigint",
+            number="count", noun="link", head="links",
+        ),),
+        lambda experiment, _: experiment.link.links,
+        read=_recorded_count,
+    ),
+    Axis(
+        "queue", "queue_bytes", Size, "Queues of the links.",
+        units.parse_size, units.format_size, "link",
+        (Column(
+            "queue_bytes", "queue of the link, bytes", "queue_bytes", "bigint",
+            number="size", words="{} queue", head="queue", unit="bytes",
+        ),),
+        lambda experiment, _: experiment.link.queue_bytes,
+        mildest="most",
+    ),
+    Axis(
+        "buffer", "buffer_bytes", Size, "Socket buffers.",
+        units.parse_size, units.format_size, "sockets",
+        (Column(
+            "buffer_bytes", "socket buffer, bytes; null for the kernel's default",
+            "buffer_bytes", "bigint",
+            number="size", words="{} buffers", unset="default buffers", head="buffer", unit="bytes",
+        ),),
+        lambda experiment, _: experiment.tcp.buffer_bytes,
+        mildest="most",
+    ),
+    Axis(
+        "congestion", "congestion", Congestion, "Congestion controls: reno, cubic, bbr.",
+        congestion, str, "sockets",
+        (Column(
+            "congestion", "congestion control", "congestion", "varchar",
+            number="text", head="congestion",
+        ),),
+        lambda experiment, _: experiment.tcp.congestion_control,
+        read=_recorded_name,
+    ),
+    Axis(
+        "hosts", "hosts", int, "Hosts per site: the first so many of each.",
+        count, str, "sites",
+        (Column(
+            "hosts_per_site", "hosts of a site", "hosts_per_site", "bigint",
+            number="count", noun="host", words="{} a site", head="hosts a site",
+        ),),
+        _per_site,
+        read=_recorded_count,
+    ),
+    Axis(
+        "ranks", "ranks", int, "Worker ranks in all, spread evenly over sites and hosts.",
+        count, str, "workload",
+        (Column(
+            "ranks", "ranks of the application", "ranks", "bigint",
+            number="count", noun="rank", head="ranks",
+        ),),
+        lambda _, workload: workload.ranks,
+        read=_recorded_count,
+    ),
+    Axis(
+        "ranks_per_host", "ranks_per_host", int, "Worker ranks per host.",
+        count, str, "workload",
+        (Column(
+            "ranks_per_host", "ranks of a host", "ranks_per_host", "bigint",
+            number="count", noun="rank", words="{} a host", head="ranks a host",
+        ),),
+        _per_host,
+        read=_recorded_count,
+    ),
+)  # fmt: skip
+
+#: Every axis by its name, in the order in which the id of a run names them. `problem`, the
+#: parameters of the application, is swept like them and has no entry: it has no one unit.
+AXES = {axis.name: axis for axis in _LIST}
+NAMES = (*AXES, "problem")
+#: Axes that only an emulated link can be told.
+OF_LINK = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
+#: Axes that the lines of completion times tell apart by their columns; they come first in the
+#: points. The models compare all others as one text, `other_axes`.
+ON_LINES = ("rtt", "rate", "buffer", "queue")
+
+
+def in_points() -> Iterator[Axis]:
+    """The axes in the order of the columns of the points."""
+    yield from (AXES[name] for name in ON_LINES)
+    yield from (axis for axis in _LIST if axis.name not in ON_LINES)
+
+
+def columns() -> list[Column]:
+    """All columns of the axes, in the order of the points."""
+    return [column for axis in in_points() for column in axis.columns]
+
+
+def names_in_points() -> list[str]:
+    """The names of the axes' columns in the points, asked and measured."""
+    names = [(column.asked, column.measured) for column in columns()]
+    return [name for pair in names for name in pair if name is not None]
+
+
+def raw_columns() -> dict[str, str]:
+    """The columns of `runs` that hold the axes, in base units, and their types in SQL."""
+    found: dict[str, str] = {}
+    for axis in in_points():
+        for column in axis.columns:
+            for name in (column.raw, column.raw_measured):
+                if name is not None:
+                    found[name] = column.kind
+        if axis.raw_measured is not None:
+            found[axis.raw_measured] = axis.columns[0].kind
+    return found
