@@ -81,9 +81,16 @@ def _texts() -> str:
         for axis in in_points()
         if axis.applies_to in ("link", "sockets")
     )
+    undisturbed = ", ".join(
+        f"coalesce(own.{column.asked}::varchar, '-')"
+        for axis in in_points()
+        if axis.name not in ("loss", "jitter")
+        for column in axis.columns
+    )
     return f"""\
 -- One row per point: `label` says what differs from the baseline of its application and
--- problem; `network` is equal at points that differ in the application alone.
+-- problem; `network` is equal at points that differ in the application alone,
+-- `undisturbed` at those that differ in loss and jitter alone.
 with
 
 bases as (
@@ -105,6 +112,7 @@ compared as (
         ) as others,
         {_label(queue)} as queue,
         concat_ws(' ', {network}) as network,
+        concat_ws(' ', {undisturbed}) as undisturbed,
     from point_axes as own
     left join bases as base
         on own.app = base.app and own.problem = base.problem
@@ -129,6 +137,7 @@ final as (
             if(is_baseline, 'baseline', 'as the baseline')
         ) as label,
         network,
+        undisturbed,
     from compared
 )
 

@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import addresses, axis_models, computed, content, file_sets, parquet_files, printing
+from flowsweep import (
+    addresses,
+    axis_models,
+    computed,
+    content,
+    figures,
+    file_sets,
+    parquet_files,
+    printing,
+)
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import ALL_TABLES, TABLES
 
@@ -167,7 +176,7 @@ class Warehouse:
     def _unmet(self, name: str) -> dict[str, str] | None:
         """The first of a query's needs that the experiment does not meet."""
         known = self._described("needs.yaml")
-        for key in self._described(f"figures/{name}.yaml").get("needs", ()):
+        for key in figures.described(self.folder, name).get("needs", ()):
             need: dict[str, str] = known[key]
             if not self.select(need["ask"]).item():
                 return need
@@ -175,7 +184,7 @@ class Warehouse:
 
     def claims(self, name: str) -> list[tuple[str, str]]:
         """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
-        described = self._described(f"figures/{name}.yaml").get("adds_up", ())
+        described = figures.described(self.folder, name).get("adds_up", ())
         return [(one["claim"], one["sql"]) for one in described]
 
     def keep_rows(self, name: str) -> None:

@@ -55,7 +55,7 @@ final as (
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
         round(transfer_mbit_s, 4) as transfer_mbit_s,

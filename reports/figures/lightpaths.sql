@@ -137,7 +137,7 @@ missed as (
 
 final as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         measured.site_a,
         measured.site_b,
         measured.lightpath_mbit_s,
@@ -161,7 +161,6 @@ final as (
         lengths.steps,
         lengths.step_ms,
         lengths.doubtful_runs,
-        points.point,
     from points
     inner join measured on points.point = measured.point
     inner join missed
@@ -173,7 +172,7 @@ final as (
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s
     ),

@@ -94,7 +94,7 @@ shares as (
 
 final as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         shares.runs,
         shares.directions,
         shares.unknown_directions,
@@ -109,13 +109,12 @@ final as (
         round(shares.unknown_ns / shares.all_ns, 6)
             as unknown_share,
         round(shares.most_held_share, 6) as most_held_share,
-        points.point,
     from points
     inner join shares on points.point = shares.point
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s
     ),

@@ -97,12 +97,11 @@ doubts as (
 
 final as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         rates.* exclude (point),
         sizes.* exclude (point),
         coalesce(doubtful_captures, 0) as doubtful_captures,
         coalesce(refused_captures, 0) as refused_captures,
-        points.point,
     from points
     inner join rates on points.point = rates.point
     inner join sizes on points.point = sizes.point
@@ -110,7 +109,7 @@ final as (
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
         rounded(messages_s) as messages_s,

@@ -61,17 +61,16 @@ by_point as (
 
 final as (
     select
-        points.* exclude (label, point, ranks),
+        points.* exclude (label, ranks),
         by_point.hosts::bigint as hosts,
         by_point.total_ranks as ranks,
         by_point.* exclude (point, hosts, total_ranks),
-        points.point,
     from points
     inner join by_point on points.point = by_point.point
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
         round(peak_mbit_s, 4) as peak_mbit_s,

@@ -80,18 +80,17 @@ by_point as (
 
 final as (
     select
-        points.* exclude (label, point, ranks),
+        points.* exclude (label, ranks),
         by_point.site,
         by_point.hosts,
         by_point.site_ranks as ranks,
         by_point.* exclude (point, site, hosts, site_ranks),
-        points.point,
     from points
     inner join by_point on points.point = by_point.point
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
         round(sent_mbit_s, 4) as sent_mbit_s,

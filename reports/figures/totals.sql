@@ -54,7 +54,7 @@ bases as (
 
 final as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         by_point.runs_used,
         by_point.host,
         round(by_point.in_bytes / 1e6, 4) as in_mb,
@@ -67,7 +67,6 @@ final as (
         round(by_point.all_bytes / bases.all_bytes - 1, 4) as bytes_change,
         round(by_point.all_packets / bases.all_packets - 1, 4)
             as packets_change,
-        points.point,
     from points
     inner join by_point on points.point = by_point.point
     left join bases
@@ -75,7 +74,7 @@ final as (
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s
     ),

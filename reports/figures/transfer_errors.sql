@@ -18,6 +18,7 @@ compared as (
                 )
         end as stated_s,
     from message_times
+    inner join point_texts using (point)
     inner join published_messages
         using (message_mb, loss_percent, jitter_fraction, latency_ms)
     where rate_asked_mbit_s = 300
@@ -25,19 +26,14 @@ compared as (
 
 plain as (
     select
-        app,
-        problem,
-        message_mb,
-        latency_ms,
-        buffer_bytes,
-        queue_bytes,
-        links,
-        congestion,
-        hosts_per_site,
-        ranks,
-        ranks_per_host,
-        transfer_s as plain_s,
+        message_times.app,
+        message_times.problem,
+        message_times.message_mb,
+        message_times.latency_ms,
+        point_texts.undisturbed,
+        message_times.transfer_s as plain_s,
     from message_times
+    inner join point_texts using (point)
     where
         loss_percent = 0
         and jitter_fraction = 0
@@ -61,47 +57,23 @@ final as (
         ) as one_way_error,
         round(compared.stated_s, 6) as stated_s,
         round(compared.stated_s / compared.published_s - 1, 4) as stated_error,
-        compared.buffer_bytes,
-        compared.queue_bytes,
-        compared.links,
-        compared.congestion,
-        compared.hosts_per_site,
-        compared.ranks,
-        compared.ranks_per_host,
-        compared.app,
-        compared.problem,
+        ---------- the point
+        points.* exclude (label) replace (
+            round(points.rtt_ms, 4) as rtt_ms,
+            round(points.rate_mbit_s, 4) as rate_mbit_s
+        ),
     from compared
+    inner join points on compared.point = points.point
     left join plain
         on
-            (
-                compared.app,
-                compared.problem,
-                compared.message_mb,
-                compared.latency_ms,
-                compared.buffer_bytes,
-                compared.queue_bytes,
-                compared.links,
-                compared.congestion,
-                compared.hosts_per_site,
-                compared.ranks,
-                compared.ranks_per_host
-            ) is not distinct from (
-                plain.app,
-                plain.problem,
-                plain.message_mb,
-                plain.latency_ms,
-                plain.buffer_bytes,
-                plain.queue_bytes,
-                plain.links,
-                plain.congestion,
-                plain.hosts_per_site,
-                plain.ranks,
-                plain.ranks_per_host
-            )
+            compared.app = plain.app
+            and compared.problem = plain.problem
+            and compared.message_mb = plain.message_mb
+            and compared.latency_ms = plain.latency_ms
+            and compared.undisturbed = plain.undisturbed
 )
 
 select * from final
 order by
     message_mb, buffer_bytes, links, congestion, jitter_fraction, loss_percent,
-    latency_ms, app, problem, queue_bytes, hosts_per_site, ranks,
-    ranks_per_host
+    latency_ms, app, problem, point

@@ -46,15 +46,14 @@ classes as (
 
 final as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         classes.* exclude (point),
-        points.point,
     from points
     inner join classes on points.point = classes.point
 )
 
 select
-    * exclude (point) replace (
+    * replace (
         round(rtt_ms, 4) as rtt_ms,
         round(rate_mbit_s, 4) as rate_mbit_s,
         round(duration_s_min, 6) as duration_s_min,

@@ -12,7 +12,7 @@ bases as (
 
 measured as (
     select
-        points.* exclude (label, point),
+        points.* exclude (label),
         -- a megabyte of the paper has 2^20 bytes
         round(app_sizes.message_bytes / 1048576, 6) as message_mb,
         round(coalesce(points.loss, 0) * 100, 6) as loss_percent,
@@ -40,18 +40,9 @@ final as (
         round(max(transfer_s), 6) as transfer_s_max,
         count(*) as runs,
         ---------- the point
-        app,
-        problem,
-        rtt_asked_ms,
-        jitter_ms,
-        rate_asked_mbit_s,
-        buffer_bytes,
-        queue_bytes,
-        links,
-        congestion,
-        hosts_per_site,
-        ranks,
-        ranks_per_host,
+        measured.* exclude (
+            message_mb, loss_percent, jitter_fraction, latency_ms, transfer_s
+        ),
     from measured
     group by all
 )

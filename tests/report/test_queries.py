@@ -11,9 +11,10 @@ import duckdb
 import polars as pl
 import pytest
 import tiny
-import yaml
 
+from flowsweep import figures
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import axes
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -42,10 +43,19 @@ def test_every_name_of_the_contract_answers(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", figure_names())
 def test_every_column_is_described(warehouse: Warehouse, name: str) -> None:
-    path = reports_folder() / "figures" / f"{name}.yaml"
-    described = yaml.safe_load(path.read_text(encoding="utf-8"))
+    described = figures.described(reports_folder(), name)
     assert described["description"].endswith(".")
     assert list(described["columns"]) == warehouse.rows(name).columns
+
+
+def test_no_two_points_have_the_same_axes_or_label(two_apps: Path) -> None:
+    rows = Warehouse(two_apps).select("select * from points order by point")
+    assert rows["point"].to_list() == list(range(1, rows.height + 1))
+    assert rows.select("app", "problem", *axes.names_in_points()).n_unique() == rows.height
+    assert rows.select("app", "problem", "label").n_unique() == rows.height
+    first = rows.row(0, named=True)
+    assert (first["label"], first["is_baseline"]) == ("baseline", True)
+    assert "RTT 16 ms" in rows["label"].to_list()
 
 
 def test_every_query_answers_without_any_capture(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ FEW_SCALES = 3
 PRIMITIVES = ("send", "receive", "probe_failed", "probe_found")
 #: Classes of the heat table are doublings of the smallest time.
 CLASSES = 7
-AXES = [*dict.fromkeys(key for pair in points.AXES for key in pair[:2]), "queue_bytes"]
+AXES = points.COLUMNS
 
 
 def _labelled(context: Context, frame: pl.DataFrame, keys: list[str]) -> list[Row]:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import polars as pl
-import yaml
 from markupsafe import Markup, escape
 
-from flowsweep import inputs
+from flowsweep import figures, inputs
 from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
@@ -155,7 +154,7 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
 
 
 def _table_part(context: Context, name: str, heading: str, html: Markup) -> dict[str, Any]:
-    hint = _hint(context, name)
+    hint = figures.described(context.warehouse.folder, name)
     return {
         "kind": "table",
         "name": name,
@@ -202,15 +201,6 @@ def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any
         "sql": context.warehouse.sql(figure.name),
         "shown": min(figure.rows.height, MAX_TABLE_ROWS),
     }
-
-
-def _hint(context: Context, name: str) -> dict[str, str]:
-    """Heading and caption of a table, from figures/<name>.yaml."""
-    path = context.warehouse.folder / "figures" / f"{name}.yaml"
-    if not path.is_file():
-        return {}
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else {}
 
 
 def _filled(caption: str, context: Context) -> str:

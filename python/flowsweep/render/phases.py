@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 COLOURS = tuple(f"var(--app-{number})" for number in (10, 6, 7, 8, 5, 9))
 OTHERS = "others"
 WORDS = 120
-AXES = [*dict.fromkeys(key for pair in points.AXES for key in pair[:2]), "queue_bytes"]
 
 
 def times(context: Context) -> Figure | None:
@@ -61,7 +60,7 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """One row per point with a column for each phase; the phases in order of their begin."""
     ranks = rows.group_by("run").agg(pl.col("rank").n_unique().alias("counted"))
     by_run = (
-        rows.group_by(*AXES, "is_baseline", "run", "phase", maintain_order=True)
+        rows.group_by(*points.COLUMNS, "is_baseline", "run", "phase", maintain_order=True)
         .agg(pl.col("phase_s").sum(), pl.col("first_start_s").min(), pl.col("completion_s").first())
         .join(ranks, on="run")
         .with_columns(mean_s=pl.col("phase_s") / pl.col("counted"))
@@ -76,10 +75,11 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     )
     if weight.height > len(phases):
         phases.append(OTHERS)
-    by_run = by_run.group_by(*AXES, "is_baseline", "run", "kind", maintain_order=True).agg(
+    keys = [*points.COLUMNS, "is_baseline"]
+    by_run = by_run.group_by(*keys, "run", "kind", maintain_order=True).agg(
         pl.col("mean_s").sum(), pl.col("completion_s").first()
     )
-    frame = by_run.group_by(*AXES, "is_baseline", maintain_order=True).agg(
+    frame = by_run.group_by(*keys, maintain_order=True).agg(
         pl.col("completion_s").median(),
         *(
             pl.col("mean_s")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.experiment import axes
 from flowsweep.render import cuts, numbers
 
 if TYPE_CHECKING:
@@ -14,36 +16,35 @@ MAX_ROWS = 24
 #: Width of a letter in an axis label, pixels; a little more than Arial's mean at 12 px.
 LETTER = 6.4
 
-# What was asked tells whether an axis varies, what was measured is printed.
-AXES = (
-    ("rtt_asked_ms", "rtt_ms", lambda value: f"{numbers.estimate(value)} ms"),
-    ("rate_asked_mbit_s", "rate_mbit_s", lambda value: f"{numbers.estimate(value)} Mbit/s"),
-    ("buffer_bytes", "buffer_bytes", lambda value: f"{numbers.size(value)} buffers"),
-    ("loss", "loss", lambda value: f"{numbers.share(value)} loss"),
-    ("jitter_ms", "jitter_ms", lambda value: f"jitter {numbers.plain(value)} ms"),
-    ("jitter_share", "jitter_share", lambda value: f"jitter {numbers.share(value)}"),
-    ("links", "links", lambda value: numbers.plural(int(value), "link")),
-    ("congestion", "congestion", str),
-    (
-        "hosts_per_site",
-        "hosts_per_site",
-        lambda value: f"{numbers.plural(int(value), 'host')} a site",
-    ),
-    ("ranks", "ranks", lambda value: numbers.plural(int(value), "rank")),
-    (
-        "ranks_per_host",
-        "ranks_per_host",
-        lambda value: f"{numbers.plural(int(value), 'rank')} a host",
-    ),
-)
-UNSET = {
-    "rtt_asked_ms": "RTT unset",
-    "rate_asked_mbit_s": "no limit",
-    "buffer_bytes": "default buffers",
-    "loss": "no loss",
-    "jitter_ms": "no jitter",
-    "jitter_share": "no jitter",
+#: The columns of the axes in the rows of a query.
+COLUMNS = axes.names_in_points()
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "estimate": numbers.estimate,
+    "plain": numbers.plain,
+    "size": numbers.size,
+    "share": numbers.share,
+    "text": str,
 }
+
+
+def _words(column: axes.Column) -> Callable[[Any], str]:
+    """How the value of an axis is said in the name of a point."""
+    if column.number == "count":
+        return lambda value: column.words.format(numbers.plural(int(value), column.noun))
+    write = _WRITERS[column.number]
+    return lambda value: column.words.format(write(value))
+
+
+# What was asked tells whether an axis varies, what was measured is printed. The queue is not
+# among them: it follows from RTT and rate in most sweeps.
+AXES = tuple(
+    (column.asked, column.shown, _words(column))
+    for column in axes.columns()
+    if column.asked != "queue_bytes"
+)
+UNSET = {column.asked: column.unset for column in axes.columns() if column.unset is not None}
 
 
 def labels(rows: pl.DataFrame) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from flowsweep.experiment import axes
 from flowsweep.render import numbers
 from flowsweep.render.tables import Column, key_columns, table
 
@@ -21,20 +22,18 @@ def _text(value: str | None) -> str:
     return numbers.NONE if value is None else value
 
 
-# What a row of the table is made of; the columns are latencies.
-OTHER_KEYS = ("app", "problem", "buffer_bytes", "links", "congestion", "hosts_per_site", "ranks",
-              "ranks_per_host")  # fmt: skip
+_WRITERS: dict[str, Callable[[Any], str]] = {"size": numbers.size, "text": _text}
+# What a row of the table is made of, beside the axes that have a column or a heading of their own:
+# the columns are latencies.
+_OWN = ("rtt", "rate", "queue", "loss", "jitter")
+_OTHERS = [column for axis in axes.in_points() if axis.name not in _OWN for column in axis.columns]
+OTHER_KEYS = ("app", "problem", *(column.asked for column in _OTHERS))
 KEYS = ("message_mb", *OTHER_KEYS, "loss_percent", "jitter_fraction")
 #: Columns for `OTHER_KEYS`, which are there only where they vary.
 OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("application", _text),
     ("problem", _text),
-    ("buffer", numbers.size),
-    ("links", numbers.plain),
-    ("congestion", _text),
-    ("hosts a site", numbers.plain),
-    ("ranks", numbers.plain),
-    ("ranks a host", numbers.plain),
+    *((column.head, _WRITERS.get(column.number, numbers.plain)) for column in _OTHERS),
 )
 
 

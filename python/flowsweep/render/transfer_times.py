@@ -105,8 +105,8 @@ def _times_panel(
             axis=alt.Axis(values=y_ticks, labelExpr=axes.time_labels(y_ticks)),
         )
 
-    keys = [key for key in rows.columns if key in {k for pair in points.AXES for k in pair[:2]}]
-    by_point = rows.group_by([*keys, "queue_bytes", "is_baseline"], maintain_order=True).agg(
+    keys = points.COLUMNS
+    by_point = rows.group_by([*keys, "is_baseline"], maintain_order=True).agg(
         pl.col("duration_s_p50").median().alias("typical")
     )
     names = points.labels(by_point)
@@ -116,9 +116,7 @@ def _times_panel(
     layers: list[Any] = _equal_rates(x, y("y:Q"), sizes, seconds)
     for place in dict.fromkeys([base, slowest]):
         point = by_point.row(place, named=True)
-        same = pl.all_horizontal(
-            pl.col(key).eq_missing(point[key]) for key in (*keys, "queue_bytes")
-        )
+        same = pl.all_horizontal(pl.col(key).eq_missing(point[key]) for key in keys)
         # the two points stand beside each other
         shift = 0.95 if place == base else 1.05
         data = values(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep.experiment import axes
 from flowsweep.render import cuts, doubts, numbers, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 ROW = 24
 PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 #: A point belongs to the line over the ranks if these are as at its baseline.
-FIXED = (
-    "rtt_asked_ms", "rate_asked_mbit_s", "buffer_bytes", "loss", "jitter_ms", "jitter_share",
-    "links", "congestion",
-)  # fmt: skip
+FIXED = [
+    column.asked
+    for axis in axes.in_points()
+    if axis.applies_to in ("link", "sockets") and axis.name != "queue"
+    for column in axis.columns
+]
 
 
 def peaks(context: Context) -> Figure | None:
@@ -174,10 +177,10 @@ def _core_panel(
 
     names = dict(zip(map(tuple, whole.rows()), points.labels(whole), strict=True))
     drawn = points.drawn(whole)
-    axes = {key for pair in points.AXES for key in pair[:2]} | {"queue_bytes"}
+    columns = set(points.COLUMNS)
     data = []
     for row, full in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):
-        same = pl.all_horizontal(pl.col(key).eq_missing(full[key]) for key in axes - {"ranks"})
+        same = pl.all_horizontal(pl.col(key).eq_missing(full[key]) for key in columns - {"ranks"})
         sites = rows.filter(same & pl.col("site").is_not_null())
         means = [*sites["sent_mbit_s"], *sites["received_mbit_s"], full["sent_mbit_s"]]
         data.append(

@@ -1,0 +1,56 @@
+"""What is said of a figure in reports/figures/<name>.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flowsweep.experiment import axes
+
+#: In `columns` it stands for the columns of the model `points`, as in the SQL beside it.
+POINT = "points.*"
+
+
+def described(folder: Path, name: str) -> dict[str, Any]:
+    """The YAML of a figure, with the columns of the point spelled out; empty if there is none.
+
+    Args:
+        folder: The folder `reports`.
+        name: The figure's name.
+    """
+    path = folder / "figures" / f"{name}.yaml"
+    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not isinstance(found, dict):
+        return {}
+    columns = found.get("columns", {})
+    if POINT in columns:
+        found["columns"] = _spelled_out(columns)
+    return found
+
+
+def _spelled_out(columns: dict[str, str]) -> dict[str, str]:
+    """A column that the figure has of its own is not that of the point."""
+    spelled: dict[str, str] = {}
+    for column, meaning in columns.items():
+        if column == POINT:
+            spelled |= {name: said for name, said in point_columns().items() if name not in columns}
+        else:
+            spelled[column] = meaning
+    return spelled
+
+
+def point_columns() -> dict[str, str]:
+    """What the columns of a point in the rows of a query mean, in order."""
+    found = {
+        "app": "the application's name",
+        "problem": "its parameters",
+        "point": "number of the point of the sweep",
+        "is_baseline": "whether this is the baseline",
+    }
+    for column in axes.columns():
+        found[column.asked] = column.meaning
+        if column.measured is not None:
+            found[column.measured] = column.measured_meaning
+    return found
