@@ -31,18 +31,18 @@ SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
 
 
-def capture_files(run_directory: Path) -> dict[str, Path]:
-    """What was recorded of a run by host name, sorted: a capture, or else one of Zeek's logs."""
-    found = {}
+def capture_files(run_directory: Path) -> dict[str, list[Path]]:
+    """What was recorded of a run by host name, sorted: captures and Zeek's logs."""
+    found: dict[str, list[Path]] = {}
     for path in sorted(run_directory.iterdir()):
         match = CAPTURE_NAME.fullmatch(path.name)
         if match and path.is_file() and not path.name.startswith("."):
-            found[match["host"]] = path
+            found.setdefault(match["host"], []).append(path)
     if any(is_log(path) or path.is_dir() for path in run_directory.iterdir()):
         from flowsweep.zeek import hosts
 
-        logs = hosts.logs_by_host(run_directory)
-        found = {host: files[0] for host, files in logs.items()} | found
+        for host, logs in hosts.logs_by_host(run_directory).items():
+            found.setdefault(host, []).extend(logs)
     return dict(sorted(found.items()))
 
 

@@ -75,10 +75,7 @@ if EXPERIMENT.captured is None:
         hosts = tuple(host.name for host in run.hosts)
         RUNS_OF_HOSTS.setdefault(hosts, []).append(run_id)
     CAPTURES = {
-        run_id: {
-            host.name: f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst"
-            for host in run.hosts
-        }
+        run_id: [f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst" for host in run.hosts]
         for run_id, run in RUN_PLAN.items()
     }
 else:
@@ -87,10 +84,11 @@ else:
     RUNS_FOLDER = str(EXPERIMENT.captured / "runs")
     try:
         CAPTURED = {
-            names.check(folder.name, "a run", folder): {
-                host: without_braces(path)
-                for host, path in capture_files(folder).items()
-            }
+            names.check(folder.name, "a run", folder): [
+                without_braces(path)
+                for files in capture_files(folder).values()
+                for path in files
+            ]
             for folder in sorted(Path(RUNS_FOLDER).iterdir())
             if folder.is_dir() and not folder.name.startswith(".")
         }

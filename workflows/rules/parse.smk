@@ -15,7 +15,7 @@ rule made_from:
 
 rule parse_run:
     input:
-        captures=lambda wildcards: list(CAPTURES[wildcards.run_id].values()),
+        captures=lambda wildcards: CAPTURES[wildcards.run_id],
         made_from=MADE_FROM,
     output:
         marker=touch(f"{RESULTS}/tables/.parsed/{{run_id}}"),
@@ -24,8 +24,8 @@ rule parse_run:
     params:
         bin=EXPERIMENT.bin_ns,
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES[wildcards.run_id]}",
-        # A capture that is gone takes its tables with it.
-        hosts=lambda wildcards: sorted(CAPTURES[wildcards.run_id]),
+        # A file that is gone, or came with an old date, changes the tables too.
+        recorded=lambda wildcards: CAPTURES[wildcards.run_id],
         tables=f"{RESULTS}/tables",
     message:
         "Parsing {wildcards.run_id}"
