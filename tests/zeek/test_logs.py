@@ -156,6 +156,16 @@ def test_json_and_tsv_give_the_same_times_and_counts(tmp_path: Path) -> None:
     assert table["tunnel_parents"].to_list() == [None, ["a", "b"]]
 
 
+@pytest.mark.parametrize(
+    "time", ["1460053414.353", "1460053414353", '"2016-04-07T18:23:34.353000Z"']
+)
+def test_the_times_that_zeek_writes_in_json(tmp_path: Path, time: str) -> None:
+    (tmp_path / "x.log").write_text(f'{{"ts":{time}}}\n')
+    assert run(tmp_path / "x.log", "-o", tmp_path / "out").returncode == 0
+    times = pl.read_parquet(tmp_path / "out/x.parquet")["ts"].cast(pl.Int64).to_list()
+    assert times == [1460053414353000000]
+
+
 def test_a_field_that_comes_late_in_json_is_kept(tmp_path: Path) -> None:
     early = json.dumps({"ts": 1.0, "uid": "C" * 40, "n": 1}) + "\n"
     lines = early * (2 * (4 << 20) // len(early))

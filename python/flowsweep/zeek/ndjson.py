@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Zeek's names of the time of a record; other times are told from numbers by a schema alone.
 TIMES = ("ts", "_write_ts")
+#: From here on a time is one of milliseconds (`JSON::TS_MILLIS`): 1973, or in seconds 5138.
+MILLISECONDS = 1e11
 
 
 def frames(
@@ -144,6 +146,10 @@ def _as(series: pl.Series, kind: str) -> pl.Series:
     final = kinds.dtype(kind)
     if kind in ("time", "interval"):
         numbers = series.cast(pl.Float64, strict=False).to_frame()
+        if kind == "time":
+            seconds = pl.col(series.name)
+            is_millis = seconds.abs() >= MILLISECONDS
+            numbers = numbers.select(pl.when(is_millis).then(seconds / 1000).otherwise(seconds))
         times = numbers.select(kinds.kept(pl.col(series.name), kind)).to_series()
         if kind == "time" and series.dtype == pl.String:
             iso = series.str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)

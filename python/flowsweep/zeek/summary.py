@@ -73,7 +73,8 @@ def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]
     }
     for name in ("proto", "conn_state", "service"):
         if name in conn.columns:
-            many = conn[name].drop_nulls().value_counts(sort=True)
+            values = conn[name].explode() if conn[name].dtype.is_nested() else conn[name]
+            many = values.drop_nulls().value_counts(sort=True)
             found[name] = dict(many.sort(["count", name], descending=[True, False]).rows())
     return found
 
