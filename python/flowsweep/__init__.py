@@ -1,4 +1,25 @@
-"""What network does my distributed application need? Measured from packet captures of a sweep."""
+"""What network does my distributed application need? Measured from packet captures of a sweep.
+
+A capture (pcap or pcapng, also compressed) to tables:
+
+    flows = flowsweep.read_flows("pc1.pcap.zst")
+    polars.DataFrame(flows)
+    duckdb.sql("select dst_port, sum(payload_bytes) from flows group by all")
+
+`read_flows` and the other readers return objects that polars, DuckDB and pyarrow take by the Arrow
+PyCapsule interface. A reader takes a capture, several that are one capture, or a folder that
+`parse` wrote.
+
+Times have nanoseconds. DuckDB 2.0 has few functions for such times: `max(time) - min(time)`,
+`date_trunc`, `time_bucket` and `epoch` fail. With `time_unit="us"` a reader gives microseconds, and
+all of DuckDB's functions work; in SQL over Parquet files, `time::timestamptz` does the same.
+
+    packets = flowsweep.read_packets("pc1.pcap.zst", time_unit="us")
+    duckdb.sql("select time_bucket(interval '1s', time), count(*) from packets group by all")
+
+The command line does the rest: `flowsweep --help`. `pip install 'flowsweep[report]'` adds what
+reports need, `'flowsweep[sweep]'` what sweeps need.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +28,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flowsweep.captures import (
         DamagedCaptureWarning,
+        ParquetTable,
+        Table,
         read_captures,
         read_flows,
         read_intervals,
@@ -14,9 +37,34 @@ if TYPE_CHECKING:
         read_packets,
         read_throughput,
     )
+    from flowsweep.errors import FlowsweepError
+    from flowsweep.parsed import Parsed, parse
 
+    __version__: str
+
+#: In which module each public name is.
+_MODULES = {
+    "DamagedCaptureWarning": "captures",
+    "FlowsweepError": "errors",
+    "ParquetTable": "captures",
+    "Parsed": "parsed",
+    "Table": "captures",
+    "parse": "parsed",
+    "read_captures": "captures",
+    "read_flows": "captures",
+    "read_intervals": "captures",
+    "read_messages": "captures",
+    "read_packets": "captures",
+    "read_throughput": "captures",
+}
 __all__ = [
     "DamagedCaptureWarning",
+    "FlowsweepError",
+    "ParquetTable",
+    "Parsed",
+    "Table",
+    "__version__",
+    "parse",
     "read_captures",
     "read_flows",
     "read_intervals",
@@ -27,9 +75,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Loads the readers when they are first used, so that importing the package stays quick."""
-    if name in __all__:
-        from flowsweep import captures
+    """Loads a public name when it is first used, so that importing the package stays quick."""
+    if name == "__version__":
+        from importlib.metadata import version
 
-        return getattr(captures, name)
+        return version("flowsweep")
+    if name in _MODULES:
+        from importlib import import_module
+
+        return getattr(import_module(f"flowsweep.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names too, before they are loaded: for `help` and completion."""
+    return sorted({*globals(), *__all__})

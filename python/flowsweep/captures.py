@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from flowsweep import _parsers, parquet_files
+from flowsweep.duckdb_tables import Microseconds
+from flowsweep.errors import FlowsweepError
 from flowsweep.file_sets import folder_of_sets, reading
+from flowsweep.notebook import Shown
 from flowsweep.parsing import (
     DEFAULT_BIN_NS,
     DEFAULT_UDP_TIMEOUT_NS,
@@ -26,14 +29,16 @@ if TYPE_CHECKING:
 
 #: A capture, several that are one, or a folder or file of tables.
 Source = str | Path | Sequence[str | Path]
+#: Of the time columns: nanoseconds, or microseconds, for which DuckDB has all of its functions.
+TimeUnit = Literal["ns", "us"]
 
 
 class DamagedCaptureWarning(UserWarning):
     """Reading a capture stopped before its end; the rows are of what came before."""
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Shown):
     """One table of a capture, read anew each time its stream is asked for.
 
     `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` take it. At
@@ -46,6 +51,9 @@ class Table:
     bin_ns: int = DEFAULT_BIN_NS
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
     verify_checksums: bool = False
+
+    def _shown_files(self) -> tuple[Path, ...]:
+        return self.files
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream, in the schema that the table has."""
@@ -64,8 +72,8 @@ class Table:
         return _parsers.schema(self.name)
 
 
-@dataclass(frozen=True)
-class ParquetTable:
+@dataclass(frozen=True, repr=False)
+class ParquetTable(Shown):
     """A table that `flowsweep parse` or `flowsweep ingest` wrote."""
 
     name: str
@@ -78,6 +86,9 @@ class ParquetTable:
         if isinstance(self.source, Path):
             return _parquet_files(self.name, self.source)
         return self.source
+
+    def _shown_files(self) -> tuple[Path, ...]:
+        return (self.source,) if isinstance(self.source, Path) else self.source
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream; in Hive folders with the columns `run` and `host`."""
@@ -101,13 +112,18 @@ class ParquetTable:
             yield [lock for lock in locks if lock is not None]
 
 
+#: What a reader returns; all of it has the Arrow PyCapsule stream interface.
+Reading = Table | ParquetTable | Microseconds
+
+
 def read_flows(
     path: Source,
     *,
     bin_ns: int = DEFAULT_BIN_NS,
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
-) -> Table | ParquetTable:
+    time_unit: TimeUnit = "ns",
+) -> Reading:
     """One row per connection and direction.
 
     All but `path` say how captures are read; tables that are written already stay as they are.
@@ -118,11 +134,13 @@ def read_flows(
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
+        time_unit: Of the time columns: `ns`, or `us`, for which DuckDB has all of its functions
+            (`max(time) - min(time)`, `date_trunc`, `time_bucket`, `epoch`).
 
     Returns:
         An object with the Arrow PyCapsule stream interface.
     """
-    return _read("flows", path, bin_ns, udp_timeout_ns, verify_checksums)
+    return _in_unit(time_unit, _read("flows", path, bin_ns, udp_timeout_ns, verify_checksums))
 
 
 def read_packets(
@@ -130,9 +148,12 @@ def read_packets(
     *,
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
-) -> Table | ParquetTable:
+    time_unit: TimeUnit = "ns",
+) -> Reading:
     """One row per packet; see `read_flows`."""
-    return _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
+    return _in_unit(
+        time_unit, _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
+    )
 
 
 def read_intervals(
@@ -140,26 +161,49 @@ def read_intervals(
     *,
     udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
-) -> Table | ParquetTable:
+    time_unit: TimeUnit = "ns",
+) -> Reading:
     """Gaps between packets, counted in buckets; see `read_flows`."""
-    return _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
+    return _in_unit(
+        time_unit, _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
+    )
 
 
 def read_throughput(
-    path: Source, *, bin_ns: int = DEFAULT_BIN_NS, verify_checksums: bool = False
-) -> Table | ParquetTable:
+    path: Source,
+    *,
+    bin_ns: int = DEFAULT_BIN_NS,
+    verify_checksums: bool = False,
+    time_unit: TimeUnit = "ns",
+) -> Reading:
     """Non-empty time bins per pair of addresses; see `read_flows`."""
-    return _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    return _in_unit(
+        time_unit, _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    )
 
 
-def read_messages(path: Source, *, verify_checksums: bool = False) -> Table | ParquetTable:
+def read_messages(
+    path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
+) -> Reading:
     """Application messages of TCP connections, inferred from headers; see `read_flows`."""
-    return _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    return _in_unit(
+        time_unit, _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    )
 
 
-def read_captures(path: Source, *, verify_checksums: bool = False) -> Table | ParquetTable:
+def read_captures(
+    path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
+) -> Reading:
     """One row per file and interface; see `read_flows`."""
-    return _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    return _in_unit(
+        time_unit, _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
+    )
+
+
+def _in_unit(time_unit: TimeUnit, table: Table | ParquetTable) -> Reading:
+    if time_unit not in ("ns", "us"):
+        raise FlowsweepError(f"time_unit: {time_unit!r}", expected="'ns' or 'us'")
+    return Microseconds(table) if time_unit == "us" else table
 
 
 def _read(

@@ -32,6 +32,7 @@ COMMANDS = (
     "report",
     "zeek-logs",
     "testbed",
+    "workflow",
 )
 ABOUT = "What network does my distributed application need? Measured from packet captures."
 
@@ -47,9 +48,9 @@ def main() -> NoReturn:
 
 def _status(words: list[str]) -> int:
     if words == ["--version"]:
-        from importlib.metadata import version
+        import flowsweep
 
-        print(f"flowsweep {version('flowsweep')}")
+        print(f"flowsweep {flowsweep.__version__}")
         return 0
     return _answer(sys.modules[__name__], "flowsweep", ABOUT, words)
 

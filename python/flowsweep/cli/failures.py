@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 
-from flowsweep import printing, signals
+from flowsweep import extras, printing, signals
 from flowsweep.errors import SYSTEM, FlowsweepError
 
 #: With it an error that no command expects shows where it arose.
@@ -69,6 +69,10 @@ def _failed(failure: BaseException) -> int:
 
 def _error_of(failure: BaseException) -> FlowsweepError:
     """An exception that no command expects, as a message."""
+    if isinstance(failure, ModuleNotFoundError):
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+        if (lack := extras.missing(failure, command)) is not None:
+            return lack
     text = " ".join(f"{type(failure).__name__}: {failure}".split())
     # Libraries tell it in words of their own.
     if isinstance(failure, MemoryError) or any(words in text for words in _NO_MEMORY):

@@ -1,0 +1,3 @@
+"""Where the Snakemake workflow is, for snakemake to run."""
+
+COMMANDS = ("path",)

@@ -1,0 +1,102 @@
+"""`flowsweep.parse`: captures to Parquet files, from Python."""
+
+from __future__ import annotations
+
+import html
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flowsweep.captures import DamagedCaptureWarning
+from flowsweep.file_sets import file_set
+from flowsweep.parsing import (
+    ALL_TABLES,
+    DEFAULT_BIN_NS,
+    DEFAULT_UDP_TIMEOUT_NS,
+    DamagedCaptureError,
+    Options,
+    named,
+    write_tables,
+)
+from flowsweep.units import counted
+
+
+@dataclass(frozen=True, repr=False)
+class Parsed:
+    """What `parse` wrote.
+
+    Attributes:
+        folder: The folder of the tables; the readers take it.
+        tables: The Parquet file of each table, by the table's name.
+        packets: Packets that were read.
+        connections: Connections that they belong to.
+        undecoded: Packets that belong to no flow.
+        damage: Where a capture could not be read to its end, as messages.
+    """
+
+    folder: Path
+    tables: dict[str, Path]
+    packets: int
+    connections: int
+    undecoded: int
+    damage: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """One line: what was read, and where the tables are."""
+        read = f"{counted(self.packets, 'packet')}, {counted(self.connections, 'connection')}"
+        damaged = ", damaged" if self.damage else ""
+        return f"<{read}{damaged} -> {self.folder}: {', '.join(self.tables)}>"
+
+    def _repr_html_(self) -> str:
+        """A row for each table, for a notebook."""
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{html.escape(str(path))}</td></tr>"
+            for name, path in self.tables.items()
+        )
+        head = "<tr><th>table</th><th>file</th></tr>"
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{head}{rows}</table>"
+
+
+def parse(
+    files: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    bin_ns: int = DEFAULT_BIN_NS,
+    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    packets: bool = False,
+    threads: int = 0,
+    verify_checksums: bool = False,
+) -> Parsed:
+    """Parse captures into Parquet tables, as `flowsweep parse` does.
+
+    Args:
+        files: A capture, or several that are one capture, in the order of their packets.
+        output: Folder for `<table>.parquet`. Tables of an earlier `parse` there are replaced.
+        bin_ns: Length of a throughput bin in nanoseconds.
+        udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
+        packets: Whether the table `packets`, one row per packet, is written as well.
+        threads: Threads that share the work; 0 for one per core. The tables are the same.
+        verify_checksums: Whether packets with a wrong checksum are left out of all flows.
+
+    Returns:
+        Counts, and the file of each table. `read_flows(output)` and the like read them.
+
+    Raises:
+        ValueError: A file is no capture, or cannot be read (a `FlowsweepError`). A damaged
+            capture is read up to the damage and gives a `DamagedCaptureWarning`.
+    """
+    paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
+    folder = Path(output)
+    options = Options(bin_ns, udp_timeout_ns, packets, threads, verify_checksums)
+    names = [f"{table}.parquet" for table in ALL_TABLES]
+    with file_set(folder, "tables", names, is_alone=True) as hidden:
+        written = {table: hidden / f"{table}.parquet" for table in options.tables}
+        places = {table: folder / f"{table}.parquet" for table in options.tables}
+        summary = write_tables(named(paths), written, places, options)
+    damage = tuple(str(DamagedCaptureError(place)) for place in summary["damage"])
+    for message in damage:
+        warnings.warn(message, DamagedCaptureWarning, stacklevel=2)
+    return Parsed(
+        folder, places, summary["packets"], summary["connections"], summary["undecoded"], damage
+    )
