@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_demand_page import context, experiment
 
-from flowsweep.render import (
-    completion,
-    cuts,
-    demand_tables,
-    intervals,
-    points,
-    transfer_times,
-    transfers,
-    wan,
-    wan_ranks,
-)
+from flowsweep.render import cuts, points
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import (
+    completion_by_rate,
+    lightpaths,
+    mpi_costs,
+    packet_intervals,
+    peak_by_ranks,
+    transfer_activity,
+    transfer_times,
+    wan_throughput,
+)
 from flowsweep.render.theme import Series
 
 __all__ = ["experiment"]
@@ -78,7 +78,7 @@ def widened(given_: Context, name: str, apps: int, copies: int) -> Context:
 
 @pytest.mark.parametrize(
     ("name", "make"),
-    [("lightpaths", demand_tables.lightpaths), ("mpi_costs", demand_tables.mpi)],
+    [("lightpaths", lightpaths.draw), ("mpi_costs", mpi_costs.draw)],
 )
 def test_a_table_keeps_every_application_and_says_how_many_rows(
     experiment: Path, name: str, make: Any
@@ -96,15 +96,15 @@ def test_a_table_keeps_every_application_and_says_how_many_rows(
 
 
 def test_a_table_that_fits_says_nothing(experiment: Path) -> None:
-    assert "rows; all:" not in str(demand_tables.lightpaths(context(experiment)))
-    assert "rows; all:" not in str(demand_tables.mpi(context(experiment)))
+    assert "rows; all:" not in str(lightpaths.draw(context(experiment)))
+    assert "rows; all:" not in str(mpi_costs.draw(context(experiment)))
 
 
 def test_more_applications_than_panels_have_one_each(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wan, "MAX_PANELS", 1)
-    figure = wan.throughput(context(experiment))
+    monkeypatch.setattr(wan_throughput, "MAX_PANELS", 1)
+    figure = wan_throughput.draw(context(experiment))
     assert figure is not None
     assert "2 of 6 pairs of sites are drawn; all: flowsweep query wan_throughput DIR." in (
         figure.caption
@@ -115,8 +115,8 @@ def test_more_applications_than_panels_have_one_each(
 def test_pairs_with_little_traffic_are_told(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wan._pairs, "__defaults__", (0.34,))
-    figure = wan.throughput(context(experiment))
+    monkeypatch.setattr(wan_throughput._pairs, "__defaults__", (0.34,))
+    figure = wan_throughput.draw(context(experiment))
     assert figure is not None
     assert " of 6 pairs of sites are drawn; all: " in figure.caption
     assert "of the traffic of their run are not drawn." in figure.caption
@@ -125,11 +125,11 @@ def test_pairs_with_little_traffic_are_told(
 def test_the_last_application_keeps_its_panels_of_transfers(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = transfers.activity(context(experiment))
+    everything = transfer_activity.draw(context(experiment))
     assert everything is not None
     assert "sites are drawn" not in everything.caption
-    monkeypatch.setattr(transfers, "MAX_PANELS", 4)
-    figure = transfers.activity(context(experiment))
+    monkeypatch.setattr(transfer_activity, "MAX_PANELS", 4)
+    figure = transfer_activity.draw(context(experiment))
     assert figure is not None
     assert " sites are drawn; all: flowsweep query transfer_activity DIR." in figure.caption
     assert "farm-base" in figure.caption
@@ -146,14 +146,14 @@ def test_an_application_with_few_transfers_is_named(
     )
     given_.cache["transfer_activity"] = few
     label = next(one.label for one in given_.series if one.app == "grid")
-    for make in (transfers.activity, transfer_times.times):
+    for make in (transfer_activity.draw, transfer_times.draw):
         figure = make(given_)
         assert figure is not None
         assert f"Not drawn: {label} (no run has 10 transfers that come and go)" in figure.caption
 
 
 def test_points_off_the_line_of_the_ranks_are_told(experiment: Path) -> None:
-    figure = wan_ranks.peaks(context(experiment))
+    figure = peak_by_ranks.draw(context(experiment))
     assert figure is not None
     assert "4 of 8 points are drawn; all: flowsweep query peak_by_ranks DIR." in figure.caption
 
@@ -164,7 +164,7 @@ def test_points_and_round_trip_times_are_told() -> None:
         "28 of 34 points are drawn; all: flowsweep query limits DIR."
     )
     assert points.left_out(frames[1:], "limits") is None
-    assert intervals.MAX_ROWS < points.MAX_ROWS
+    assert packet_intervals.MAX_ROWS < points.MAX_ROWS
 
 
 def test_a_rate_without_limit_has_no_place_on_the_axis_and_is_told(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_rate_without_limit_has_no_place_on_the_axis_and_is_told(tmp_path: Pat
         tiny.run("b", rate_asked_bit_s=1e7, rate_measured_bit_s=1e7),
         tiny.run("c", rate_asked_bit_s=1e6, rate_measured_bit_s=1e6, completion_s=2.0),
     ])  # fmt: skip
-    figure = completion.by_rate(context(tmp_path))
+    figure = completion_by_rate.draw(context(tmp_path))
     assert figure is not None
     assert "2 of 3 points are drawn, those without a valid run or without a rate are not" in (
         figure.caption

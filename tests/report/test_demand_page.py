@@ -11,8 +11,20 @@ from typing import Any
 import pytest
 import tiny
 
-from flowsweep.render import demand_tables, page, phases, transfer_times, transfers, wan, wan_ranks
+from flowsweep.render import page
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import (
+    fairness,
+    lightpaths,
+    mpi_costs,
+    peak_by_ranks,
+    phase_times,
+    throughput_per_core,
+    transfer_activity,
+    transfer_table,
+    transfer_times,
+    wan_throughput,
+)
 from flowsweep.warehouse import Warehouse
 
 HOSTS = [
@@ -90,11 +102,11 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FIGURES = (
-    wan.throughput, wan_ranks.peaks, wan_ranks.per_core, transfers.activity, transfer_times.times,
-    phases.times,
+    wan_throughput.draw, peak_by_ranks.draw, throughput_per_core.draw, transfer_activity.draw,
+    transfer_times.draw, phase_times.draw,
 )  # fmt: skip
 TABLES = (
-    demand_tables.lightpaths, demand_tables.mpi, demand_tables.transfers, demand_tables.fairness,
+    lightpaths.draw, mpi_costs.draw, transfer_table.draw, fairness.draw,
 )  # fmt: skip
 
 
@@ -127,7 +139,7 @@ def test_the_page_has_them_all(experiment: Path) -> None:
 
 
 def test_the_heat_table_has_a_cell_for_what_was_measured_only(experiment: Path) -> None:
-    html = str(demand_tables.transfers(context(experiment)))
+    html = str(transfer_table.draw(context(experiment)))
     # of each of two applications: the baseline, 3 ranks, 10 Mbit/s, 1 % loss at 16 ms
     assert html.count('class="heat') == 8
     assert html.count("–") == 8  # noqa: RUF001
@@ -135,7 +147,7 @@ def test_the_heat_table_has_a_cell_for_what_was_measured_only(experiment: Path) 
 
 
 def test_a_demand_that_the_links_cut_off_is_marked(experiment: Path) -> None:
-    html = str(demand_tables.lightpaths(context(experiment)))
+    html = str(lightpaths.draw(context(experiment)))
     rows = [row for row in re.findall(r"<tr>(.*?)</tr>", html, flags=re.DOTALL) if "lu, uva" in row]
     assert {("10.0 Mbit/s" in row) for row in rows if "at least" in row} == {True}
 
@@ -155,18 +167,18 @@ def test_connections_that_stay_are_no_transfers(tmp_path: Path) -> None:
         ]  # fmt: skip
 
     tiny.table(tmp_path, "flows", "r", "pc3", connections(1000))
-    assert transfers.activity(context(tmp_path)) is None
+    assert transfer_activity.draw(context(tmp_path)) is None
     tiny.table(tmp_path, "flows", "r", "pc3", connections(30))
-    figure = transfers.activity(context(tmp_path))
+    figure = transfer_activity.draw(context(tmp_path))
     assert figure is not None
     assert "connection with payload" in figure.caption
-    assert transfer_times.times(context(tmp_path)) is not None
+    assert transfer_times.draw(context(tmp_path)) is not None
 
 
 def test_the_busiest_pairs_are_drawn_first(experiment: Path) -> None:
     shown = context(experiment)
     rows = shown.rows("wan_throughput")
     mine = shown.of(rows, shown.series[0])
-    pairs = wan._pairs(mine.filter(mine["run"] == "farm-base"))
+    pairs = wan_throughput._pairs(mine.filter(mine["run"] == "farm-base"))
     assert len(pairs) == 3
     assert len({frozenset(pair) for pair in pairs}) == 3

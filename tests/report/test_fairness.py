@@ -10,8 +10,9 @@ import pytest
 import tiny
 from grid import rows
 
-from flowsweep.render import demand_tables, page
+from flowsweep.render import page
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import fairness
 from flowsweep.warehouse import Warehouse
 
 
@@ -63,7 +64,7 @@ def test_shares_and_the_index_are_those_of_the_definition(directory: Path) -> No
 def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
     warehouse = Warehouse(directory)
     context = Context(warehouse, page._series(warehouse, ""))
-    heading = demand_tables.fairness_heading(context)
+    heading = fairness.heading(context)
     assert heading == (
         "Is it fair? A TCP flow gets, of what both get, beside lambda 10 % to 44 %; beside tcp 75 %"
     )

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 import tiny
 
-from flowsweep.render import limits, page, points, svg
+from flowsweep.render import page, points, svg
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import limits
 from flowsweep.warehouse import Warehouse
 
 AXES = {asked: None for asked, _, _ in points.AXES} | {
@@ -154,7 +155,7 @@ def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Pat
         tiny.table(tmp_path, "captures", app, "pc3", [tiny.capture()])
         tiny.table(tmp_path, "flows", app, "pc3", [tiny.flow("10.77.2.1", "10.77.1.1", **times)])
     warehouse = Warehouse(tmp_path)
-    figure = limits.shares(Context(warehouse, page._series(warehouse, "")))
+    figure = limits.draw(Context(warehouse, page._series(warehouse, "")))
     assert figure is not None
     panels = figure.chart.to_dict(validate=True)["concat"]
     scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in panels]

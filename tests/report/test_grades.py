@@ -19,17 +19,17 @@ from flowsweep.analysis import grades
 from flowsweep.analysis.capture_summary import facts, summarise
 from flowsweep.cli.show import show
 from flowsweep.parsing import TABLES, parse_tables
-from flowsweep.render import (
-    flows,
-    intervals,
-    limits,
-    messages,
-    numbers,
-    page,
-    throughput,
-    wan,
-)
+from flowsweep.render import numbers, page
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import (
+    flow_sizes,
+    limits,
+    message_rate,
+    packet_intervals,
+    throughput_cdf,
+    throughput_series,
+    wan_throughput,
+)
 from flowsweep.warehouse import Warehouse
 
 PCAPS = os.environ.get("FLOWSWEEP_PCAPS")
@@ -226,16 +226,16 @@ def test_every_figure_says_what_a_grade_forbids_it(
         ).write_parquet(path)
     warehouse = Warehouse(directory)
     shown = Context(warehouse, page._series(warehouse, ""))
-    for make in (throughput.series, throughput.cdf, flows.sizes, wan.throughput):
+    for make in (throughput_series.draw, throughput_cdf.draw, flow_sizes.draw, wan_throughput.draw):
         caption = make(shown).caption
         assert (of_traffic in caption) if of_traffic else (" of grade " not in caption), make
     html = page.build(directory).html
     for name in ("totals", "lightpaths"):
         part = html[html.index(f'id="part-{name}"') :].partition("<details>")[0]
         assert (of_traffic in part) if of_traffic else (" of grade " not in part), name
-    for make, may in ((intervals.gaps, has_gaps), (messages.rate, has_content)):
+    for make, may in ((packet_intervals.draw, has_gaps), (message_rate.draw, has_content)):
         figure = make(shown)
         assert figure.rows.is_empty() != may
         assert figure.caption.startswith("Left out: ") != may
-    known = limits.shares(shown).rows["unknown_share"]
+    known = limits.draw(shown).rows["unknown_share"]
     assert set(known) == ({0.0} if has_content else {1.0})

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import tiny
 
-from flowsweep.render import intervals, page, theme
+from flowsweep.render import page, theme
 from flowsweep.render.figure import Context
+from flowsweep.render.figures import packet_intervals
 from flowsweep.warehouse import Warehouse
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -77,7 +78,7 @@ def test_a_limit_within_a_coarse_bucket_does_not_move_the_share(tmp_path: Path) 
     gaps = [140_000] * 757 + [156_000] * 24 + [1_000_000] * 219
     context = Context(Warehouse(made(tmp_path, gaps)), [])
     rows = context.rows("packet_intervals")
-    title, _ = intervals._peaks(rows, RTT_MS)
+    title, _ = packet_intervals._peaks(rows, RTT_MS)
     assert title == "RTT 4.00 ms: 76 % back to back, 0 % near RTT"
     assert rows["back_to_back_share"][0] == rows["back_to_back_share_most"][0] == 0.757
 
@@ -85,7 +86,7 @@ def test_a_limit_within_a_coarse_bucket_does_not_move_the_share(tmp_path: Path) 
 def test_a_bucket_on_the_limit_is_told_as_a_range(tmp_path: Path) -> None:
     gaps = [100_000] * 50 + [151_500] * 25 + [4_000_000] * 25
     rows = Warehouse(made(tmp_path, gaps)).rows("packet_intervals")
-    title, _ = intervals._peaks(rows, RTT_MS)
+    title, _ = packet_intervals._peaks(rows, RTT_MS)
     assert title == "RTT 4.00 ms: 50 to 75 % back to back, 25 % near RTT"
 
 
@@ -105,7 +106,7 @@ def test_gaps_are_not_told_of_a_capture_whose_grade_forbids_it(
     warehouse = Warehouse(made(tmp_path, [100_000] * 9, **changes))
     assert warehouse.rows("packet_intervals").is_empty()
     assert "grade that forbids it" in str(warehouse.lack("packet_intervals"))
-    figure = intervals.gaps(Context(warehouse, [theme.Series("app", "n 1", "app", 0)]))
+    figure = packet_intervals.draw(Context(warehouse, [theme.Series("app", "n 1", "app", 0)]))
     assert figure is not None
     assert figure.caption == f"Left out: 1 capture of grade {grade} (why: see the quality table)."
     html = page.build(tmp_path).html

@@ -14,26 +14,27 @@ import synthetic
 import tiny
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import (
-    axes,
-    completion,
-    flows,
-    intervals,
-    limits,
-    messages,
-    page,
-    requirement,
-    svg,
-    throughput,
-    wan,
-)
+from flowsweep.render import axes, page, svg
 from flowsweep.render.figure import Context, Figure
+from flowsweep.render.figures import (
+    completion_by_rate,
+    completion_by_rtt,
+    flow_sizes,
+    limits,
+    message_rate,
+    packet_intervals,
+    thresholds,
+    throughput_cdf,
+    throughput_series,
+    wan_throughput,
+)
 from flowsweep.warehouse import Warehouse
 
 DAY_NS = 86_400 * 10**9
 FIGURES = (
-    requirement.strip, completion.by_rtt, completion.by_rate, throughput.series, throughput.cdf,
-    wan.throughput, flows.sizes, intervals.gaps, limits.shares, messages.rate,
+    thresholds.draw, completion_by_rtt.draw, completion_by_rate.draw, throughput_series.draw,
+    throughput_cdf.draw, wan_throughput.draw, flow_sizes.draw, packet_intervals.draw, limits.draw,
+    message_rate.draw,
 )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def test_no_place_in_a_picture_is_no_number(html: str) -> None:
 def test_the_sql_of_every_figure_is_under_it(html: str) -> None:
     for name in ("completion_by_rtt", "throughput_cdf", "packet_intervals", "totals"):
         sql = page.jinja2.Environment(autoescape=True).from_string("{{ x }}").render(
-            x=Warehouse.sql.__doc__ and (page.Path(__file__).parents[2] / "reports" / "figures"
+            x=Warehouse.sql.__doc__ and (Path(__file__).parents[2] / "reports" / "figures"
                                          / f"{name}.sql").read_text(encoding="utf-8")
         )  # fmt: skip
         assert sql in html
@@ -257,7 +258,7 @@ def test_an_application_with_fewer_round_trip_times_leaves_its_places_empty(two:
     rows = two.rows("packet_intervals")
     once = (pl.col("app") == "taskgraph") & (pl.col("rtt_ms") > rows["rtt_ms"].min() + 1)
     kept = rows.filter(~once)
-    figure = intervals.gaps(Context(two.warehouse, two.series, {"packet_intervals": kept}))
+    figure = packet_intervals.draw(Context(two.warehouse, two.series, {"packet_intervals": kept}))
     panels = figure.chart.to_dict(validate=False)["concat"]
     drawn = [panel for panel in panels if "title" in panel]
     assert len(drawn) == kept.select("app", "rtt_ms").unique().height < len(panels)
@@ -266,7 +267,7 @@ def test_an_application_with_fewer_round_trip_times_leaves_its_places_empty(two:
 def test_the_strip_has_rows_only_where_an_axis_was_varied(two: Context) -> None:
     rows = two.rows("thresholds")
     kept = rows.filter((pl.col("app") == "nqueens") | (pl.col("axis") == "rate"))
-    figure = requirement.strip(Context(two.warehouse, two.series, {"thresholds": kept}))
+    figure = thresholds.draw(Context(two.warehouse, two.series, {"thresholds": kept}))
     domains = [
         {name.partition(",")[0] for name in panel["layer"][0]["encoding"]["y"]["scale"]["domain"]}
         for panel in figure.chart.to_dict(validate=False)["vconcat"]
@@ -323,7 +324,7 @@ def test_points_are_open_where_the_ends_of_messages_are_guessed(
     tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow("10.77.2.1", "10.77.1.1")])
     tiny.table(tmp_path, "messages", "r", "pc3", [tiny.message(5, evidence=evidence)])
     warehouse = Warehouse(tmp_path)
-    figure = messages.rate(Context(warehouse, page._series(warehouse, "")))
+    figure = message_rate.draw(Context(warehouse, page._series(warehouse, "")))
     assert figure is not None
     assert ("Open points" in figure.caption) is not filled
     rows = walk(figure.chart.to_dict(validate=True))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import tiny
 
-from flowsweep.render import page, requirement, sweep_tables
+from flowsweep.render import page
 from flowsweep.render.figure import Context, Figure
+from flowsweep.render.figures import requirement, thresholds
 from flowsweep.warehouse import Warehouse
 
 BARS, THIN = "Bars: 95 % intervals", "Thin line: the tried points beside it"
@@ -39,8 +40,8 @@ NOTHING = {"estimate": None, "low": None, "high": None}
 ])  # fmt: skip
 def test_each_state_has_its_words(one: dict[str, Any], strip: str, cell: str) -> None:
     unit = "ms" if one["axis"] == "rtt" else "Mbit/s"
-    assert requirement.describe(one, unit) == strip
-    text = sweep_tables._threshold_cell([one])
+    assert thresholds.describe(one, unit) == strip
+    text = requirement._threshold_cell([one])
     for tag in ("<small>", "</small>", '<span class="badge note">', "</span>"):
         text = text.replace(tag, " ")
     assert " ".join(text.split()) == cell
@@ -57,7 +58,7 @@ def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:
         for n in range(runs)
     ])  # fmt: skip
     warehouse = Warehouse(directory)
-    found = requirement.strip(Context(warehouse, page._series(warehouse, "")))
+    found = thresholds.draw(Context(warehouse, page._series(warehouse, "")))
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ from sentences import SENTENCES, Asked, Sentence
 
 from flowsweep.render import page
 from flowsweep.render.figure import Context
-from flowsweep.render.sections import SECTIONS
+from flowsweep.render.sections import sections
 from flowsweep.warehouse import Warehouse
 
 #: How often each conditional sentence was printed, and not, where its figure was drawn.
@@ -27,7 +27,7 @@ def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
     """The tables, and each figure's query and caption."""
     warehouse = Warehouse(directory)
     context = Context(warehouse, page._series(warehouse, ""))
-    for section in SECTIONS:
+    for section in sections(warehouse.folder):
         for part in page._parts(section, context, count(1)):
             if part["kind"] == "figure":
                 yield Asked(warehouse), part["name"], part["caption"]

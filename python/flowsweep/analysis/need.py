@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flowsweep.analysis import slowdown, thresholds
+from flowsweep.experiment.axes import AXES
 from flowsweep.render import numbers
 
 # A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
@@ -204,7 +205,7 @@ def _place(points: Points, value: float) -> str:
     """An RTT or rate with its unit."""
     if not np.isfinite(value):
         return "no limit"
-    return f"{numbers.estimate(value)} {'ms' if points.axis == 'rtt' else 'Mbit/s'}"
+    return f"{numbers.estimate(value)} {AXES[points.axis].columns[0].unit}"
 
 
 def _x(axis: str, hardness: float) -> float:

@@ -12,12 +12,17 @@ from typing import Any
 
 from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.experiment import axes
 from flowsweep.render import numbers
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
 POINT = ("app", "problem", "buffer_bytes")
-AXES = {"rate": ("rate", "Mbit/s"), "rtt": ("RTT", "ms")}
+AXES = {
+    name: (column.head, column.unit)
+    for name in ("rate", "rtt")
+    for column in axes.AXES[name].columns
+}
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ class Axis:
         raw_measured: A column of `runs` that no point has.
         may_be_zero: Whether 0 is a value.
         mildest: Which end is the mildest for the application; None: neither.
+        label: The title of a figure's axis.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Axis:
     raw_measured: str | None = None
     may_be_zero: bool = False
     mildest: Literal["least", "most"] | None = None
+    label: str = ""
 
     def text(self, value: Any) -> str | None:
         """The value with its unit; None where the value is left to the kernel."""
@@ -181,7 +183,7 @@ _LIST = (
             head="RTT", unit="ms",
         ),),
         lambda experiment, _: experiment.link.rtt_ns,
-        may_be_zero=True, mildest="least",
+        may_be_zero=True, mildest="least", label="round-trip time",
     ),
     Axis(
         "rate", "rate_bit_s", Rate, "Rates of the links.",
@@ -192,7 +194,7 @@ _LIST = (
             number="estimate", words="{} Mbit/s", unset="no limit", head="rate", unit="Mbit/s",
         ),),
         lambda experiment, _: experiment.link.rate_bit_s,
-        mildest="most",
+        mildest="most", label="rate of the link",
     ),
     Axis(
         "loss", "loss", Share, "Shares of frames lost.",

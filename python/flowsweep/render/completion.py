@@ -1,4 +1,4 @@
-"""Figures `completion_by_rtt` and `completion_by_rate`: slowdown along an axis.
+"""Figures `completion_by_<axis>`: slowdown along an axis.
 
 The line between two medians is the one that the estimates of the thresholds assume (straight in
 RTT and in 1/rate): where the medians rise, the drawn crossing is the printed one.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,6 +19,7 @@ from flowsweep.render.figure import Context, Figure, empty, sentence, values
 if TYPE_CHECKING:
     import altair as alt
 
+    from flowsweep.experiment.axes import Axis
     from flowsweep.render.theme import Series
 
 SAMPLES = 8
@@ -30,46 +30,15 @@ MAX_SINGLE_RUNS = 400
 MAX_REASONS = 2
 
 
-@dataclass(frozen=True)
-class Axis:
-    """What differs between the two figures."""
-
-    name: str
-    column: str
-    noun: str
-    unit: str
-    title: str
-    heading: str
-
-
-RTT = Axis(
-    "rtt", "rtt_ms", "RTT", "ms", "round-trip time",
-    "How completion time reacts to the round-trip time",
-)  # fmt: skip
-RATE = Axis(
-    "rate", "rate_mbit_s", "rate", "Mbit/s", "rate of the link",
-    "How completion time reacts to the rate of the link",
-)  # fmt: skip
-
-
-def by_rtt(context: Context) -> Figure | None:
-    """Completion time against RTT."""
-    return _figure(context, RTT)
-
-
-def by_rate(context: Context) -> Figure | None:
-    """Completion time against the rate of the link."""
-    return _figure(context, RATE)
-
-
-def _figure(context: Context, axis: Axis) -> Figure | None:
+def figure(context: Context, axis: Axis) -> Figure | None:
+    """Completion time against one axis, the others at the baseline."""
     import altair as alt
 
     rows = context.rows(f"completion_by_{axis.name}")
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    usable = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0))
+    usable = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0))
     chart: Any
     if usable.is_empty():
         chart = empty("no valid run to compare", theme.FULL_WIDTH, HALF_HEIGHT)
@@ -86,7 +55,6 @@ def _figure(context: Context, axis: Axis) -> Figure | None:
         chart = alt.concat(*panels, columns=2, align="all")
     return Figure(
         name=f"completion_by_{axis.name}",
-        heading=axis.heading,
         caption=_caption(context, axis, rows),
         chart=chart,
         rows=rows,
@@ -104,7 +72,7 @@ def _panel(
     import altair as alt
 
     everything = context.rows(f"completion_by_{axis.name}").filter(
-        pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0)
+        pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
     )
     # A run stands at its point, so that what scatters is its time.
     keys = ["app", "problem", "axis", "buffer_bytes", "x_asked"]
@@ -114,15 +82,15 @@ def _panel(
         .drop("x")
         .join(context.model("sweep_points").select(*keys, "x"), on=keys, nulls_equal=True)
     )
-    low = float(everything.select(pl.col(axis.column).min()).item())
-    high = float(everything.select(pl.col(axis.column).max()).item())
+    low = float(everything.select(pl.col(axis.columns[0].shown).min()).item())
+    high = float(everything.select(pl.col(axis.columns[0].shown).max()).item())
     drawn = runs.filter(pl.col("slowdown") <= CLIP)["slowdown"].max()
     largest = float(drawn) if isinstance(drawn, float) else 1.0
     measured = "measured" if runs["is_x_measured"].any() else "as asked"
     ticks = axes.log_ticks(low * 0.95, high * 1.05)
     x = alt.X(
         "x:Q",
-        title=f"{axis.title} ({axis.unit}, {measured})",
+        title=f"{axis.label} ({axis.columns[0].unit}, {measured})",
         scale=alt.Scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
         axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
@@ -168,8 +136,10 @@ def _interpolated(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
     """Each segment between two medians, sampled along the interpolant."""
     found: list[dict[str, Any]] = []
     for buffer in sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 0):
-        line = rows.filter(pl.col("buffer_bytes").eq_missing(pl.lit(buffer))).sort(axis.column)
-        points = list(zip(line[axis.column], line["slowdown"], strict=True))
+        line = rows.filter(pl.col("buffer_bytes").eq_missing(pl.lit(buffer))).sort(
+            axis.columns[0].shown
+        )
+        points = list(zip(line[axis.columns[0].shown], line["slowdown"], strict=True))
         for (x0, y0), (x1, y1) in itertools.pairwise(points):
             for sample in range(SAMPLES + 1):
                 part = sample / SAMPLES
@@ -221,7 +191,7 @@ def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> 
     """Medians and their intervals; what is beyond the clip as a triangle with its number."""
     import altair as alt
 
-    data = rows.rename({axis.column: "x"})
+    data = rows.rename({axis.columns[0].shown: "x"})
     marks = []
     ranges = data.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline"))
     if not ranges.is_empty():
@@ -263,7 +233,7 @@ def _threshold_marks(
     marks: list[alt.Chart] = []
     for row in found.iter_rows(named=True):
         level = f"{(row['level'] - 1) * 100:.0f} %"
-        words = f"{level}: {numbers.estimate(row['estimate'])} {axis.unit}"
+        words = f"{level}: {numbers.estimate(row['estimate'])} {axis.columns[0].unit}"
         if row["low"] is not None and row["high"] is not None:
             band = alt.Chart(values([{"x": row["low"], "end": row["high"]}])).mark_rect(
                 opacity=0.16, color=one.colour, clip=True
@@ -327,7 +297,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     })  # fmt: skip
     if len(reasons) > MAX_REASONS:
         reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
-    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.column) > 0))
+    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0))
     has_interval = not rows.filter(
         pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     ).is_empty()
@@ -345,7 +315,8 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         cuts.told(
             drawn.height,
             rows.height,
-            f"points are drawn, those without a valid run or without a {axis.noun} are not",
+            f"points are drawn, those without a valid run or without a "
+            f"{axis.columns[0].head} are not",
             f"completion_by_{axis.name}",
         ),
         "Dashes: smaller socket buffers."

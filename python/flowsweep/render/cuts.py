@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from flowsweep.render import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def fair(wanted: Sequence[int], room: int) -> list[int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import altair as alt
     import polars as pl
 
@@ -21,7 +22,6 @@ class Context:
     Attributes:
         warehouse: Answers queries by name.
         series: Applications in the order of the experiment file.
-        hints: Title, order of columns and caption of each figure, from its .yaml.
     """
 
     warehouse: Warehouse
@@ -65,25 +65,26 @@ class Context:
 
 @dataclass(frozen=True)
 class Figure:
-    """A heading, a picture, what to know about it, and the rows behind it.
+    """A picture, what to know about it, and the rows behind it.
 
     Attributes:
+        heading: Where it depends on the rows; else that of the figure's .yaml.
         finding: What the numbers say, above the picture; may be empty.
     """
 
     name: str
-    heading: str
     caption: str
     chart: Any
     rows: pl.DataFrame
     finding: str = ""
+    heading: str = ""
 
 
-def refused(name: str, heading: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
+def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
     """A figure of nothing but the reason why nothing is drawn; None if there is no reason."""
     if why is None:
         return None
-    return Figure(name, heading, why, empty("nothing that may be told", 760, 60), rows)
+    return Figure(name, why, empty("nothing that may be told", 760, 60), rows)
 
 
 def values(rows: list[dict[str, Any]]) -> alt.InlineData:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from flowsweep.render import theme
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Control characters have no glyph, and XML none of them at all: a picture of each stands for it.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}

@@ -7,34 +7,33 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import polars as pl
 from markupsafe import Markup, escape
 
-from flowsweep import figures, inputs
+from flowsweep import inputs
 from flowsweep.analysis import adds_up
 from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
 from flowsweep.leftovers import remove_leftovers
 from flowsweep.outputs import remove_parts, told, write_file
 from flowsweep.owned import refuse_foreign_report
-from flowsweep.render import doubts, inline, numbers, run_tables, svg, tables, theme
+from flowsweep.render import inline, numbers, svg, tables, theme
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
-from flowsweep.render.sections import FIGURES_FIRST, SECTIONS, Section
+from flowsweep.render.sections import Part, Section, sections
 from flowsweep.render.theme import Series
 from flowsweep.warehouse import Warehouse, figure_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from flowsweep.analysis.adds_up import Contradiction
 
-#: Tables that rest on the traffic of captures.
-TRAFFIC = ("totals", "lightpaths", "completion_by_problem")
 MAX_DATA_ROWS = 5_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
@@ -88,12 +87,12 @@ def _build(warehouse: Warehouse) -> Page:
         list(context.rows("run_table").rows(named=True)),
     )
     counter = iter(range(1, 1000))
-    sections: list[dict[str, Any]] = []
+    filled: list[dict[str, Any]] = []
     absent = []
-    for section in SECTIONS:
+    for section in sections(warehouse.folder):
         parts = _parts(section, context, counter)
         if parts:
-            sections.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
+            filled.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
         else:
             absent.append(section.absent(context))
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
@@ -111,7 +110,7 @@ def _build(warehouse: Warehouse) -> Page:
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,
         contradictions=[str(one) for one in contradictions],
-        sections=sections,
+        sections=filled,
         absent=absent,
         provenance=provenance(context, directory, source),
         policy=inline.policy(style, script),
@@ -122,7 +121,7 @@ def _build(warehouse: Warehouse) -> Page:
     size = len(html.encode())
     if size > BUDGET_BYTES:
         largest = max(
-            (part for section in sections for part in section["parts"]),
+            (part for section in filled for part in section["parts"]),
             key=lambda part: len(str(part)),
         )
         raise FlowsweepError(
@@ -134,44 +133,29 @@ def _build(warehouse: Warehouse) -> Page:
 
 
 def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, Any]]:
-    """Tables and figures of a section; tables come first except after the curves."""
+    """What is drawn of a section, in its order."""
     parts = []
-    for name, heading, make in section.tables:
-        html = make(context)
-        if html:
-            parts.append(
-                _table_part(
-                    context, name, heading if isinstance(heading, str) else heading(context), html
-                )
-            )
-    for make_figure in section.figures:
-        figure = make_figure(context)
-        if figure is not None:
-            parts.append(_figure_part(context, figure, next(counter)))
-    if section.anchor in FIGURES_FIRST:
-        parts.sort(key=lambda part: part["kind"] != "figure")
+    for part in section.parts:
+        drawn = part.draw(context)
+        if isinstance(drawn, Figure):
+            parts.append(_figure_part(context, part, drawn, next(counter)))
+        elif drawn:
+            parts.append(_table_part(context, part, drawn))
     return parts
 
 
-def _table_part(context: Context, name: str, heading: str, html: Markup) -> dict[str, Any]:
-    hint = figures.described(context.warehouse.folder, name)
+def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
+    rows = context.rows(part.name)
+    caption = (_filled(part.caption, context), part.note(context))
     return {
         "kind": "table",
-        "name": name,
-        "heading": heading,
-        "caption": " ".join(
-            part
-            for part in (
-                _filled(hint.get("caption", ""), context),
-                run_tables.framing(context) if name == "run_quality" else None,
-                doubts.of_traffic(context) if name in TRAFFIC else None,
-            )
-            if part
-        ),
+        "name": part.name,
+        "heading": part.heading_of(context),
+        "caption": " ".join(words for words in caption if words),
         "html": html,
-        "rows": len(context.rows(name)),
-        "csv": _csv(context.rows(name)),
-        "sql": context.warehouse.sql(name),
+        "rows": len(rows),
+        "csv": _csv(rows),
+        "sql": context.warehouse.sql(part.name),
         "size": html.count("<tr"),
         "fine": html.count('<tr class="is-fine">'),
     }
@@ -186,12 +170,12 @@ def _drawn(figure: Figure) -> Markup:
     return svg.render(empty(words, theme.FULL_WIDTH, 120), figure.name)
 
 
-def _figure_part(context: Context, figure: Figure, number: int) -> dict[str, Any]:
+def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> dict[str, Any]:
     return {
         "kind": "figure",
         "name": figure.name,
         "number": number,
-        "heading": figure.heading,
+        "heading": figure.heading or part.heading,
         "finding": figure.finding,
         "caption": figure.caption,
         "svg": _drawn(figure),

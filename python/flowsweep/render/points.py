@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.experiment import axes
 from flowsweep.render import cuts, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
 MAX_ROWS = 24

@@ -1,124 +1,129 @@
-"""What the page consists of, from the top down."""
+"""The sections of the report and what is in them: found by being there.
+
+A figure is `reports/figures/NAME.sql`, the `.yaml` beside it, which names its section, and the
+drawing `render/figures/NAME.py`. A table without a drawing is printed as its rows are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from flowsweep.render import (
-    agreement,
-    completion,
-    demand_tables,
-    flows,
-    intervals,
-    limits,
-    messages,
-    phases,
-    published,
-    requirement,
-    run_tables,
-    sweep_tables,
-    throughput,
-    transfer_times,
-    transfers,
-    wan,
-    wan_ranks,
-)
-from flowsweep.render.figure import Context, Figure
+import yaml
+
+from flowsweep import figures
+from flowsweep.render import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import ModuleType
+
     from markupsafe import Markup
 
-#: Sections whose tables stand below the figures.
-FIGURES_FIRST = ("sensitivity", "wan", "transfers", "application")
+    from flowsweep.render.figure import Context, Figure
 
-Heading = str | Callable[[Context], str]
+
+class Draw(Protocol):
+    """Makes a figure or a table; None where there is nothing to draw."""
+
+    def __call__(self, context: Context) -> Figure | Markup | None:
+        """What is drawn of the rows that `context` gives."""
+        ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """A figure or table of the report.
+
+    Attributes:
+        heading: From the `.yaml`; the drawing may have one that depends on the rows.
+        caption: Of a table; `{host}` stands for the host that is shown. A figure tells its own.
+        show: Columns of a plain table and their heads; empty: all columns.
+    """
+
+    name: str
+    section: str
+    order: int
+    kind: Literal["figure", "table"]
+    heading: str = ""
+    caption: str = ""
+    show: dict[str, str] | None = None
+
+    @cached_property
+    def drawing(self) -> ModuleType | None:
+        """The module that draws it, if there is one."""
+        name = f"flowsweep.render.figures.{self.name}"
+        return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+    def draw(self, context: Context) -> Figure | Markup | None:
+        """The figure, or the HTML of the table."""
+        if self.drawing is None:
+            return plain.draw(context, self.name, self.show)
+        return cast("Draw", self.drawing.draw)(context)
+
+    def heading_of(self, context: Context) -> str:
+        """The heading, which may tell of the rows."""
+        made = getattr(self.drawing, "heading", None)
+        return str(made(context)) if made else self.heading
+
+    def note(self, context: Context) -> str | None:
+        """What the drawing adds to the caption."""
+        made = getattr(self.drawing, "note", None)
+        return cast("str | None", made(context)) if made else None
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: anchor, heading, and what makes its content.
+    """A part of the page: anchor, heading, and what is in it.
 
     Attributes:
         subject: What the section is about, for the end of the page where it has no data.
         query: The query whose needs tell why it has none.
-        too_little: What is missing where its query has rows, and there is nothing to draw.
     """
 
     anchor: str
     heading: str
     subject: str
     query: str
-    figures: tuple[Callable[[Context], Figure | None], ...] = ()
-    tables: tuple[tuple[str, Heading, Callable[[Context], Markup | None]], ...] = ()
-    too_little: str = ""
+    parts: Sequence[Part]
 
     def absent(self, context: Context) -> str:
         """Why the page lacks this section, in words that are true of the tables."""
         if context.rows(self.query).height:
-            told = self.too_little or f"the rows of the query {self.query} have nothing to draw"
+            told = self._too_little or f"the rows of the query {self.query} have nothing to draw"
         else:
             lacks = context.warehouse.lacks(self.query)
             told = lacks or f"the query {self.query} has no rows"
         return f"No {self.subject}: {told}."
 
+    @property
+    def _too_little(self) -> str:
+        """What is missing where the query has rows, and there is nothing to draw."""
+        drawings = [part.drawing for part in self.parts if part.name == self.query]
+        return "".join(getattr(drawing, "TOO_LITTLE", "") for drawing in drawings)
 
-SECTIONS = (
-    Section(
-        "requirement", "Requirement", "requirement", "thresholds",
-        figures=(requirement.strip,),
-        tables=(("requirement", "", sweep_tables.requirement),),
-    ),
-    Section(
-        "sensitivity", "Sensitivity", "sensitivity", "thresholds",
-        figures=(completion.by_rtt, completion.by_rate),
-        tables=(
-            ("completion_by_problem", "Time and traffic by problem", sweep_tables.problems),
-            ("transfer_table", "Seconds for a message", demand_tables.transfers),
-            ("transfer_errors", published.heading, published.errors),
-        ),
-    ),
-    Section(
-        "traffic", "Traffic", "traffic", "throughput_series",
-        figures=(throughput.series, throughput.cdf),
-        tables=(("totals", "How much is sent, per point of the sweep", sweep_tables.totals),),
-    ),
-    Section(
-        "wan", "Between the sites", "traffic between sites", "wan_throughput",
-        figures=(wan.throughput, wan_ranks.peaks, wan_ranks.per_core),
-        tables=(("lightpaths", demand_tables.lightpaths_heading, demand_tables.lightpaths),),
-    ),
-    Section("flows", "Flows", "flows", "flow_sizes", figures=(flows.sizes,)),
-    Section(
-        "limits", "What holds it back", "time that held a sender back", "limits",
-        figures=(limits.shares,),
-    ),
-    Section("messages", "Messages", "messages", "message_rate", figures=(messages.rate,)),
-    Section(
-        "transfers", "Transfers", "transfers", "transfer_activity",
-        too_little=f"no run has {transfers.FEWEST} transfers that come and go",
-        figures=(transfers.activity, transfer_times.times),
-        tables=(("fairness", demand_tables.fairness_heading, demand_tables.fairness),),
-    ),
-    Section(
-        "application", "Inside the application", "phases of the application", "phase_times",
-        figures=(phases.times,),
-        tables=(("mpi_costs", "What calls of MPI cost", demand_tables.mpi),),
-    ),
-    Section(
-        "intervals", "Intervals", "packet intervals", "packet_intervals",
-        figures=(intervals.gaps,),
-    ),
-    Section(
-        "runs", "Runs", "runs", "run_table",
-        tables=(("run_table", run_tables.runs_heading, run_tables.runs),),
-    ),
-    Section(
-        "quality", "Quality", "captures", "run_quality",
-        tables=(
-            ("run_quality", run_tables.quality_heading, run_tables.quality),
-            ("agreement", agreement.heading, agreement.classes),
-        ),
-    ),
-)  # fmt: skip
+
+def sections(folder: Path) -> list[Section]:
+    """The sections in the order of the page.
+
+    Args:
+        folder: The folder `reports`.
+    """
+    text = (folder / "sections.yaml").read_text(encoding="utf-8")
+    described: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    parts = [
+        Part(path.stem, **{key: found[key] for key in KEYS if key in found})
+        for path in sorted((folder / "figures").glob("*.sql"))
+        if "section" in (found := figures.described(folder, path.stem))
+    ]
+    parts.sort(key=lambda part: (part.order, part.name))
+    return [
+        Section(anchor=anchor, **about, parts=[part for part in parts if part.section == anchor])
+        for anchor, about in described.items()
+    ]
+
+
+KEYS = ("section", "order", "kind", "heading", "caption", "show")

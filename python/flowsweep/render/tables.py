@@ -8,7 +8,6 @@ classes once for all tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from markupsafe import Markup, escape
 from flowsweep.render import cuts, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from flowsweep.render.figure import Context
 

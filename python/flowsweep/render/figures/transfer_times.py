@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, doubts, numbers, points, theme, transfers
+from flowsweep.render import axes, doubts, numbers, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.figures import transfer_activity
 
 if TYPE_CHECKING:
     import altair as alt
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 
-def times(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """How long transfers of each size take, at the baseline and where they take longest."""
     import altair as alt
 
@@ -27,7 +28,10 @@ def times(context: Context) -> Figure | None:
         (pl.col("from_site") != pl.col("to_site")).over("app", "problem")
         | ~(pl.col("from_site") != pl.col("to_site")).any().over("app", "problem")
     )
-    known = {(row["app"], row["problem"]) for row in transfers.busy(context).iter_rows(named=True)}
+    known = {
+        (row["app"], row["problem"])
+        for row in transfer_activity.busy(context).iter_rows(named=True)
+    }
     kept = [one for one in context.series_in(rows) if (one.app, one.problem) in known]
     if not kept:
         return None
@@ -41,7 +45,6 @@ def times(context: Context) -> Figure | None:
     less = int(known_apps["transfers"].sum()) - int(rows["transfers"].sum())
     return Figure(
         name="transfer_times",
-        heading="How long transfers take, by size",
         caption=sentence(
             f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
             "between sites where there are several.",
@@ -53,7 +56,7 @@ def times(context: Context) -> Figure | None:
             if less
             else None,
             doubts.of_traffic(context) if "connections" in sources else None,
-            transfers.few(context, rows, "transfer_times"),
+            transfer_activity.few(context, rows, "transfer_times"),
             "Dotted: equal goodput."
             + (
                 " Spans from the application's record."

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
-HEADING = "In which messages: how many a second, and how large"
 ROW = 24
 GAP = 40
 #: A log axis spans at least this factor, so that two of its ticks are in it.
@@ -27,14 +26,14 @@ AT_LEAST = "≥ "
 WITHIN = "here by a tenth at most, unless some are smaller than all that were sent alone."
 
 
-def rate(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """Messages per second, and quantiles of their size."""
     import altair as alt
 
     rows = context.rows("message_rate")
     left_out = doubts.left_out(context, "has_content")
     if rows.is_empty():
-        return refused("message_rate", HEADING, rows, left_out)
+        return refused("message_rate", rows, left_out)
     shown = context.series_in(rows)
     frames = [context.of(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
@@ -49,7 +48,6 @@ def rate(context: Context) -> Figure | None:
     bounds = [row for row in rows.iter_rows(named=True) if _is_bound(row)]
     return Figure(
         name="message_rate",
-        heading=HEADING,
         caption=sentence(
             f"{numbers.plural(int(rows['messages'].sum()), 'message')} between the sites (all, "
             "where there is one site) of "

@@ -24,7 +24,7 @@ NEAR_CAPACITY = 0.6
 ARROW = "→"
 
 
-def throughput(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """What crosses between two sites over time, one direction up and the other down."""
     import altair as alt
 

@@ -19,7 +19,7 @@ FEW = 50
 RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
 
 
-def sizes(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """Flow size against duration."""
     import altair as alt
 
@@ -38,7 +38,6 @@ def sizes(context: Context) -> Figure | None:
     total = int(rows["flows"].sum())
     return Figure(
         name="flow_sizes",
-        heading="In which pieces: payload of each flow against its duration",
         caption=sentence(
             f"{numbers.plural(total, 'flow direction')} of {', '.join(sorted(set(rows['run'])))}, "
             "all hosts, each taken from the capture of the host that sent it"

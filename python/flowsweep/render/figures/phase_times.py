@@ -18,7 +18,7 @@ OTHERS = "others"
 WORDS = 120
 
 
-def times(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """Seconds in each phase, mean over the ranks, as stacked bars."""
     import altair as alt
 
@@ -42,7 +42,6 @@ def times(context: Context) -> Figure | None:
     count = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
     return Figure(
         name="phase_times",
-        heading="How the application spends its time, per point of the sweep",
         caption=sentence(
             f"Seconds of a rank in each phase, mean over the {count} ranks of a run, median over "
             f"the runs of a point ({numbers.plural(runs, 'run')}), from the application's record.",

@@ -16,17 +16,16 @@ LOW_US, HIGH_US = 1.0, 1e6
 ZERO_US = 0.35
 MAX_ROWS = 6
 ROW_HEIGHT = 64
-HEADING = "How packets follow each other, per round-trip time"
 
 
-def gaps(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """Distribution of packet gaps per RTT."""
     import altair as alt
 
     rows = context.rows("packet_intervals")
     left_out = doubts.left_out(context, "has_gaps")
     if rows.is_empty():
-        return refused("packet_intervals", HEADING, rows, left_out)
+        return refused("packet_intervals", rows, left_out)
     shown = context.series_in(rows)
     alone = len(shown) == 1
     columns = [_panels(context.of(rows, one), one, alone=alone) for one in shown]
@@ -54,7 +53,6 @@ def gaps(context: Context) -> Figure | None:
     drawn = sum(min(number, MAX_ROWS) for number in points)
     return Figure(
         name="packet_intervals",
-        heading=HEADING,
         caption=sentence(
             f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
             "a flow between the sites (any, where there is one site), at the receiving host if "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ from flowsweep.render import numbers
 from flowsweep.render.tables import Column, key_columns, table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
@@ -37,7 +38,7 @@ OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
 )
 
 
-def errors(context: Context) -> Markup | None:
+def draw(context: Context) -> Markup | None:
     """Error of each cell, measured seconds below; a row per loss or jitter."""
     frame = context.rows("transfer_errors")
     if frame.is_empty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ from flowsweep.render import numbers, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.render.theme import Series
 
 # column, in the legend, beside a bar and in the sentence, colour: none of an application's first
@@ -36,7 +37,7 @@ NOTHING = "did anything else hold it"
 MOSTLY = 0.5
 
 
-def shares(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """Shares of the sending time, as stacked bars."""
     rows = context.rows("limits")
     if rows.is_empty():
@@ -60,7 +61,6 @@ def shares(context: Context) -> Figure | None:
     reasons = _reasons(rows)
     return Figure(
         name="limits",
-        heading="What holds the senders back, per point of the sweep",
         finding=finding(frames, [one.label for one in shown]),
         caption=sentence(
             f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "

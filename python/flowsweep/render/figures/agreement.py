@@ -47,7 +47,7 @@ def heading(context: Context) -> str:
     return f"Zeek beside our parser: {numbers.count(same)} of {total} are the same in all counts"
 
 
-def classes(context: Context) -> Markup | None:
+def draw(context: Context) -> Markup | None:
     """One row per class of difference."""
     rows = context.rows("agreement")
     if rows.is_empty():

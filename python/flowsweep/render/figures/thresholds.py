@@ -27,7 +27,7 @@ ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
 
 
-def strip(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """What each application needs, rate and RTT."""
     import altair as alt
 

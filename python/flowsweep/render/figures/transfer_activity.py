@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep.render import axes, cuts, doubts, numbers, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
-from flowsweep.render.wan import shown_runs
+from flowsweep.render.figures.wan_throughput import shown_runs
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 NAME = "transfer_activity"
 #: Fewer transfers in a run are no activity worth a figure.
 FEWEST = 10
+TOO_LITTLE = f"no run has {FEWEST} transfers that come and go"
 MAX_PANELS = 16
 #: A measured value that is larger by more is another one.
 SAME = 1.05
 HEIGHT = 66
 
 
-def activity(context: Context) -> Figure | None:
+def draw(context: Context) -> Figure | None:
     """How many transfers are under way to each site, at the baseline and at the hardest point."""
     import altair as alt
 
@@ -67,7 +68,6 @@ def activity(context: Context) -> Figure | None:
     hardest = [run for run in dict.fromkeys(names) if run not in first.values()]
     return Figure(
         name=NAME,
-        heading="When it transfers: transfers under way to each site",
         caption=sentence(
             context.drawn_runs(main),
             f"Beside it the run at the lowest rate, of these with the longest RTT: "

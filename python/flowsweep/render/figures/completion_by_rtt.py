@@ -1,0 +1,16 @@
+"""Figure `completion_by_rtt`: completion time against the round-trip time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep.experiment.axes import AXES
+from flowsweep.render import completion
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context, Figure
+
+
+def draw(context: Context) -> Figure | None:
+    """The curve of the slowdown with the thresholds on it."""
+    return completion.figure(context, AXES["rtt"])

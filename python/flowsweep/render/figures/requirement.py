@@ -1,0 +1,89 @@
+"""Table `requirement`: the rate that is needed and the RTT that is tolerated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from flowsweep.render import numbers
+from flowsweep.render.tables import (
+    Column,
+    application,
+    badge,
+    figures,
+    grade,
+    ordered,
+    shown_host,
+    table,
+)
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+
+def draw(context: Context) -> Markup | None:
+    """What each application needs, estimate above interval."""
+    rows = ordered(context, context.rows("requirement"))
+    if not rows:
+        return None
+    thresholds = context.rows("thresholds").rows(named=True)
+    columns = [application(context, rows)]
+    for axis, noun in (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)")):
+        for level, head in ((1.1, "for 10 %"), (1.5, "for 50 %")):
+            cells = [
+                _threshold_cell(
+                    [
+                        one
+                        for one in thresholds
+                        if (one["app"], one["problem"]) == (row["app"], row["problem"])
+                        and one["buffer_bytes"] == row["buffer_bytes"]
+                        and (one["axis"], one["level"]) == (axis, level)
+                    ]
+                )
+                for row in rows
+            ]
+            columns.append(Column(head, cells, spanner=noun))
+    if any(row["buffer_bytes"] for row in rows):
+        cells = [numbers.size(row["buffer_bytes"]) for row in rows]
+        columns.append(Column("socket buffer", cells))
+    bin_ms = next((row["bin_ms"] for row in rows if row["bin_ms"]), 10.0)
+    spanner = f"{shown_host(context)}, {numbers.plain(bin_ms)} ms bins (Mbit/s)"
+    columns += [
+        figures("peak", [row["peak_mbit_s"] for row in rows], spanner),
+        figures("p99", [row["p99_mbit_s"] for row in rows], spanner),
+        figures("mean", [row["mean_mbit_s"] for row in rows], spanner),
+        Column("base (s)", numbers.column([row["baseline_s"] for row in rows])),
+        Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
+        Column("grade", [grade(row["worst_grade"]) for row in rows]),
+    ]
+    return table("requirement", columns)
+
+
+def _threshold_cell(found: list[Row]) -> str:
+    if not found:
+        return numbers.NONE
+    row = found[0]
+    state = row["state"]
+    if state in ("found", "one-sided"):
+        first = numbers.estimate(row["estimate"])
+        if row["low"] is not None or row["high"] is not None:
+            second = numbers.interval(row["low"], row["high"], brief=True)
+        else:
+            ends = (row["easier"] or row["mildest"], row["harder"])
+            low, high = sorted(end for end in ends if end is not None)
+            second = f"tried: {numbers.estimate(low)}, {numbers.estimate(high)}"
+    elif state == "never":
+        sign = ">" if row["axis"] == "rtt" else "<"
+        first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"
+    elif state == "at once":
+        first, second = "at once", "at the mildest point"
+    elif state == "not monotone":
+        first, second = "no single", "faster again"
+    else:
+        first, second = badge("cannot tell", "note"), row["reason"] or ""
+        if row["low"] is not None and row["high"] is not None:
+            second = f"{numbers.interval(row['low'], row['high'])}: {second}"
+    return Markup("{}<small>{}</small>").format(first, second)

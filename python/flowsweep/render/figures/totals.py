@@ -1,0 +1,93 @@
+"""Table `totals`: traffic of the shown host per point of the sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from flowsweep.render import doubts, numbers, points
+from flowsweep.render.tables import (
+    Column,
+    application,
+    figures,
+    ordered,
+    shown_host,
+    table,
+    words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+CHANGE_NOTED = 0.2
+
+
+def draw(context: Context) -> Markup | None:
+    """Traffic of the shown host per point of the sweep."""
+    rows = ordered(context, context.rows("totals"))
+    if not rows or all(row["all_mb"] is None for row in rows):
+        return None
+    several = len(context.series) > 1
+    hosts = {row["host"] for row in rows}
+    columns = [application(context, rows, once=True, brief=True)] if several else []
+    columns += [
+        Column(
+            "point",
+            ["baseline" if row["is_baseline"] else "" for row in rows],
+            is_number=False,
+        ),
+        figures("RTT (ms)", [row["rtt_ms"] for row in rows]),
+        figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
+    ]
+    columns += [_axis(name, say, rows) for _, name, say in points.AXES[2:] if _varies(name, rows)]
+    # the queue follows from RTT and rate, unless nothing else tells two points apart
+    told = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
+    if len(told) < len(
+        {(*(row[name] for _, name, _ in points.AXES), row["queue_bytes"]) for row in rows}
+    ):
+        columns.append(Column("queue", [numbers.size(row["queue_bytes"]) for row in rows]))
+    if len(hosts) > 1:
+        columns.append(words("host shown", rows, lambda row: row["host"] or numbers.NONE))
+    host = shown_host(context)
+    for direction, key in ((f"into {host}", "in"), (f"out of {host}", "out")):
+        columns += [
+            figures("MB", [row[f"{key}_mb"] for row in rows], direction),
+            figures("Mbit/s", [row[f"{key}_mbit_s"] for row in rows], direction),
+        ]
+    spanner = "all hosts"
+    columns += [
+        figures("MB", [row["all_mb"] for row in rows], spanner),
+        Column("change", [_change(row["bytes_change"], row) for row in rows], spanner=spanner),
+        Column("packets", [numbers.count(row["all_packets"]) for row in rows], spanner=spanner),
+        figures("time (s)", [row["completion_s"] for row in rows]),
+        Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
+    ]
+    return table("totals", columns)
+
+
+def _varies(name: str, rows: list[Row]) -> bool:
+    return len({row[name] for row in rows}) > 1
+
+
+def _axis(name: str, say: Callable[[Any], str], rows: list[Row]) -> Column:
+    """One axis of the sweep beside RTT and rate."""
+    cells = [numbers.NONE if row[name] is None else say(row[name]) for row in rows]
+    return Column(name.removesuffix("_bytes").removesuffix("_ms").replace("_", " "), cells)
+
+
+def _change(value: float | None, row: Row) -> str:
+    if row["is_baseline"]:
+        return numbers.NONE
+    text = numbers.change(value)
+    noted = value is not None and abs(value) > CHANGE_NOTED
+    return Markup("<b>{}</b>").format(text) if noted else text
+
+
+def note(context: Context) -> str | None:
+    """Which captures the traffic rests on."""
+    return doubts.of_traffic(context)

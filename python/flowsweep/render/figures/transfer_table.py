@@ -1,0 +1,70 @@
+"""Table `transfer_table`: seconds for a message against latency, loss and jitter."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from markupsafe import Markup
+
+from flowsweep.render import numbers
+from flowsweep.render.figures.transfer_errors import OTHER_HEADS, OTHER_KEYS
+from flowsweep.render.tables import (
+    Column,
+    cut_note,
+    key_columns,
+    table,
+)
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+#: Classes of the heat table are doublings of the smallest time.
+CLASSES = 7
+
+
+def draw(context: Context) -> Markup | None:
+    """Seconds for a message: a row per loss or jitter, a column per latency."""
+    frame = context.rows("transfer_table")
+    if frame.is_empty():
+        return None
+    latencies = sorted(set(frame["latency_ms"]))
+    # the queue follows from the latency; of two at one latency the note below tells
+    keys = ["message_mb", "rate_asked_mbit_s", *OTHER_KEYS, "loss_percent", "jitter_fraction"]
+    # A share of nothing has no row in the paper's tables.
+    known = frame.filter(pl.col("jitter_fraction").is_not_null())
+    rows = known.select(keys).unique(maintain_order=True).rows()
+    cells = {
+        (tuple(row[key] for key in keys), row["latency_ms"]): row["transfer_s"]
+        for row in known.iter_rows(named=True)
+    }
+    least = {
+        size: min(value for (key, _), value in cells.items() if key[0] == size)
+        for size in {row[0] for row in rows}
+    }
+    heads = (
+        ("MB", numbers.plain),
+        ("Mbit/s", numbers.plain),
+        *OTHER_HEADS,
+        ("loss (%)", numbers.plain),
+        ("jitter", numbers.plain),
+    )
+    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter"))
+    columns += [
+        Column(
+            f"{numbers.plain(latency)} ms",
+            [_heat(cells.get((row, latency)), least[row[0]]) for row in rows],
+            spanner="seconds at an added latency of",
+        )
+        for latency in latencies
+    ]
+    return table("transfer_table", columns) + cut_note(len(cells), frame.height, "transfer_table")
+
+
+def _heat(value: float | None, least: float) -> str:
+    if value is None:
+        return numbers.NONE
+    place = min(1 + math.floor(math.log2(max(value / least, 1)) + 1e-9), CLASSES)
+    return Markup('<span class="heat heat-{}">{}</span>').format(place, numbers.estimate(value))

@@ -1,0 +1,42 @@
+"""A table of the report without a drawing of its own: its rows, as the query gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep.render import numbers
+from flowsweep.render.tables import Column, cut_note, figures, table
+
+if TYPE_CHECKING:
+    import polars as pl
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+MAX_ROWS = 60
+
+
+def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Markup | None:
+    """The first rows of a query.
+
+    Args:
+        context: Answers the query.
+        name: The query.
+        show: The columns to print and their heads; default: all under their own names.
+    """
+    rows = context.rows(name)
+    if rows.is_empty():
+        return None
+    heads = show or {column: column.replace("_", " ") for column in rows.columns}
+    printed = rows.head(MAX_ROWS)
+    columns = [_column(printed[column], head) for column, head in heads.items()]
+    return table(name, columns) + cut_note(printed.height, rows.height, name)
+
+
+def _column(values: pl.Series, head: str) -> Column:
+    if values.dtype.is_float():
+        return figures(head, values.to_list())
+    if values.dtype.is_integer():
+        return Column(head, [numbers.NONE if one is None else f"{one:,}" for one in values])
+    cells = [numbers.NONE if one is None else str(one) for one in values]
+    return Column(head, cells, is_number=False)

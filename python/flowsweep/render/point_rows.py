@@ -1,0 +1,45 @@
+"""Rows of a table that has one for each point, and how many of them are printed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.render import cuts, points
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+MAX_ROWS = 60
+AXES = points.COLUMNS
+
+
+def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> list[Row]:
+    """One row of each group of `keys` with the name of its point, in report order."""
+    found = []
+    for one in context.series_in(frame):
+        mine = context.of(frame, one)
+        by_point = mine.select([*AXES, "is_baseline"]).unique(maintain_order=True)
+        names = dict(zip(by_point.rows(), points.labels(by_point), strict=True))
+        for row in mine.unique(subset=[*AXES, *keys], maintain_order=True).iter_rows(named=True):
+            place = tuple(row[key] for key in by_point.columns)
+            found.append(row | {"point": names[place], "place": place})
+    return found
+
+
+def kept_rows(rows: list[Row]) -> list[Row]:
+    """At most `MAX_ROWS`, shared among the applications; each keeps its baseline."""
+    groups = {
+        key: list(mine)
+        for key, mine in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))
+    }
+    room = cuts.fair([len(mine) for mine in groups.values()], MAX_ROWS)
+    return [
+        mine[place]
+        for mine, number in zip(groups.values(), room, strict=True)
+        for place in cuts.evenly(len(mine), number)
+    ]
