@@ -26,5 +26,8 @@ select
     conn_state,
     history,
     missed_bytes,
+    agreements.community_id as zeek_community_id,
+    community_ids.community_id,
 from agreements
+left join community_ids using (protocol, low, high)
 order by all

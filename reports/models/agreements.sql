@@ -53,6 +53,7 @@ connections as (
         any_value(conn_state) as conn_state,
         any_value(history) as history,
         any_value(missed_bytes) as missed_bytes,
+        any_value(community_id) as community_id,
     from sides
     group by engine, run, host, connection, protocol
 ),
@@ -114,6 +115,7 @@ pairs as (
         any_value(conn_state) as conn_state,
         any_value(history) as history,
         coalesce(sum(missed_bytes), 0)::bigint as missed_bytes,
+        any_value(community_id) as community_id,
     from grouped
     group by run, host, protocol, low, high, place
 ),

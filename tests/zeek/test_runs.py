@@ -108,6 +108,31 @@ def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
     assert zeek["packets"].sum() == native["packets"].sum() == 46
 
 
+@pytest.mark.skipif(PCAPS is None, reason="needs the shared captures")
+def test_a_log_with_community_ids_has_those_of_our_ends(tmp_path: Path) -> None:
+    capture = "CESNET-ipfixprobe/functional/inputs/http.pcap"
+    host = tmp_path / "runs/r1/pc1"
+    host.mkdir(parents=True)
+    shutil.copy(Path(str(PCAPS), capture), host.parent / "pc1.pcap")
+    log = gzip.decompress(
+        Path(str(PCAPS), "oracle/zeek-8.0.10", capture, "conn.log.gz").read_bytes()
+    ).decode()
+    (host / "conn.log").write_text(log)
+    plain = Warehouse(ingested(tmp_path)).rows("agreement")
+    assert plain["zeek_community_id"].null_count() == plain.height
+    ids = dict(plain.select("uids", "community_id").rows())
+    lines = []
+    for line in log.splitlines():
+        uid = line.partition("\t")[2].partition("\t")[0]
+        more = {"#fields": "community_id", "#types": "string"}.get(line.partition("\t")[0])
+        more = more or (ids[uid] if not line.startswith("#") else None)
+        lines.append(line if more is None else f"{line}\t{more}")
+    (host / "conn.log").write_text("\n".join(lines) + "\n")
+    rows = Warehouse(ingested(tmp_path)).rows("agreement")
+    assert rows["zeek_community_id"].equals(rows["community_id"], check_names=False)
+    assert rows["community_id"].null_count() == 0
+
+
 def differences(tmp_path: Path, capture: str) -> dict[str, int]:
     """Classes of `agreement` of one shared capture and Zeek's log of it."""
     run = tmp_path / "runs/r1"

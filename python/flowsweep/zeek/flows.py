@@ -15,7 +15,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.zeek import kinds
 
 #: What `conn.log` says beside our columns; they stand at the end of the table.
-OWN = ("uid", "conn_state", "history", "missed_bytes")
+OWN = ("uid", "conn_state", "history", "missed_bytes", "community_id")
 #: Columns without which there are no flows.
 NEEDED = ("ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto",
           "orig_pkts", "resp_pkts", "orig_ip_bytes", "resp_ip_bytes")  # fmt: skip
@@ -27,6 +27,7 @@ OPTIONAL: dict[str, pl.DataType | type[pl.DataType]] = {
     "history": pl.String,
     "conn_state": pl.String,
     "missed_bytes": pl.Int64,
+    "community_id": pl.String,
     "ip_proto": pl.Int64,
     "vlan": pl.Int64,
 }
@@ -152,6 +153,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         "conn_state",
         "history",
         pl.col("missed_bytes").cast(pl.Int64),
+        "community_id",
     )
 
 
