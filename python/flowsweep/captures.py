@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from flowsweep import _parsers, parquet_files
+from flowsweep import _parsers
 from flowsweep.duckdb_tables import Microseconds
 from flowsweep.errors import FlowsweepError
-from flowsweep.file_sets import folder_of_sets, reading
+from flowsweep.files import parquet_files
+from flowsweep.files.file_sets import folder_of_sets, reading
 from flowsweep.notebook import Shown
 from flowsweep.parsing import (
     DEFAULT_BIN_NS,

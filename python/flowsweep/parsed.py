@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flowsweep.captures import DamagedCaptureWarning
-from flowsweep.file_sets import file_set
+from flowsweep.files.file_sets import file_set
 from flowsweep.parsing import (
     ALL_TABLES,
     DEFAULT_BIN_NS,

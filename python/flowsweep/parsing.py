@@ -182,7 +182,7 @@ def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int
         manifest = path.with_name(f"{stem}.capture.json")
         part = PART.fullmatch(stem)
         if manifest.exists():
-            from flowsweep import manifests
+            from flowsweep.runs import manifests
 
             drops[name] = manifests.drops(manifest)
         elif part and path.with_name(f"{part['host']}.capture.json").exists():

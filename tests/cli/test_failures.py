@@ -95,7 +95,8 @@ def test_memory_that_is_not_there_is_told(tmp_path):
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/run.json").write_text('{"a": [' + "1," * 3_900_000 + "1]}")
     code = (
-        "import sys, resource; from flowsweep import cli, run_records, experiment; import polars;"
+        "import sys, resource; from flowsweep import cli, experiment;"
+        "from flowsweep.runs import run_records; import polars;"
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096 + (40 << 20);"
         "resource.setrlimit(resource.RLIMIT_AS, (used, used));"
         "sys.argv[1:] = ['runs', 'runs', '-o', 'out/runs.parquet']; cli.main()"

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flowsweep import experiment as experiments
-from flowsweep import link_balance, manifests, names, printing, run_records
+from flowsweep import printing
 from flowsweep.cli.run import parse_settings
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import estimate, results
+from flowsweep.runs import link_balance, manifests, names, run_records
 
 from .mutations import WRONG, WRONG_YAML, contents
 

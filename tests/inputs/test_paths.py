@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import flowsweep
-from flowsweep import names, parquet_files
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import parquet_files
+from flowsweep.runs import names
 from flowsweep.warehouse import Warehouse
 
 PARENTS = [

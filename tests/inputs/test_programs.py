@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flowsweep import run_records
+from flowsweep.runs import run_records
 
 FILE = """
 sites: {{west: 1, east: 1}}

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from flowsweep import experiment as experiments
-from flowsweep import inputs, manifests, run_records
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import estimate, results
+from flowsweep.files import inputs
+from flowsweep.runs import manifests, run_records
 
 #: Of address space; `plan /dev/zero` took 24 GiB.
 MOST_BYTES = 2**30

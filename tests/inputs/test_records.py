@@ -8,9 +8,9 @@ import altair as alt
 import polars as pl
 import pytest
 
-from flowsweep import link_balance, manifests, run_records
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import svg
+from flowsweep.runs import link_balance, manifests, run_records
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ MODULES = (
     *("cli.parse", "cli.ingest", "cli.runs", "cli.report", "cli.show"),
     *(
         "render.page",
-        "render.capture",
-        "file_sets",
+        "render.terminal.capture",
+        "files.file_sets",
         "experiment.results",
         "analysis.capture_summary",
     ),

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from flowsweep import locks, outputs, signals
+from flowsweep import signals
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import locks, outputs
 
 HOLD = (
-    "import sys, pathlib; from flowsweep import locks, outputs\n"
+    "import sys, pathlib; from flowsweep.files import locks, outputs\n"
     "with {what}:\n"
     "    print(flush=True); sys.stdin.read()"
 )

@@ -9,7 +9,7 @@ import pytest
 from writing import capture, files_of, hidden_of, in_place, make_run
 
 import flowsweep
-from flowsweep.owned import REPORT_MARK
+from flowsweep.files.owned import REPORT_MARK
 
 
 def is_of_one(found: dict[str, bytes], *writings: dict[str, bytes]) -> bool:

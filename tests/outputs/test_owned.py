@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from writing import files_of, in_place, make_run
 
-from flowsweep.owned import RUNS_COLUMNS
+from flowsweep.files.owned import RUNS_COLUMNS
 
 
 def foreign(path: Path, kind: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from writing import hidden_of, in_place
 
-from flowsweep.file_sets import reading
+from flowsweep.files.file_sets import reading
 
 #: In Python they are counted one by one in test_killed.py; all of them where there is time.
 CALLS = (

@@ -15,7 +15,7 @@ import pytest
 from writing import hidden_of, in_place, make_run
 
 import flowsweep
-from flowsweep.owned import REPORT_MARK
+from flowsweep.files.owned import REPORT_MARK
 
 #: 200 where there is time.
 TIMES = int(os.environ.get("FLOWSWEEP_TWO_AT_ONCE", "10"))
@@ -129,7 +129,7 @@ def test_a_lock_is_free_when_its_owner_is_gone(captures, nursery, tmp_path, hold
     out = tmp_path / "out"
     assert nursery.run(["parse", captures[0], "-o", out]).codes == [0]
     script = (
-        "import sys, pathlib, flowsweep.file_sets as sets\n"
+        "import sys, pathlib, flowsweep.files.file_sets as sets\n"
         "with sets.reading(pathlib.Path(sys.argv[1])):\n"
         "    print(flush=True); sys.stdin.read()"
     )

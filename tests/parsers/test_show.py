@@ -10,7 +10,7 @@ from build import arp, pcap, tcp, udp
 
 import flowsweep
 from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
-from flowsweep.render import capture
+from flowsweep.render.terminal import capture
 
 KEPT = Path(__file__).parents[1] / "truth" / "data" / "messages"
 CLIENT, SERVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)

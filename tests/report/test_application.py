@@ -8,7 +8,7 @@ from pathlib import Path
 import tiny
 from grid import HOSTS, RANKS, rows, told
 
-from flowsweep import run_records
+from flowsweep.runs import run_records
 
 
 def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import polars as pl
 import pytest
 import tiny
 
-from flowsweep import figures
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import axes
-from flowsweep.warehouse import Warehouse, figure_names, reports_folder
+from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 CONTRACT = {

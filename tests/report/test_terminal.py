@@ -7,7 +7,7 @@ import sys
 import polars as pl
 import pytest
 
-from flowsweep.render.terminal import print_rows
+from flowsweep.render.terminal.rows import print_rows
 
 ROWS = pl.DataFrame(
     {

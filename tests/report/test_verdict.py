@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.analysis.verdict import plain, verdict
+from flowsweep.render.verdict import plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flowsweep import link_balance
+from flowsweep.runs import link_balance
 from flowsweep.testbed import netem
 
 README = Path(__file__).parents[2] / "capture" / "emulator" / "README.md"

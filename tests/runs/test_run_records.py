@@ -7,9 +7,9 @@ import json
 import polars as pl
 import pytest
 
-from flowsweep import run_records
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import load
+from flowsweep.runs import run_records
 
 
 @pytest.fixture

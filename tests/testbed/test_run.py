@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from flowsweep import link_balance
+from flowsweep.runs import link_balance
 
 from .conftest import ROOT
 

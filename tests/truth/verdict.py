@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import made_sweeps
 import numpy as np
 
-from flowsweep.analysis import need, verdict
+from flowsweep.analysis import need
 from flowsweep.analysis.estimates import LEVELS
+from flowsweep.render import verdict
 
 RUNS = (3, 6, 10, 20)
 SPREADS = (0.01, 0.02, 0.05)

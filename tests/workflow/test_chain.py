@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flowsweep import link_balance
+from flowsweep.runs import link_balance
 
 from .conftest import TINY
 

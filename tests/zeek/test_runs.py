@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from flowsweep.render import page
-from flowsweep.run_records import capture_files
+from flowsweep.runs.run_records import capture_files
 from flowsweep.warehouse import Warehouse
 from flowsweep.zeek import hosts
 

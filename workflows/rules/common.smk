@@ -8,14 +8,15 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from flowsweep import experiment as experiments
-from flowsweep import names, printing
+from flowsweep.runs import names
+from flowsweep import printing
 from flowsweep.cli.plan import wait_note
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
 from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
 from flowsweep.testbed import congestion
-from flowsweep.run_records import capture_files
+from flowsweep.runs.run_records import capture_files
 
 # `flowsweep` of this very environment, also when it is not activated.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

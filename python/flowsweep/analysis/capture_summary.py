@@ -69,7 +69,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
     """Everything that is shown of the capture at `path`."""
     import polars as pl
 
-    from flowsweep.file_sets import scratch_folder
+    from flowsweep.files.file_sets import scratch_folder
     from flowsweep.parsing import DEFAULT_BIN_NS, TABLES, parse_tables
 
     with scratch_folder() as folder:

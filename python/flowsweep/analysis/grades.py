@@ -274,7 +274,7 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note("midstream_connections", said, "B")
 
 
-#: What the report's SQL sees of it: see `flowsweep.computed`.
+#: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.
 NOTE = "grades of the captures in capture_facts (flowsweep.analysis.grades)"
 TABLE = """create or replace table capture_grades (
     capture bigint, grade varchar, grade_rank bigint, reasons varchar,

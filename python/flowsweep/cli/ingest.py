@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import names
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
-from flowsweep.file_sets import file_set
-from flowsweep.names import partition
+from flowsweep.files.file_sets import file_set
 from flowsweep.parsing import (
     ALL_TABLES,
     PART,
@@ -21,6 +19,8 @@ from flowsweep.parsing import (
     Options,
     write_tables,
 )
+from flowsweep.runs import names
+from flowsweep.runs.names import partition
 from flowsweep.units import counted
 from flowsweep.zeek import is_log
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
-from flowsweep.file_sets import file_set
-from flowsweep.outputs import sync
+from flowsweep.files.file_sets import file_set
+from flowsweep.files.outputs import sync
 from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
 from flowsweep.units import counted, format_size
 from flowsweep.zeek import is_log

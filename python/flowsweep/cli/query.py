@@ -68,6 +68,6 @@ def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:
     elif output_format == "json":
         printing.exact(rows.write_json() + "\n")
     else:
-        from flowsweep.render import terminal
+        from flowsweep.render.terminal import rows as terminal
 
         terminal.print_rows(rows)

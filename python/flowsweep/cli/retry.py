@@ -24,8 +24,8 @@ def retry(*, directory: Path, failed: bool) -> None:
 
     Example: flowsweep retry results/demo && snakemake --configfile FILE
     """
-    from flowsweep import run_records
     from flowsweep.errors import FlowsweepError
+    from flowsweep.runs import run_records
     from flowsweep.testbed.run_folder import RunFolder
     from flowsweep.units import counted
 

@@ -28,7 +28,7 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
 
     Example: flowsweep runs results/demo/runs --output results/demo/tables/runs.parquet
     """
-    from flowsweep import run_records
+    from flowsweep.runs import run_records
 
     left_out = run_records.write_table(directory, output, experiment)
     if left_out:

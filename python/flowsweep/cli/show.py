@@ -32,7 +32,7 @@ def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> in
     Example: flowsweep show trace.pcap.zst
     """
     from flowsweep.analysis.capture_summary import summarise
-    from flowsweep.render import capture
+    from flowsweep.render.terminal import capture
 
     summaries, failures = [], []
     logs: list[Summary] = []
@@ -69,7 +69,7 @@ def _log(path: Path) -> Summary:
 def _print_log(log: Summary) -> None:
     import polars as pl
 
-    from flowsweep.render import terminal
+    from flowsweep.render.terminal import rows as terminal
     from flowsweep.zeek.summary import lines
 
     print("\n".join(lines(log)))

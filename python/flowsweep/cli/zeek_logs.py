@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
-from flowsweep.file_sets import file_set
-from flowsweep.outputs import sync
+from flowsweep.files.file_sets import file_set
+from flowsweep.files.outputs import sync
 from flowsweep.units import counted
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from flowsweep import inputs, units
+from flowsweep import units
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.quantities import (
     CONGESTION,
@@ -24,6 +24,7 @@ from flowsweep.experiment.quantities import (
     Size,
     Time,
 )
+from flowsweep.files import inputs
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment

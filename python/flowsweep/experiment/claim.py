@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.locks import free_lock, holder, open_lock
-from flowsweep.outputs import HIDDEN, told
+from flowsweep.files.locks import free_lock, holder, open_lock
+from flowsweep.files.outputs import HIDDEN, told
 
 LOCK = f"{HIDDEN}sweep.lock"
 

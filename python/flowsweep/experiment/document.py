@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs
 
 #: Keys and values, those of aliases counted wherever they stand.
 MOST_VALUES = 20_000

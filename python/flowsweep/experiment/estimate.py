@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs
 from flowsweep.units import counted, duration
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from flowsweep import inputs, names
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import document, model
+from flowsweep.files import inputs
+from flowsweep.runs import names
 from flowsweep.validation import expected_of
 
 #: A mebibyte of YAML is ten thousand lines and more.

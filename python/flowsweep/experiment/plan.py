@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import points
 from flowsweep.experiment.axes import AXES, OF_LINK
+from flowsweep.files import inputs
 from flowsweep.units import counted
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep import inputs, outputs, printing
+from flowsweep import printing
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs, outputs
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment

@@ -14,14 +14,14 @@ import jinja2
 import polars as pl
 from markupsafe import Markup, escape
 
-from flowsweep import inputs
 from flowsweep.analysis import adds_up
-from flowsweep.analysis import verdict as words
 from flowsweep.errors import FlowsweepError
-from flowsweep.leftovers import remove_leftovers
-from flowsweep.outputs import remove_parts, told, write_file
-from flowsweep.owned import refuse_foreign_report
+from flowsweep.files import inputs
+from flowsweep.files.leftovers import remove_leftovers
+from flowsweep.files.outputs import remove_parts, told, write_file
+from flowsweep.files.owned import refuse_foreign_report
 from flowsweep.render import inline, numbers, svg, tables, theme
+from flowsweep.render import verdict as words
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import Part, Section, sections

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import yaml
 
-from flowsweep import figures
 from flowsweep.render import plain
+from flowsweep.warehouse import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from flowsweep import locks
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import locks
 from flowsweep.units import duration
 
 LOCK_NAME = "flowsweep-testbed.lock"

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flowsweep import inputs, outputs
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs, outputs
 
 RECORD = "run.json"
 #: In a hidden folder: what it is for, and of an older run the names that are to go.

@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import inputs, signals, units
-from flowsweep.applications import Application
+from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
-from flowsweep.record_fields import checked
+from flowsweep.files import inputs
+from flowsweep.runs.applications import Application
+from flowsweep.runs.record_fields import checked
 from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
 from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import link_balance
+from flowsweep.runs import link_balance
 from flowsweep.units import counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.owned import TABLE_MARK
+from flowsweep.files.owned import TABLE_MARK
 from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
 from flowsweep.zeek.header import MARK, of_lines

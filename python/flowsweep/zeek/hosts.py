@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flowsweep.outputs import sync
+from flowsweep.files.outputs import sync
 from flowsweep.zeek import LOG_NAME, convert, flows
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.

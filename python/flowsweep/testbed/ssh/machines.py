@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import outputs, signals
+from flowsweep import signals
+from flowsweep.files import outputs
 from flowsweep.testbed import launch, program
 from flowsweep.testbed.congestion import LackingError
 from flowsweep.testbed.servers import ServerError

@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from flowsweep import hidden
-from flowsweep.hidden import LOCK, NEW
-from flowsweep.leftovers import remove_leftovers
-from flowsweep.locks import folder_locked, leave_lock, take_lock, tell
-from flowsweep.outputs import replacing, told
-from flowsweep.owned import refuse_foreign_tables
+from flowsweep.files import hidden
+from flowsweep.files.hidden import LOCK, NEW
+from flowsweep.files.leftovers import remove_leftovers
+from flowsweep.files.locks import folder_locked, leave_lock, take_lock, tell
+from flowsweep.files.outputs import replacing, told
+from flowsweep.files.owned import refuse_foreign_tables
 from flowsweep.signals import cleaning, held
 
 TRIES = 100

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs
 from flowsweep.validation import expected_of, refused
 
 MOST_INT64 = 2**63 - 1

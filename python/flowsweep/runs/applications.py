@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from flowsweep import inputs
-from flowsweep.record_fields import (
+from flowsweep.files import inputs
+from flowsweep.runs.record_fields import (
     Name,
     Number,
     Record,

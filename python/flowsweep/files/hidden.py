@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.locks import folder_locked, free_lock, locked
-from flowsweep.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
-from flowsweep.owned import refuse_foreign_tables
+from flowsweep.files.locks import folder_locked, free_lock, locked
+from flowsweep.files.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
+from flowsweep.files.owned import refuse_foreign_tables
 
 #: Of a hidden folder's owner.
 LOCK = "lock"

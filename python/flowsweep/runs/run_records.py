@@ -14,12 +14,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import applications, inputs, link_balance, names, printing, records
+from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES, raw_columns
-from flowsweep.file_sets import one_file
-from flowsweep.owned import TABLE_MARK
-from flowsweep.record_fields import checked
+from flowsweep.files import inputs
+from flowsweep.files.file_sets import one_file
+from flowsweep.files.owned import TABLE_MARK
+from flowsweep.runs import applications, link_balance, names, records
+from flowsweep.runs.record_fields import checked
 from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:

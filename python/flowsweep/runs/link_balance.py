@@ -87,7 +87,7 @@ def _entries(record: Any, key: str) -> list[dict[str, Any]]:
 
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse`.
-NOTE = "fates of the emulator's frames, from run.json (flowsweep.link_balance)"
+NOTE = "fates of the emulator's frames, from run.json (flowsweep.runs.link_balance)"
 TABLE = """create or replace table link_balances (
     run varchar, from_site varchar, to_site varchar, received bigint, duplicated bigint,
     delivered bigint, dropped bigint, in_flight bigint, dropped_before bigint, unexplained bigint

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from flowsweep import inputs
-from flowsweep.applications import Application
-from flowsweep.record_fields import (
+from flowsweep.files import inputs
+from flowsweep.runs.applications import Application
+from flowsweep.runs.record_fields import (
     Count,
     Name,
     Number,

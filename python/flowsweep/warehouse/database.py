@@ -19,18 +19,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import yaml
 
-from flowsweep import (
-    addresses,
-    axis_models,
-    computed,
-    content,
-    figures,
-    file_sets,
-    parquet_files,
-    printing,
-)
+from flowsweep import addresses, content, printing
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import file_sets, parquet_files
 from flowsweep.parsing import ALL_TABLES, TABLES
+from flowsweep.warehouse import axis_models, computed, figures
+from flowsweep.warehouse.order import in_order, table_names
+from flowsweep.warehouse.values import dtype, literal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -217,7 +212,7 @@ class Warehouse:
     @cached_property
     def _order(self) -> list[str]:
         """Everything that a query may read, so that each comes after all that it reads."""
-        return _ordered(self._reads)
+        return in_order(self._reads)
 
     @cached_property
     def _reads(self) -> dict[str, set[str]]:
@@ -227,13 +222,13 @@ class Warehouse:
         }
         reads |= {table: set() for table in self.zeek_tables()}
         reads |= computed.READS
-        reads |= {name: _words(text) for name, text in self.models.items()}
+        reads |= {name: table_names(text) for name, text in self.models.items()}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
 
     def _closure(self, query: str) -> set[str]:
         """All that a query reads, directly or through others."""
         found: set[str] = set()
-        waiting = _words(query) & self._reads.keys()
+        waiting = table_names(query) & self._reads.keys()
         while waiting:
             name = waiting.pop()
             found.add(name)
@@ -274,7 +269,7 @@ class Warehouse:
     def _literal(self, table: str) -> str:
         """A computed table as SQL text, for a script that must stand alone."""
         rows = self.select(f"select * from {table} order by all").rows()  # noqa: S608
-        values = ",\n".join(f"    ({', '.join(_value(item) for item in row)})" for row in rows)
+        values = ",\n".join(f"    ({', '.join(literal(item) for item in row)})" for row in rows)
         insert = f"\ninsert into {table} values\n{values};" if rows else ""
         definition = computed.definition(table)
         return f"-- {definition.note}\n{definition.statement};{insert}"
@@ -284,7 +279,7 @@ class Warehouse:
         import polars as pl
 
         self._execute(sql)
-        schema = {str(name): _dtype(str(kind)) for name, kind, *_ in self.connection.description}
+        schema = {str(name): dtype(str(kind)) for name, kind, *_ in self.connection.description}
         return pl.DataFrame(self.connection.fetchall(), schema=schema, orient="row", strict=False)
 
     def _execute(self, sql: str) -> None:
@@ -305,19 +300,6 @@ class Warehouse:
         )
 
 
-def _dtype(kind: str) -> Any:
-    """The type of Polars for one of DuckDB; times are in UTC, as DuckDB is told to use."""
-    import polars as pl
-
-    if kind.endswith("[]"):
-        return pl.List(_dtype(kind.removesuffix("[]")))
-    if kind.startswith("TIMESTAMP"):
-        return pl.Datetime("ns", "UTC")
-    if kind.endswith("INT") or kind == "INTEGER":
-        return pl.Int64
-    return {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String}.get(kind, pl.Float64)
-
-
 def _state(tables: Path) -> object:
     """What differs as soon as a run's tables are written anew, or `runs`."""
     found = []
@@ -327,36 +309,3 @@ def _state(tables: Path) -> object:
             about = (tables / name).stat()
             found.append((name, about.st_ino, about.st_mtime_ns))
     return found
-
-
-def _words(sql: str) -> set[str]:
-    """Names that follow `from` or `join`: the tables a query reads."""
-    code = re.sub(r"--[^\n]*", "", sql)
-    return set(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
-
-
-def _ordered(reads: dict[str, set[str]]) -> list[str]:
-    done: list[str] = []
-
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        if name in path:
-            raise FlowsweepError(f"models read each other in a circle: {' -> '.join(path)}")
-        if name in done:
-            return
-        for other in sorted(reads[name]):
-            visit(other, (*path, name))
-        done.append(name)
-
-    for name in sorted(reads):
-        visit(name, ())
-    return done
-
-
-def _value(item: object) -> str:
-    if item is None:
-        return "null"
-    if isinstance(item, str):
-        return parquet_files.quoted(item)
-    if isinstance(item, float) and item in (float("inf"), float("-inf")):
-        return f"'{item}'::double"
-    return str(item)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flowsweep import inputs
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs
 
 EXAMPLE = '{"dropped_kernel": 0, "dropped_interface": 0}'
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import link_balance
 from flowsweep.analysis import grades
+from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
     import polars as pl

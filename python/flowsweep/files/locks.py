@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.outputs import open_new
+from flowsweep.files.outputs import open_new
 from flowsweep.signals import let_in
 
 #: So long a lock is waited for without a word: most are held for milliseconds.

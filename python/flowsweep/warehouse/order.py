@@ -1,0 +1,35 @@
+"""Which tables a query reads, and an order in which each table comes after all that it reads."""
+
+from __future__ import annotations
+
+import re
+
+from flowsweep.errors import FlowsweepError
+
+
+def table_names(sql: str) -> set[str]:
+    """Names that follow `from` or `join`: the tables a query reads."""
+    code = re.sub(r"--[^\n]*", "", sql)
+    return set(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
+
+
+def in_order(reads: dict[str, set[str]]) -> list[str]:
+    """The names, so that each comes after all that it reads.
+
+    Raises:
+        FlowsweepError: Two of them read each other.
+    """
+    done: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise FlowsweepError(f"models read each other in a circle: {' -> '.join(path)}")
+        if name in done:
+            return
+        for other in sorted(reads[name]):
+            visit(other, (*path, name))
+        done.append(name)
+
+    for name in sorted(reads):
+        visit(name, ())
+    return done
