@@ -13,6 +13,10 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
             captures=[
                 update(f"{RUNS_FOLDER}/{{run_id}}/{host}.pcap.zst") for host in hosts
             ],
+        log:
+            f"{LOGS}/capture/{{run_id}}.log",
+        benchmark:
+            f"{BENCHMARKS}/capture/{{run_id}}.tsv"
         wildcard_constraints:
             run_id="|".join(re.escape(run_id) for run_id in run_ids),
         # The seeded order of the plan; runs go before the analysis.
@@ -31,3 +35,4 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         shell:
             "flowsweep run --run {wildcards.run_id:q} --output {params.output:q}"
             " -- {params.experiment:q}"
+            " 2> >(tee -i {log:q} >&2)"

@@ -1,60 +1,40 @@
 # What every rule needs: the checked experiment, its runs, its hosts, the paths.
-import os
 import re
-import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
+from flowsweep import content
 from flowsweep import experiment as experiments
-from flowsweep.runs import names
 from flowsweep import printing
 from flowsweep.cli.plan import wait_note
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
 from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
-from flowsweep.testbed import congestion
+from flowsweep.runs import names
 from flowsweep.runs.run_records import capture_files
-
-# `flowsweep` of this very environment, also when it is not activated.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-# The scheduler's lines for each job would drown the progress of the runs, and a failed
-# first try of a run has no earlier output that could be restored.
-CHATTER = (
-    "Select jobs to execute",
-    "Execute ",
-    "Touching output",
-    "Using shell",
-    "Cannot restore",
+from flowsweep.testbed import congestion
+from flowsweep.workflow import (
+    experiment_file,
+    quieten,
+    use_own_programs,
+    without_braces,
 )
-logger.addFilter(lambda record: not record.getMessage().startswith(CHATTER))
+
+use_own_programs()
+quieten(logger, lists_jobs=lambda: workflow.dryrun)
 
 # Runs take all of the testbed, the analysis one hundredth: a reader-writer lock.
 # Without a limit Snakemake ignores the resource without a word, so one is made here.
 if "testbed" not in workflow.global_resources:
     workflow.register_resource("testbed", 100)
 
-
-def without_braces(path):
-    """A path that Snakemake can be told: a brace in one begins a wildcard, however it is written."""
-    if "{" in str(path) or "}" in str(path):
-        raise FlowsweepError(
-            f"{path}: Snakemake cannot read this",
-            found="a brace in its path",
-            expected="a path without { and }",
-            remedy="rename it, or use flowsweep ingest, runs and report, which can",
-        )
-    return str(path)
-
-
-EXPERIMENT_FILE = str(
-    [*workflow.overwrite_configfiles, "workflows/experiments/demo.yaml"][0]
-)
 try:
-    without_braces(EXPERIMENT_FILE)
+    EXPERIMENT_FILE = experiment_file(
+        workflow.overwrite_configfiles, workflow.config_settings.config
+    )
     EXPERIMENT = experiments.load(EXPERIMENT_FILE)
     RESULTS = f"results/{EXPERIMENT.name}"
     OF_ANOTHER = results.check(EXPERIMENT, Path(RESULTS))
@@ -112,10 +92,17 @@ LISTED = results.digest(
 )
 
 
-def run_records(wildcards):
-    """The run.json files that exist, or that a rule will make."""
-    files = [f"{RUNS_FOLDER}/{RUN_NAMES[run_id]}/run.json" for run_id in CAPTURES]
-    return [path for path in files if RUN_PLAN or Path(path).exists()]
+# The run.json files that exist, or that a rule will make.
+RUN_RECORDS = [
+    path
+    for run_id in CAPTURES
+    for path in [f"{RUNS_FOLDER}/{RUN_NAMES[run_id]}/run.json"]
+    if RUN_PLAN or Path(path).exists()
+]
+
+# What a command says goes to the terminal, and by `tee` into the log of its rule.
+LOGS = f"{RESULTS}/logs"
+BENCHMARKS = f"{RESULTS}/benchmarks"
 
 
 wildcard_constraints:

@@ -4,6 +4,10 @@
 rule made_from:
     output:
         MADE_FROM,
+    log:
+        f"{LOGS}/made_from.log",
+    benchmark:
+        f"{BENCHMARKS}/made_from.tsv"
     params:
         source=SOURCE,
     message:
@@ -11,6 +15,7 @@ rule made_from:
     shell:
         'find "$(dirname -- {output:q})" -type f -delete'
         " && printf '%s\\n' {params.source:q} > {output:q}"
+        " 2> >(tee -i {log:q} >&2)"
 
 
 rule parse_run:
@@ -19,6 +24,10 @@ rule parse_run:
         made_from=MADE_FROM,
     output:
         marker=touch(f"{RESULTS}/tables/.parsed/{{run_id}}"),
+    log:
+        f"{LOGS}/parse_run/{{run_id}}.log",
+    benchmark:
+        f"{BENCHMARKS}/parse_run/{{run_id}}.tsv"
     resources:
         testbed=1,
     params:
@@ -26,9 +35,10 @@ rule parse_run:
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES[wildcards.run_id]}",
         # A file that is gone, or came with an old date, changes the tables too.
         recorded=lambda wildcards: CAPTURES[wildcards.run_id],
-        tables=f"{RESULTS}/tables",
+        tables=lambda wildcards: f"{RESULTS}/tables",
     message:
         "Parsing {wildcards.run_id}"
     shell:
         "flowsweep ingest --output {params.tables:q} --bin {params.bin}ns"
         " -- {params.run_directory:q}"
+        " 2> >(tee -i {log:q} >&2)"

@@ -3,14 +3,18 @@
 
 rule runs:
     input:
-        records=run_records,
+        records=RUN_RECORDS,
         made_from=MADE_FROM,
     output:
         table=f"{RESULTS}/tables/runs.parquet",
+    log:
+        f"{LOGS}/runs.log",
+    benchmark:
+        f"{BENCHMARKS}/runs.tsv"
     resources:
         testbed=1,
     params:
-        runs_folder=RUNS_FOLDER,
+        runs_folder=lambda wildcards: RUNS_FOLDER,
         experiment=EXPERIMENT_FILE,
         listed=LISTED,
     message:
@@ -18,20 +22,25 @@ rule runs:
     shell:
         "flowsweep runs --experiment={params.experiment:q} --output {output.table:q}"
         " -- {params.runs_folder:q}"
+        " 2> >(tee -i {log:q} >&2)"
 
 
 if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve():
 
     rule experiment_file:
         input:
-            EXPERIMENT_FILE,
+            file=EXPERIMENT_FILE,
             made_from=MADE_FROM,
         output:
             f"{RESULTS}/experiment.yaml",
+        log:
+            f"{LOGS}/experiment_file.log",
+        benchmark:
+            f"{BENCHMARKS}/experiment_file.tsv"
         message:
-            "Keeping a copy of {input[0]}"
+            "Keeping a copy of {input.file}"
         shell:
-            "cp -- {input[0]:q} {output:q}"
+            "cp -- {input.file:q} {output:q}" " 2> >(tee -i {log:q} >&2)"
 
 
 rule report:
@@ -41,16 +50,24 @@ rule report:
         experiment=f"{RESULTS}/experiment.yaml",
         content=sorted(
             str(path)
-            for path in Path(workflow.basedir, "reports").rglob("*")
+            for path in content.folder("reports").rglob("*")
             if path.suffix in {".sql", ".yaml", ".j2", ".css", ".js"}
         ),
     output:
-        f"{RESULTS}/report.html",
+        report(
+            f"{RESULTS}/report.html",
+            caption="../report/network.rst",
+            category="Network needs",
+        ),
+    log:
+        f"{LOGS}/report.log",
+    benchmark:
+        f"{BENCHMARKS}/report.tsv"
     resources:
         testbed=1,
     params:
-        results=RESULTS,
+        results=lambda wildcards: RESULTS,
     message:
         "Rendering {output}"
     shell:
-        "flowsweep report {params.results:q}"
+        "flowsweep report {params.results:q}" " 2> >(tee -i {log:q} >&2)"

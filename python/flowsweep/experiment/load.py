@@ -51,7 +51,7 @@ def load(path: Path | str) -> model.Experiment:
             found=inputs.shown(data),
             expected="keys such as sites, link, workload, axes",
         )
-    beside = path.name == "experiment.yaml" and (path.parent / "runs").is_dir()
+    beside = path.name in ("experiment.yaml", "experiment.yml") and (path.parent / "runs").is_dir()
     if beside and "captured" not in data:
         data = {**data, "captured": "."}
     try:

@@ -1,0 +1,94 @@
+"""What the Snakefile asks before it has any rule; `workflows/rules/common.smk` calls it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from flowsweep import content
+from flowsweep.errors import FlowsweepError
+
+#: The experiment of a `snakemake` without `--configfile`.
+DEFAULT = "workflows/experiments/demo.yaml"
+#: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
+#: of a run has no earlier output that could be restored.
+CHATTER = (
+    "Select jobs to execute",
+    "Execute ",
+    "Touching output",
+    "Using shell",
+    "Cannot restore",
+)
+
+
+def use_own_programs() -> None:
+    """Rules call `flowsweep` of this very environment, also where it is not activated."""
+    own = str(Path(sys.executable).parent)
+    os.environ["PATH"] = f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:
+    """Leaves the scheduler's lines for each job out of a log.
+
+    Args:
+        logger: Snakemake's.
+        lists_jobs: Whether nothing is done and the list of the jobs is what is asked for. Else what
+            the commands say takes the list's place.
+    """
+
+    def is_told(record: logging.LogRecord) -> bool:
+        is_listing = getattr(getattr(record, "event", None), "value", None) == "job_info"
+        if is_listing and not lists_jobs():
+            return False
+        return not record.getMessage().startswith(CHATTER)
+
+    logger.addFilter(is_told)
+
+
+def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object]) -> str:
+    """The one experiment file of a workflow, as Snakemake can be told of it.
+
+    Args:
+        files: What `--configfile` names.
+        settings: What `--config` sets.
+
+    Raises:
+        FlowsweepError: There are several files, or settings beside the file. Every command of the
+            workflow reads the experiment file, and the report keeps a copy of it, so a setting
+            that is not in the file would be lost.
+    """
+    if settings:
+        given = " ".join(f"{name}={value}" for name, value in settings.items())
+        raise FlowsweepError(
+            "--config is not used by this workflow",
+            found=f"--config {given}",
+            expected="all settings in the experiment file, of which the results keep a copy",
+            remedy="write it into a copy of the file, and give that one to --configfile",
+        )
+    if len(files) > 1:
+        raise FlowsweepError(
+            "--configfile names several files",
+            found=", ".join(map(str, files)),
+            expected="one experiment file",
+            remedy="start snakemake once for each experiment; join files that are one by hand",
+        )
+    return without_braces(files[0] if files else content.root() / DEFAULT)
+
+
+def without_braces(path: str | Path) -> str:
+    """A path that Snakemake can be told: a brace in one begins a wildcard, however it is written.
+
+    Raises:
+        FlowsweepError: The path holds a brace.
+    """
+    if "{" in str(path) or "}" in str(path):
+        raise FlowsweepError(
+            f"{path}: Snakemake cannot read this",
+            found="a brace in its path",
+            expected="a path without { and }",
+            remedy="rename it, or use flowsweep ingest, runs and report, which can",
+        )
+    return str(path)

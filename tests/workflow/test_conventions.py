@@ -1,0 +1,153 @@
+"""What users of Snakemake expect of any workflow."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .conftest import TINY
+
+#: Lints that stay, each with its reason.
+EXCEPTIONS = {
+    # Rules call `flowsweep` of the environment that Snakemake itself runs in: one installation,
+    # whose version stands in the report.
+    "Specify a conda environment or container for each rule.",
+}
+
+
+@pytest.fixture(scope="module")
+def one_run(root, tmp_path_factory) -> Path:
+    """A captured experiment of one run and one host."""
+    mine = tmp_path_factory.mktemp("one") / "mine"
+    run = "nqueens-baseline-r1"
+    (mine / "runs" / run).mkdir(parents=True)
+    source = root / "workflows/experiments/captured/demo/runs" / run
+    for name in ("pc1.pcap.zst", "run.json"):
+        shutil.copy(source / name, mine / "runs" / run)
+    (mine / "experiment.yaml").write_text("title: one run\n")
+    return mine
+
+
+def said(done) -> str:
+    return done.stdout + done.stderr
+
+
+def test_config_is_refused_with_a_remedy(snakemake, one_run, tmp_path):
+    done = snakemake(
+        tmp_path, one_run / "experiment.yaml", "--config", "repetitions=2", "--dry-run"
+    )
+    assert done.returncode != 0
+    assert "--config is not used by this workflow" in said(done)
+    assert "--config repetitions=2" in said(done)
+    assert "remedy" in said(done)
+
+
+def test_several_files_are_refused_with_a_remedy(snakemake, one_run, tmp_path):
+    other = tmp_path / "tiny.yaml"
+    other.write_text(TINY)
+    done = snakemake(tmp_path, one_run / "experiment.yaml", other, "--dry-run")
+    assert done.returncode != 0
+    assert "--configfile names several files" in said(done)
+    assert str(other) in said(done)
+    assert "remedy" in said(done)
+
+
+def test_a_dry_run_lists_every_job_and_makes_nothing(snakemake, tmp_path):
+    experiment = tmp_path / "tiny.yaml"
+    experiment.write_text(TINY)
+    done = snakemake(tmp_path, experiment, "-n")
+    assert done.returncode == 0, said(done)
+    runs = ("nqueens-baseline-r1", "nqueens-rtt_16ms-r1", "nqueens-rate_2Mbit-r1")
+    for run in runs:
+        assert re.search(rf"^Job \d+: Running {run}$", said(done), re.MULTILINE), said(done)
+        assert re.search(rf"^Job \d+: Parsing {run}$", said(done), re.MULTILINE)
+    assert re.search(r"^Job \d+: Rendering results/tiny/report.html$", said(done), re.MULTILINE)
+    assert not (tmp_path / "results").exists()
+
+
+def test_every_job_has_a_log_and_a_benchmark_and_the_report_shows_the_page(
+    snakemake, one_run, tmp_path
+):
+    file = one_run / "experiment.yaml"
+    done = snakemake(tmp_path, file)
+    assert done.returncode == 0, said(done)
+    results = tmp_path / "results/mine"
+    jobs = ["experiment_file", "made_from", "parse_run/nqueens-baseline-r1", "report", "runs"]
+    for folder, suffix in (("logs", ".log"), ("benchmarks", ".tsv")):
+        found = (results / folder).rglob(f"*{suffix}")
+        names = sorted(str(path.relative_to(results / folder)) for path in found)
+        assert names == [f"{job}{suffix}" for job in jobs]
+    told = (results / "logs/parse_run/nqueens-baseline-r1.log").read_text()
+    assert "nqueens-baseline-r1: 1 host" in told
+    assert told.strip() in said(done)
+    shown = snakemake(tmp_path, file, "--report", "shown.html")
+    assert shown.returncode == 0, said(shown)
+    assert "Network needs" in (tmp_path / "shown.html").read_text()
+    assert "Adding report.html" in said(shown)
+
+
+def test_every_rule_has_a_log_and_a_benchmark(root):
+    for path in (root / "workflows/rules").glob("*.smk"):
+        rules = re.split(r"^ *rule\b", path.read_text(), flags=re.MULTILINE)[1:]
+        for rule in rules:
+            assert "log:" in rule, f"{path.name}: {rule.splitlines()[0]}"
+            assert "benchmark:" in rule, f"{path.name}: {rule.splitlines()[0]}"
+
+
+def test_lint_finds_nothing_but_what_is_named_here(snakemake, one_run, tmp_path):
+    experiment = tmp_path / "tiny.yaml"
+    experiment.write_text(TINY)
+    for file in (one_run / "experiment.yaml", experiment):
+        done = snakemake(tmp_path, file, "--lint")
+        lints = set(re.findall(r"^    \* (.*?):?$", said(done), re.MULTILINE))
+        assert {lint.rstrip(":") for lint in lints} == EXCEPTIONS, said(done)
+
+
+def jobs(done) -> list[str]:
+    """What a dry run would do, by the names of jobs."""
+    assert done.returncode == 0, said(done)
+    return sorted(
+        match[1]
+        for match in re.finditer(r"^Job \d+: ((?:Running|Parsing) .*)$", said(done), re.MULTILINE)
+    )
+
+
+def test_the_path_of_an_experiment_file_changes_nothing(snakemake, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "a folder with spaces"
+    here.mkdir()
+    there.mkdir()
+    (there / "tiny.yaml").write_text(TINY)
+    (there / "other").mkdir()
+    (there / "other/tiny.yml").write_text(TINY)
+    (here / "tiny.yaml").symlink_to(there / "tiny.yaml")
+    asked = [
+        there / "tiny.yaml",
+        Path(os.path.relpath(there / "tiny.yaml", here)),
+        there / "other/tiny.yml",
+        Path("tiny.yaml"),
+    ]
+    found = [jobs(snakemake(here, file, "--dry-run")) for file in asked]
+    assert len(found[0]) == 8
+    assert all(names == found[0] for names in found)
+
+
+def test_a_captured_experiment_may_end_in_yml(snakemake, one_run, tmp_path):
+    mine = tmp_path / "mine"
+    shutil.copytree(one_run, mine)
+    (mine / "experiment.yaml").rename(mine / "experiment.yml")
+    found = jobs(snakemake(tmp_path, Path("mine/experiment.yml"), "--dry-run"))
+    assert found == ["Parsing nqueens-baseline-r1"]
+
+
+def test_the_files_of_the_workflow_catalog_are_there(root):
+    import yaml
+
+    usage = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert "--configfile" in usage["mandatory-flags"]["flags"]
+    assert usage["report"] is True
+    assert "--configfile" in (root / "config/README.md").read_text()
+    assert (root / "Snakefile").is_file()
