@@ -22,6 +22,24 @@ connections as (
     group by run, host
 ),
 
+-- of hosts that have Zeek's logs alone
+missed as (
+    select
+        run,
+        host,
+        sum(missed_bytes)::bigint as missed_bytes,
+    from (
+        select distinct
+            run,
+            host,
+            connection,
+            missed_bytes,
+        from stg_zeek_flows
+    )
+    anti join stg_throughput using (run, host)
+    group by run, host
+),
+
 times as (
     select
         run,
@@ -108,6 +126,7 @@ final as (
         repeated_packets,
         repeated_bytes,
         payload_bytes,
+        missed_bytes,
         ---------- of all files and interfaces of the host
         begin_ns,
         end_ns,
@@ -122,6 +141,7 @@ final as (
         dropped_interface,
     from stg_captures
     left join connections using (run, host)
+    left join missed using (run, host)
     left join times using (run, host)
     left join silences using (run, host)
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flowsweep.analysis import grades
 from flowsweep.render import page
 from flowsweep.runs.run_records import capture_files
 from flowsweep.warehouse import Warehouse
@@ -78,6 +79,30 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
     assert "Of Zeek's flows the duration is that of their connection." in made.html.replace(
         "&#39;", "'"
     )
+
+
+@pytest.mark.parametrize(
+    ("missed", "stats", "grade", "reasons"),
+    [
+        (0, None, grades.UNKNOWN, "nothing says whether packets were dropped"),
+        (0, [0, 0], "A", ""),
+        (0, [0, 7], "D", "7 packets dropped by kernel or interface (50.0 %)"),
+        (10, [0], "D", "10 octets of TCP in gaps that Zeek did not see (25.0 %)"),
+    ],
+)
+def test_logs_alone_have_a_grade_and_show_says_the_same(
+    tmp_path: Path, missed: int, stats: list[int] | None, grade: str, reasons: str
+) -> None:
+    conn = tmp_path / "runs/r1/pc1.conn.log"
+    write(conn, CONN | {"missed_bytes": missed})
+    if stats is not None:
+        rows = [{"ts": 1.0 + at, "pkts_dropped": many} for at, many in enumerate(stats)]
+        write(tmp_path / "runs/r1/pc1.stats.log", *rows)
+    (row,) = Warehouse(ingested(tmp_path)).rows("run_quality").rows(named=True)
+    assert (row["grade"], row["grade_reasons"]) == (grade, reasons)
+    (told,) = json.loads(flowsweep("show", "--format", "json", conn).stdout)
+    assert (told["grade"], told["reasons"]) == (grade, reasons)
+    assert f"quality {grade}: {reasons or 'nothing to note'}" in flowsweep("show", conn).stdout
 
 
 def test_logs_that_went_take_their_tables_with_them(tmp_path: Path) -> None:

@@ -34,6 +34,9 @@ MEANINGS = {
 #: So many packets, and such a share of the octets, that repeat others: no network is as bad.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
+#: Of a log of Zeek: shares of the octets of TCP, as those of packets that were dropped.
+MISSED_C, MISSED_D = 1e-4, 0.01
+
 #: A silence of so many ns, and of such a share of the time from first to last packet, is no
 #: pause of a program: the clock was set, or recordings were put together.
 JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
@@ -108,6 +111,7 @@ RULES = (
 #: What `grade` asks that is of all interfaces of a capture together.
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
+    "missed_bytes",
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns",
 )  # fmt: skip
 
@@ -174,11 +178,14 @@ def grade(facts: Mapping[str, Any]) -> Grade:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
             `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
             `is_truncated`, `midstream_connections`, of TCP with payload `repeated_packets`,
-            `repeated_bytes` and `payload_bytes`, and of the host's whole capture, in ns since
-            1970, `begin_ns`, `end_ns`, `silence_from_ns` and `silence_ns` (how long the longest
-            silence was). Absent ones are 0.
+            `repeated_bytes` and `payload_bytes`, of Zeek's logs alone `missed_bytes`, and of the
+            host's whole capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and
+            `silence_ns` (how long the longest silence was). Absent ones are 0.
     """
-    notes = (*_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_flows(facts))
+    notes = (
+        *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_missed(facts),
+        *_flows(facts),
+    )  # fmt: skip
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
 
@@ -256,6 +263,15 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
             share = percent(number / max(offered, 1))
             said = f"{counted(number, rule.noun)} {rule.text} ({share})"
             yield Note(rule.key, said, rule.grade(judged), rule.spoils)
+
+
+def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
+    missed = _number(facts, "missed_bytes")
+    if missed:
+        share = missed / (missed + _number(facts, "payload_bytes"))
+        grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
+        said = f"{counted(missed, 'octet')} of TCP in gaps that Zeek did not see ({percent(share)})"
+        yield Note("missed_bytes", said, grade, GAPS)
 
 
 def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:

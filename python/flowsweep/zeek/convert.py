@@ -175,7 +175,7 @@ def _rows(
     for log in logs:
         faults = tsv.Faults()
         try:
-            for frame in _frames(log, given, faults):
+            for frame in frames(log, given, faults):
                 if _unite(schema, frame.schema):
                     raise _OtherSchemaError
                 yield _aligned(frame, schema)
@@ -190,7 +190,8 @@ def _rows(
             done.faults.append((log.path, faults))
 
 
-def _frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[pl.DataFrame]:
+def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[pl.DataFrame]:
+    """The rows of a log in parts; `given` are Zeek's types of columns of JSON."""
     parts = blocks(log.path)
     if log.is_json:
         yield from ndjson.frames(parts, faults, given)

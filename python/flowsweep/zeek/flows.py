@@ -69,8 +69,14 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
     return both.select(*_columns("flows", both.columns), *OWN)
 
 
-def captures(flow_rows: pl.DataFrame, file: str) -> pl.DataFrame:
-    """The table `captures`: one row for the log, with the packets of its connections."""
+def captures(flow_rows: pl.DataFrame, file: str, dropped: int | None = None) -> pl.DataFrame:
+    """The table `captures`: one row for the log, with the packets of its connections.
+
+    Args:
+        flow_rows: The table `flows` of the log.
+        file: What the log is called.
+        dropped: Packets that never reached Zeek; None if that is not known.
+    """
     first, last = flow_rows["first_time"].min(), flow_rows["last_time"].max()
     packets = int(flow_rows["packets"].sum())
     row = pl.DataFrame(
@@ -80,8 +86,13 @@ def captures(flow_rows: pl.DataFrame, file: str) -> pl.DataFrame:
             "packets": [packets],
             "first_time": [first],
             "last_time": [last],
+            "dropped_kernel": [dropped],
         },
-        schema_overrides={"first_time": kinds.TIME, "last_time": kinds.TIME},
+        schema_overrides={
+            "first_time": kinds.TIME,
+            "last_time": kinds.TIME,
+            "dropped_kernel": pl.Int64,
+        },
     )
     return row.select(_columns("captures", row.columns))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from flowsweep.files.outputs import sync
-from flowsweep.zeek import LOG_NAME, convert, flows
+from flowsweep.zeek import LOG_NAME, convert, flows, quality
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.
 FLOWS = "zeek_flows"
@@ -61,7 +61,8 @@ def write(
         sync(target)
         if kind == "conn":
             conn = pl.read_parquet(target, memory_map=False)
-            _write_flows(conn, of_kind[0].path.name, place, alone=not has_capture)
+            dropped = quality.dropped_packets(log.path for log in kinds.get("stats", []))
+            _write_flows(conn, of_kind[0].path.name, dropped, place, alone=not has_capture)
     return done
 
 
@@ -71,12 +72,17 @@ def table_name(kind: str) -> str:
 
 
 def _write_flows(
-    conn: pl.DataFrame, file: str, place: Callable[[str], Path], *, alone: bool
+    conn: pl.DataFrame,
+    file: str,
+    dropped: int | None,
+    place: Callable[[str], Path],
+    *,
+    alone: bool,
 ) -> None:
     rows = flows.flows(conn, file)
     tables: Mapping[str, pl.DataFrame] = {FLOWS: rows}
     if alone:
-        tables = {**tables, "flows": rows, "captures": flows.captures(rows, file)}
+        tables = {**tables, "flows": rows, "captures": flows.captures(rows, file, dropped)}
     for table, frame in tables.items():
         target = _made(place(table))
         convert.write_marked(frame, target, table)

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from flowsweep.analysis import grades
 from flowsweep.units import counted, duration, format_size, format_time
-from flowsweep.zeek import flows, kinds, tables
+from flowsweep.zeek import flows, kinds, quality, tables
 
 TOP = 5
 
@@ -23,6 +24,8 @@ class Summary:
         first: Time of the earliest row, RFC 3339; None if there is none.
         span_s: From it to the latest row, or end of a connection.
         lost: Lines without a row, values that are none of their column's type, lines not in UTF-8.
+        grade: Of `conn.log`: as in the report, by it and a `stats.log` beside it.
+        reasons: What lowers the grade.
         counts: Of `conn.log`: connections by protocol and state, octets, services.
         largest: Of `conn.log`: the flow directions with most payload.
     """
@@ -33,6 +36,8 @@ class Summary:
     first: str | None
     span_s: float | None
     lost: int
+    grade: str | None = None
+    reasons: str = ""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     largest: list[dict[str, Any]] = field(default_factory=list)
 
@@ -60,10 +65,16 @@ def summarise(path: Path) -> Summary:
         span = (whole[-1] - whole[0]) / 1e9
     counts: dict[str, dict[str, int]] = {}
     largest: list[dict[str, Any]] = []
+    grade, reasons = None, ""
     if log.kind == "conn" and frame.height:
         both = flows.flows(frame, str(path))
         counts, largest = _counts(frame, both), _largest(both)
-    return Summary(str(path), log.kind, frame.height, first, span, lost, counts, largest)
+        dropped = quality.dropped_packets(quality.beside(path))
+        graded = grades.grade(quality.facts(both, dropped))
+        grade, reasons = graded.letter, graded.reasons
+    return Summary(
+        str(path), log.kind, frame.height, first, span, lost, grade, reasons, counts, largest
+    )
 
 
 def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]:
@@ -122,8 +133,7 @@ def lines(summary: Summary) -> list[str]:
         f"{counted(sums['packets'], 'packet')}  {format_size(sums['ip_bytes'])} of IP packets"
         f"  {format_size(sums['payload_bytes'])} payload"
     )
-    if sums["missed_bytes"]:
-        said.append(f"missed by the capture: {format_size(sums['missed_bytes'])} of payload")
+    said.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
     for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
         if many := summary.counts.get(name):
             some = list(many.items())[:8]

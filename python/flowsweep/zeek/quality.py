@@ -1,0 +1,54 @@
+"""What Zeek's logs tell of the quality of what it saw: gaps, packets that were dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flowsweep.zeek import convert, tsv
+
+
+def dropped_packets(paths: Iterable[Path]) -> int | None:
+    """Packets that were dropped, by the parts of `stats.log`; None where they do not tell it.
+
+    Zeek tells it of live traffic: `pkts_dropped` since the row before.
+    """
+    found = None
+    for path in paths:
+        log = convert.look(path)
+        if log is None or log.kind != "stats":
+            continue
+        for frame in convert.frames(log, {}, tsv.Faults()):
+            if "pkts_dropped" in frame.columns:
+                told = frame["pkts_dropped"].cast(pl.Int64, strict=False).drop_nulls()
+                if told.len():
+                    found = (found or 0) + int(told.sum())
+    return found
+
+
+def beside(conn: Path) -> list[Path]:
+    """The `stats.log` that lies beside a `conn.log` of the same host and time, if there is one."""
+    stats = conn.with_name(conn.name.replace("conn", "stats", 1))
+    return [stats] if stats != conn and stats.is_file() else []
+
+
+def facts(flow_rows: pl.DataFrame, dropped: int | None) -> dict[str, Any]:
+    """What the grade depends on, as the model `capture_facts` has it.
+
+    Args:
+        flow_rows: The table `flows` of the log.
+        dropped: Packets dropped; None if that is not known.
+    """
+    connections = flow_rows.unique("connection")
+    tcp = flow_rows.filter(pl.col("protocol") == "tcp")
+    return {
+        "packets": int(flow_rows["packets"].sum()),
+        "dropped_packets": dropped or 0,
+        "is_drops_known": dropped is not None,
+        "midstream_connections": connections.filter(pl.col("start") == "midstream").height,
+        "missed_bytes": int(connections["missed_bytes"].sum()),
+        "payload_bytes": int(tcp["payload_bytes"].sum()),
+    }
