@@ -41,6 +41,14 @@ def write(path: Path, *rows: dict[str, object]) -> None:
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
 
 
+def notebook_cell(word: str) -> list[str]:
+    """The lines of the cell of explore.ipynb that has this word."""
+    notebook = json.loads((Path(__file__).parents[2] / "notebooks/explore.ipynb").read_text())
+    (lines,) = (cell["source"] for cell in notebook["cells"]
+                if cell["cell_type"] == "code" and word in "".join(cell["source"]))  # fmt: skip
+    return lines
+
+
 def ingested(folder: Path) -> Path:
     for run in sorted((folder / "runs").iterdir()):
         done = flowsweep("ingest", run, "-o", folder / "tables")
@@ -74,6 +82,9 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
         " inner join zeek_http using (run, host, uid) order by all"
     )
     assert joined.rows() == [(10, "/a"), (10, "/a"), (20, "/a"), (20, "/a")]
+    names = {"warehouse": warehouse}
+    exec("".join(notebook_cell("zeek_conn")), names)
+    assert names["services"].rows() == [("http", "SF", 120)]  # type: ignore[attr-defined]
     made = page.build(tmp_path)
     assert made.contradictions == []
     assert "Of Zeek's flows the duration is that of their connection." in made.html.replace(
