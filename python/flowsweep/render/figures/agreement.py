@@ -8,6 +8,7 @@ import polars as pl
 
 from flowsweep.render import numbers
 from flowsweep.render.tables import Column, table
+from flowsweep.units import percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -40,11 +41,22 @@ CLASSES = {
 
 
 def heading(context: Context) -> str:
-    """How many are the same for both."""
+    """How many are the same for both, and how many more differ in something else than counts."""
     rows = context.rows("agreement")
     same = rows.filter(pl.col("class") == SAME).height
+    counted = rows.filter(
+        (pl.col("our_connections") == pl.col("zeek_connections"))
+        & (pl.col("packets") == pl.col("zeek_packets"))
+        & (pl.col("ip_bytes") == pl.col("zeek_ip_bytes"))
+    ).height
     total = numbers.plural(rows.height, "connection")
-    return f"Zeek beside our parser: {numbers.count(same)} of {total} are the same in all counts"
+    share = f" ({percent(same / rows.height)})" if same else ""
+    more = (
+        f", {numbers.count(counted - same)} more in packets and octets of IP"
+        if counted > same
+        else ""
+    )
+    return f"Zeek beside our parser: {numbers.count(same)} of {total} are the same{share}{more}"
 
 
 def draw(context: Context) -> Markup | None:
