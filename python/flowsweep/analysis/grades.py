@@ -268,7 +268,8 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
 def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
     missed = _number(facts, "missed_bytes")
     if missed:
-        share = missed / (missed + _number(facts, "payload_bytes"))
+        # Zeek's payload goes by sequence numbers: what was missed is part of it.
+        share = missed / max(missed, _number(facts, "payload_bytes"))
         grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
         said = f"{counted(missed, 'octet')} of TCP in gaps that Zeek did not see ({percent(share)})"
         yield Note("missed_bytes", said, grade, GAPS)

@@ -22,7 +22,7 @@ CLASSES = {
     "microseconds": "the same; Zeek writes times with six decimals",
     "duration": "the same; Zeek's time ends when a connection is closed",
     "history cut": "the same counts; Zeek's history tells another begin or end",
-    "payload not told": "the same counts; Zeek tells none of a connection of one packet",
+    "payload not told": "the same counts; Zeek has no duration and no payload, as of one packet",
     "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
     "missed bytes": "the same packets; Zeek's payload holds what gaps show was not captured",
     "payload": "the same packets; Zeek goes by sequence numbers, we by lengths",
