@@ -11,19 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from flowsweep import _parsers
+from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.duckdb_tables import Microseconds
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import parquet_files
 from flowsweep.files.file_sets import folder_of_sets, reading
 from flowsweep.notebook import Shown
-from flowsweep.parsing import (
-    DEFAULT_BIN_NS,
-    DEFAULT_UDP_TIMEOUT_NS,
-    CaptureError,
-    DamagedCaptureError,
-    named,
-    readable_errors,
-)
+from flowsweep.parsing import CaptureError, DamagedCaptureError, named, readable_errors
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage
@@ -49,8 +43,8 @@ class Table(Shown):
 
     name: str
     files: tuple[Path, ...]
-    bin_ns: int = DEFAULT_BIN_NS
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    bin_ns: int = BIN_NS
+    udp_timeout_ns: int = UDP_TIMEOUT_NS
     verify_checksums: bool = False
 
     def _shown_files(self) -> tuple[Path, ...]:
@@ -120,8 +114,8 @@ Reading = Table | ParquetTable | Microseconds
 def read_flows(
     path: Source,
     *,
-    bin_ns: int = DEFAULT_BIN_NS,
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    bin_ns: int = BIN_NS,
+    udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
@@ -147,58 +141,48 @@ def read_flows(
 def read_packets(
     path: Source,
     *,
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """One row per packet; see `read_flows`."""
-    return _in_unit(
-        time_unit, _read("packets", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
-    )
+    return _in_unit(time_unit, _read("packets", path, BIN_NS, udp_timeout_ns, verify_checksums))
 
 
 def read_intervals(
     path: Source,
     *,
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """Gaps between packets, counted in buckets; see `read_flows`."""
-    return _in_unit(
-        time_unit, _read("intervals", path, DEFAULT_BIN_NS, udp_timeout_ns, verify_checksums)
-    )
+    return _in_unit(time_unit, _read("intervals", path, BIN_NS, udp_timeout_ns, verify_checksums))
 
 
 def read_throughput(
     path: Source,
     *,
-    bin_ns: int = DEFAULT_BIN_NS,
+    bin_ns: int = BIN_NS,
     verify_checksums: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """Non-empty time bins per pair of addresses; see `read_flows`."""
-    return _in_unit(
-        time_unit, _read("throughput", path, bin_ns, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
-    )
+    return _in_unit(time_unit, _read("throughput", path, bin_ns, UDP_TIMEOUT_NS, verify_checksums))
 
 
 def read_messages(
     path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
 ) -> Reading:
     """Application messages of TCP connections, inferred from headers; see `read_flows`."""
-    return _in_unit(
-        time_unit, _read("messages", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
-    )
+    return _in_unit(time_unit, _read("messages", path, BIN_NS, UDP_TIMEOUT_NS, verify_checksums))
 
 
 def read_captures(
     path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
 ) -> Reading:
     """One row per file and interface; see `read_flows`."""
-    return _in_unit(
-        time_unit, _read("captures", path, DEFAULT_BIN_NS, DEFAULT_UDP_TIMEOUT_NS, verify_checksums)
-    )
+    return _in_unit(time_unit, _read("captures", path, BIN_NS, UDP_TIMEOUT_NS, verify_checksums))
 
 
 def _in_unit(time_unit: TimeUnit, table: Table | ParquetTable) -> Reading:

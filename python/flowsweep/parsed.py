@@ -9,16 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flowsweep.captures import DamagedCaptureWarning
+from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.files.file_sets import file_set
-from flowsweep.parsing import (
-    ALL_TABLES,
-    DEFAULT_BIN_NS,
-    DEFAULT_UDP_TIMEOUT_NS,
-    DamagedCaptureError,
-    Options,
-    named,
-    write_tables,
-)
+from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
 from flowsweep.units import counted
 
 
@@ -62,8 +55,8 @@ def parse(
     files: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
-    bin_ns: int = DEFAULT_BIN_NS,
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS,
+    bin_ns: int = BIN_NS,
+    udp_timeout_ns: int = UDP_TIMEOUT_NS,
     packets: bool = False,
     threads: int = 0,
     verify_checksums: bool = False,

@@ -11,24 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep import _parsers
+from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.errors import SYSTEM, FlowsweepError
+from flowsweep.runs import run_folder
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage, Summary
 
-DEFAULT_BIN_NS = 10_000_000
-DEFAULT_UDP_TIMEOUT_NS = 60_000_000_000
-TABLES = ("captures", "flows", "intervals", "throughput", "messages")
-ALL_TABLES = (*TABLES, "packets")
-#: Longest first, so that `pc1.pcap.zst` is of host pc1.
-SUFFIXES = tuple(
-    f".{container}{compression}"
-    for container in ("pcapng", "pcap", "cap")
-    for compression in (".zst", ".gz", ".lz4", ".bz2", ".xz", "")
-)
-#: The name of a further part of a rotated capture, without its suffixes.
-PART = re.compile(r"(?P<host>.+)(-[0-9]{5}|\.[0-9]+)")
+#: Every table that the parsers write; `packets` only where it is asked for.
+ALL_TABLES = tuple(_parsers.tables())
+TABLES = tuple(name for name in ALL_TABLES if name != "packets")
 #: A share of a file that may stay unread without a remedy.
 NEGLIGIBLE = 0.01
 #: As many files may be open anywhere.
@@ -88,8 +81,8 @@ def readable_errors() -> Iterator[None]:
 class Options(NamedTuple):
     """How captures are read, and which tables are written."""
 
-    bin_ns: int = DEFAULT_BIN_NS
-    udp_timeout_ns: int = DEFAULT_UDP_TIMEOUT_NS
+    bin_ns: int = BIN_NS
+    udp_timeout_ns: int = UDP_TIMEOUT_NS
     packets: bool = False
     #: 0 for one per core.
     threads: int = 0
@@ -177,15 +170,14 @@ def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int
     for path, name in files:
         if not path.name:
             continue  # a folder: the parser says so
-        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
-        stem = path.name.removesuffix(suffix)
+        stem = run_folder.stem(path)
         manifest = path.with_name(f"{stem}.capture.json")
-        part = PART.fullmatch(stem)
+        first = run_folder.first_part(stem)
         if manifest.exists():
             from flowsweep.runs import manifests
 
             drops[name] = manifests.drops(manifest)
-        elif part and path.with_name(f"{part['host']}.capture.json").exists():
+        elif first and path.with_name(f"{first}.capture.json").exists():
             drops[name] = (0, 0)
     return drops
 

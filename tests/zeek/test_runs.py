@@ -15,7 +15,7 @@ import pytest
 
 from flowsweep.analysis import grades
 from flowsweep.render import page
-from flowsweep.runs.run_records import capture_files
+from flowsweep.runs.run_folder import recorded_files
 from flowsweep.warehouse import Warehouse
 from flowsweep.zeek import hosts
 
@@ -66,7 +66,7 @@ def test_logs_belong_to_the_host_before_their_kind_or_of_their_folder(tmp_path: 
         (tmp_path / name).touch()
     found = hosts.logs_by_host(tmp_path)
     assert {host: len(files) for host, files in found.items()} == {"pc.2": 1, "pc1": 2, "pc3": 2}
-    assert list(capture_files(tmp_path)) == ["pc.2", "pc1", "pc3"]
+    assert list(recorded_files(tmp_path)) == ["pc.2", "pc1", "pc3"]
 
 
 def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:

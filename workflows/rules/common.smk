@@ -14,7 +14,7 @@ from flowsweep.experiment import results
 from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
 from flowsweep.runs import names
-from flowsweep.runs.run_records import capture_files
+from flowsweep.runs.run_folder import recorded_files
 from flowsweep.testbed import congestion
 from flowsweep.workflow import (
     experiment_file,
@@ -67,7 +67,7 @@ else:
         CAPTURED = {
             names.check(folder.name, "a run", folder): [
                 without_braces(path)
-                for files in capture_files(folder).values()
+                for files in recorded_files(folder).values()
                 for path in files
             ]
             for folder in sorted(Path(RUNS_FOLDER).iterdir())

@@ -69,8 +69,9 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
     """Everything that is shown of the capture at `path`."""
     import polars as pl
 
+    from flowsweep.defaults import BIN_NS
     from flowsweep.files.file_sets import scratch_folder
-    from flowsweep.parsing import DEFAULT_BIN_NS, TABLES, parse_tables
+    from flowsweep.parsing import TABLES, parse_tables
 
     with scratch_folder() as folder:
         parsed = parse_tables([path], folder, verify_checksums=verify_checksums)
@@ -95,7 +96,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         top=_top(flows),
         messages=_messages(tables["messages"]),
     )
-    _throughput(summary, tables["throughput"], DEFAULT_BIN_NS)
+    _throughput(summary, tables["throughput"], BIN_NS)
     return summary
 
 

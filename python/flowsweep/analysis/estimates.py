@@ -28,17 +28,38 @@ NOTES = {
     "these intervals; estimate: monotone medians, linear in RTT and in 1/rate "
     "(flowsweep.analysis.thresholds)",
 }
-TABLES = {
-    "slowdown_intervals": """create or replace table slowdown_intervals (
-    app varchar, problem varchar, axis varchar, buffer_bytes bigint, x_asked double,
-    low double, high double
-)""",
-    "threshold_estimates": """create or replace table threshold_estimates (
-    app varchar, problem varchar, axis varchar, buffer_bytes bigint, level double,
-    state varchar, estimate double, low double, high double, reason varchar,
-    easier double, harder double, first_reached double, mildest double, hardest double,
-    largest_slowdown double, first_slowdown double, runs_beside bigint, runs_used bigint
-)""",
+#: The columns of each table and their types in SQL.
+COLUMNS = {
+    "slowdown_intervals": {
+        "app": "varchar",
+        "problem": "varchar",
+        "axis": "varchar",
+        "buffer_bytes": "bigint",
+        "x_asked": "double",
+        "low": "double",
+        "high": "double",
+    },
+    "threshold_estimates": {
+        "app": "varchar",
+        "problem": "varchar",
+        "axis": "varchar",
+        "buffer_bytes": "bigint",
+        "level": "double",
+        "state": "varchar",
+        "estimate": "double",
+        "low": "double",
+        "high": "double",
+        "reason": "varchar",
+        "easier": "double",
+        "harder": "double",
+        "first_reached": "double",
+        "mildest": "double",
+        "hardest": "double",
+        "largest_slowdown": "double",
+        "first_slowdown": "double",
+        "runs_beside": "bigint",
+        "runs_used": "bigint",
+    },
 }
 
 
@@ -124,6 +145,5 @@ def _frame(rows: list[dict[str, object]], table: str) -> pl.DataFrame:
     import polars as pl
 
     kinds = {"varchar": pl.String(), "bigint": pl.Int64(), "double": pl.Float64()}
-    columns = TABLES[table].partition("(")[2].strip(") \n").split(",")
-    schema = {name: kinds[kind] for name, kind in (column.split() for column in columns)}
+    schema = {name: kinds[kind] for name, kind in COLUMNS[table].items()}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -293,14 +293,19 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.
 NOTE = "grades of the captures in capture_facts (flowsweep.analysis.grades)"
-TABLE = """create or replace table capture_grades (
-    capture bigint, grade varchar, grade_rank bigint, reasons varchar,
-    has_gaps boolean, has_content boolean, has_traffic boolean
-)"""
+COLUMNS = {
+    "capture": "bigint",
+    "grade": "varchar",
+    "grade_rank": "bigint",
+    "reasons": "varchar",
+    "has_gaps": "boolean",
+    "has_content": "boolean",
+    "has_traffic": "boolean",
+}
 
 
 def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """Rows of `TABLE` from those of the model `capture_facts`."""
+    """Rows with `COLUMNS` from those of the model `capture_facts`."""
     graded = [(row["capture"], grade(row)) for row in facts]
     return [
         (

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from flowsweep import defaults
 from flowsweep.errors import FlowsweepError
-from flowsweep.units import parse_size, parse_time
+from flowsweep.units import format_time, parse_size, parse_time
 
 HELP = ("-h", "--help")
 #: More are of no use, and the system starts only so many.
@@ -150,7 +151,7 @@ def add_reading(parser: Parser) -> None:
         dest="bin_ns",
         metavar="TIME",
         type=_time,
-        default="10ms",
+        default=format_time(defaults.BIN_NS),
         help="Length of a throughput bin. Default: %(default)s.",
     )
     parser.add_argument(
@@ -174,7 +175,7 @@ def add_reading(parser: Parser) -> None:
         dest="udp_timeout_ns",
         metavar="TIME",
         type=_time,
-        default="60s",
+        default=format_time(defaults.UDP_TIMEOUT_NS),
         help="Silence after which a flow that is not TCP ends. Default: %(default)s.",
     )
 

@@ -13,16 +13,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.file_sets import file_set
 from flowsweep.parsing import (
     ALL_TABLES,
-    PART,
-    SUFFIXES,
     DamagedCaptureError,
     Options,
     write_tables,
 )
 from flowsweep.runs import names
 from flowsweep.runs.names import partition
+from flowsweep.runs.run_folder import captures_by_host, logs_by_host
 from flowsweep.units import counted
-from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
@@ -135,34 +133,6 @@ class _Tables:
             return self.folder / self.below(host, table)
 
         return hosts.write(files, place, has_capture=has_capture)
-
-
-def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """Zeek's logs of a run by host."""
-    if not any(is_log(path) or path.is_dir() for path in run_dir.iterdir()):
-        return {}
-    from flowsweep.zeek import hosts
-
-    return hosts.logs_by_host(run_dir)
-
-
-def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """The captures of a run by host; the parts of a rotated capture belong to one host.
-
-    The capture agent numbers parts `<host>-00001.pcap`; `<host>.1.pcap` is read as well. A
-    host whose own name ends in a number is only taken for a part where the first part exists.
-    """
-    stems: dict[str, list[Path]] = {}
-    for path in sorted(run_dir.iterdir()):
-        suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
-        if suffix is not None and path.is_file() and not path.name.startswith("."):
-            stems.setdefault(path.name.removesuffix(suffix), []).append(path)
-    hosts: dict[str, list[Path]] = {}
-    for stem, paths in stems.items():
-        part = PART.fullmatch(stem)
-        host = part["host"] if part and part["host"] in stems else stem
-        hosts.setdefault(host, []).extend(paths)
-    return {host: sorted(paths) for host, paths in sorted(hosts.items())}
 
 
 def _ingest_hosts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,42 @@ from flowsweep.validation import expected_of
 
 #: A mebibyte of YAML is ten thousand lines and more.
 MOST_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class About:
+    """What the head of a report tells of an experiment file.
+
+    Attributes:
+        title: Its title; may be empty.
+        workloads: The names of its workloads, in its order.
+    """
+
+    title: str = ""
+    workloads: tuple[str, ...] = ()
+
+
+def about(text: str) -> About:
+    """Title and workloads of an experiment file, which need not be one that can be run.
+
+    A report is of the tables: a file that an older version wrote, or none, does not stop it.
+    """
+    try:
+        _, data = document.read(text)
+    except (FlowsweepError, yaml.YAMLError):
+        return About()
+    if not isinstance(data, dict):
+        return About()
+    listed = data.get("workload")
+    named = [
+        one for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, dict)
+    ]
+    names = [one.get("name") or one.get("app") or "command" for one in named]
+    title = data.get("title")
+    return About(
+        title if isinstance(title, str) else "",
+        tuple(name for name in names if isinstance(name, str)),
+    )
 
 
 def load(path: Path | str) -> model.Experiment:

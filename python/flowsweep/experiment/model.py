@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from flowsweep.defaults import BIN_NS
 from flowsweep.experiment.axes import NAMES, OF_LINK
 from flowsweep.experiment.machines import Testbed
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
@@ -82,7 +83,7 @@ class Limits(Model):
 class Analysis(Model):
     """Settings of the tables."""
 
-    bin_ns: Duration = Field(10_000_000, alias="bin", description="Bin of the throughput table.")
+    bin_ns: Duration = Field(BIN_NS, alias="bin", description="Bin of the throughput table.")
 
 
 @dataclass(frozen=True)

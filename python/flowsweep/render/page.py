@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
@@ -79,7 +80,8 @@ def _build(warehouse: Warehouse) -> Page:
     directory = warehouse.directory
     experiment = directory / "experiment.yaml"
     source = inputs.read_text(experiment, "an experiment file") if experiment.exists() else ""
-    context = Context(warehouse, _series(warehouse, source))
+    described = about(source)
+    context = Context(warehouse, _series(warehouse, described.workloads))
     verdict = words.verdict(
         context.rows("thresholds").rows(named=True),
         context.rows("requirement").rows(named=True),
@@ -106,7 +108,7 @@ def _build(warehouse: Warehouse) -> Page:
     )
     style, script = inline.styles(folder), inline.script(folder)
     text = environment.get_template("page.html.j2").render(
-        head=_head(context, directory, source),
+        head=_head(context, directory, source, described.title),
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,
         contradictions=[str(one) for one in contradictions],
@@ -198,10 +200,9 @@ def _csv(rows: pl.DataFrame) -> Markup | None:
     return inline.embedded(rows.write_csv())
 
 
-def _series(warehouse: Warehouse, source: str) -> list[Series]:
+def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
     """Applications in the order of the experiment file, others by name behind them."""
     rows = warehouse.select("select distinct app, problem from runs order by all").rows()
-    listed = re.findall(r"\b(?:name|app):\s*([A-Za-z0-9_]+)", source)
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
     rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
     names = labels(rows)
@@ -229,7 +230,7 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
     ]
 
 
-def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
+def _head(context: Context, directory: Path, source: str, title: str) -> dict[str, Any]:
     runs = context.rows("run_table")
     counted = runs.filter(~pl.col("is_warmup"))
     valid = counted.filter(pl.col("is_traffic_used") | (pl.col("status") == "valid")).height
@@ -239,7 +240,6 @@ def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
         pl.col("run").is_in(counted.filter("is_traffic_used")["run"].to_list())
     ).sort("grade_rank", descending=True)
     starts = runs["start_ns"].drop_nulls()
-    title = re.search(r"^title:\s*(.+?)\s*$", source, flags=re.MULTILINE)
     many = len({one.app for one in context.series}) > 1
     hosts = context.model("hosts").select("host", "site").unique().sort("site", "host")
     sites = hosts["site"].drop_nulls().n_unique()
@@ -257,7 +257,7 @@ def _head(context: Context, directory: Path, source: str) -> dict[str, Any]:
         if many
         else "What network does this application need?",
         "name": directory.absolute().name,
-        "title": title[1].strip("\"'") if title else "",
+        "title": title,
         "facts": parts,
         "left_out": int(context.model("left_out")["is_recorded"].sum()),
         "grade": grades["grade"][0] if grades.height else None,

@@ -88,14 +88,22 @@ def _entries(record: Any, key: str) -> list[dict[str, Any]]:
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse`.
 NOTE = "fates of the emulator's frames, from run.json (flowsweep.runs.link_balance)"
-TABLE = """create or replace table link_balances (
-    run varchar, from_site varchar, to_site varchar, received bigint, duplicated bigint,
-    delivered bigint, dropped bigint, in_flight bigint, dropped_before bigint, unexplained bigint
-)"""
+COLUMNS = {
+    "run": "varchar",
+    "from_site": "varchar",
+    "to_site": "varchar",
+    "received": "bigint",
+    "duplicated": "bigint",
+    "delivered": "bigint",
+    "dropped": "bigint",
+    "in_flight": "bigint",
+    "dropped_before": "bigint",
+    "unexplained": "bigint",
+}
 
 
 def rows(records: Iterable[tuple[str, str | None]]) -> list[tuple[Any, ...]]:
-    """Rows of `TABLE` from pairs of a run's name and its run.json, which may be None."""
+    """Rows with `COLUMNS` from pairs of a run's name and its run.json, which may be None."""
     return [
         (
             run, one.from_site, one.to_site, one.received, one.duplicated, one.delivered,

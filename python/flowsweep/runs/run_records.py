@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ from flowsweep.files.file_sets import one_file
 from flowsweep.files.owned import TABLE_MARK
 from flowsweep.runs import applications, link_balance, names, records
 from flowsweep.runs.record_fields import checked
-from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,22 +28,6 @@ if TYPE_CHECKING:
 
 # Where Spark looks for types before those of the file, of which it knows no nanoseconds.
 SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
-CAPTURE_NAME = re.compile(r"(?P<host>.+)\.pcap(ng)?(\.(zst|gz|lz4|xz|bz2))?")
-
-
-def capture_files(run_directory: Path) -> dict[str, list[Path]]:
-    """What was recorded of a run by host name, sorted: captures and Zeek's logs."""
-    found: dict[str, list[Path]] = {}
-    for path in sorted(run_directory.iterdir()):
-        match = CAPTURE_NAME.fullmatch(path.name)
-        if match and path.is_file() and not path.name.startswith("."):
-            found.setdefault(match["host"], []).append(path)
-    if any(is_log(path) or path.is_dir() for path in run_directory.iterdir()):
-        from flowsweep.zeek import hosts
-
-        for host, logs in hosts.logs_by_host(run_directory).items():
-            found.setdefault(host, []).extend(logs)
-    return dict(sorted(found.items()))
 
 
 def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:

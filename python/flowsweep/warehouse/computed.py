@@ -5,7 +5,7 @@ A question names them like models. In a script that must stand alone they are va
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +37,17 @@ class Definition:
 def definition(name: str) -> Definition:
     """How the table `name` begins."""
     if name == "link_balances":
-        return Definition(link_balance.TABLE, link_balance.NOTE)
+        return Definition(_statement(name, link_balance.COLUMNS), link_balance.NOTE)
     if name == "capture_grades":
-        return Definition(grades.TABLE, grades.NOTE)
+        return Definition(_statement(name, grades.COLUMNS), grades.NOTE)
     from flowsweep.analysis import estimates
 
-    return Definition(estimates.TABLES[name], estimates.NOTES[name])
+    return Definition(_statement(name, estimates.COLUMNS[name]), estimates.NOTES[name])
+
+
+def _statement(name: str, columns: Mapping[str, str]) -> str:
+    listed = ",\n    ".join(f"{column} {kind}" for column, kind in columns.items())
+    return f"create or replace table {name} (\n    {listed}\n)"
 
 
 def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
