@@ -61,13 +61,17 @@ def utc(nanoseconds: int) -> str:
 
 
 def kernels() -> ctypes.CDLL:
-    """The compiled inner loops: FLOWSWEEP_KERNELS, or as installed beside Python."""
-    name = "libflowsweep_kernels.so"
-    path = Path(os.environ.get("FLOWSWEEP_KERNELS", Path(sys.prefix) / "lib/flowsweep" / name))
+    """The compiled inner loops.
+
+    FLOWSWEEP_KERNELS names the file; a wheel has it beside this one, a checkout in its `.venv`.
+    """
+    beside = Path(__file__).with_name("libflowsweep_kernels.so")
+    built = Path(sys.prefix) / "lib/flowsweep" / beside.name
+    path = Path(os.environ.get("FLOWSWEEP_KERNELS") or (beside if beside.exists() else built))
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        fail(f"kernels: {error}; expected {path}; remedy: make build")
+        fail(f"kernels: {error}; expected {path}; remedy: make build, or install the wheel again")
 
 
 def whole_number(problem: dict[str, Any], name: str, default: int, low: int, high: int) -> int:
