@@ -11,8 +11,8 @@ PyCapsule interface. A reader takes a capture, several that are one capture, or 
 `parse` wrote.
 
 Times have nanoseconds. DuckDB 2.0 has few functions for such times: `max(time) - min(time)`,
-`date_trunc`, `time_bucket` and `epoch` fail. With `time_unit="us"` a reader gives microseconds, and
-all of DuckDB's functions work; in SQL over Parquet files, `time::timestamptz` does the same.
+`date_trunc`, `time_bucket` and `epoch` fail. With `time_unit="us"` a reader rounds to microseconds,
+and all of DuckDB's functions work; in SQL over Parquet files, `time::timestamptz` does the same.
 
     packets = flowsweep.read_packets("pc1.pcap.zst", time_unit="us")
     duckdb.sql("select time_bucket(interval '1s', time), count(*) from packets group by all")

@@ -57,3 +57,10 @@ def folder(name: str) -> Path:
 def snakefile() -> Path:
     """The workflow for `snakemake --snakefile`."""
     return root() / "Snakefile"
+
+
+def build_remedy() -> str:
+    """What puts a missing program of flowsweep in its place."""
+    if SHARE.is_dir():
+        return "pip install --force-reinstall 'flowsweep[sweep]'"
+    return "make build"

@@ -31,10 +31,12 @@ class Rows(Streamed, Protocol):
     def files(self) -> tuple[Path, ...]:
         """What it is read from."""
 
+    def _shown_files(self) -> tuple[Path, ...]: ...
+
 
 @dataclass(frozen=True, repr=False)
 class Microseconds(Shown):
-    """A table whose times have microseconds; what is below one is cut off.
+    """A table whose times are rounded to microseconds.
 
     DuckDB 2.0 lacks `-`, `date_trunc`, `time_bucket`, `epoch` and `+ interval` for times with
     nanoseconds. Columns that end in `_ns` keep their nanoseconds.
@@ -53,7 +55,7 @@ class Microseconds(Shown):
         return self.rows.files
 
     def _shown_files(self) -> tuple[Path, ...]:
-        return self.files
+        return self.rows._shown_files()  # noqa: SLF001 - of the same kind
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream."""

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import bed as beds
 
@@ -56,7 +57,7 @@ def program_path(name: str) -> Path:
             f"{name} is not there",
             found=f"not in {Path(sys.prefix) / 'bin'} and not in PATH",
             expected="an installed flowsweep",
-            remedy="make build",
+            remedy=content.build_remedy(),
         )
     return Path(found)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import enclosure, launch, lock, permission
 from flowsweep.testbed.bed import STATE, Bed, BedHost, BedLimits, BedLink
@@ -83,7 +84,7 @@ def _capture(facts: dict[str, Any]) -> Finding:
     if "emulator_error" in facts:
         return Finding("note", name, "not tested: it needs the link emulator")
     if "capture_error" in facts:
-        return Finding("bad", name, facts["capture_error"].splitlines()[0], "make build")
+        return Finding("bad", name, facts["capture_error"].splitlines()[0], content.build_remedy())
     manifest = facts["capture"]
     lost = int(manifest["dropped_kernel"]) + int(manifest["dropped_interface"])
     written, frames = int(manifest["packets_written"]), int(facts["frames"])
@@ -97,7 +98,7 @@ def _capture(facts: dict[str, Any]) -> Finding:
 def _emulator(facts: dict[str, Any]) -> Finding:
     name = "link emulator"
     if "emulator_error" in facts:
-        return Finding("bad", name, facts["emulator_error"].splitlines()[0], "make build")
+        return Finding("bad", name, facts["emulator_error"].splitlines()[0], content.build_remedy())
     late_ns = int(facts["emulator"]["lateness_ns"]["p99"])
     limit_ns = BedLimits().latest_ns(RTT_NS)
     rtt_ns = facts["paths"][0]["rtt_ns"]
@@ -136,7 +137,7 @@ def _mpi(facts: dict[str, Any]) -> Finding:
     if "emulator_error" in facts:
         return Finding("note", "MPI", "not tested: it needs the link emulator")
     if facts["mpi_error"] is not None:
-        return Finding("bad", "MPI", str(facts["mpi_error"]), "make build")
+        return Finding("bad", "MPI", str(facts["mpi_error"]), content.build_remedy())
     from importlib import metadata
 
     try:
