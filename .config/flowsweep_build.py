@@ -70,7 +70,7 @@ def prepare_metadata_for_build_wheel(
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
-def build_sdist(sdist_directory: str, config_settings: dict[str, Any] | None = None) -> str:
+def build_sdist(*_: object) -> str:
     """Refuses: maturin's source archive would lack the programs and the content."""
     raise RuntimeError(
         "flowsweep is built from a checkout (pip wheel .), or from its repository "
