@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
+import tiny
 
 from flowsweep.render import page
 from flowsweep.render.sections import sections
@@ -64,3 +66,13 @@ def test_a_figure_has_a_drawing_of_its_name() -> None:
     for section in sections(reports_folder()):
         for part in section.parts:
             assert part.drawing is not None or part.kind == "table", part.name
+
+
+def test_a_model_reads_tables_that_anybody_wrote(reports: Path, tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    folder = tmp_path / "tables" / "clocks" / "run=r" / "host=pc1"
+    folder.mkdir(parents=True)
+    pl.DataFrame({"offset_ns": [12]}).write_parquet(folder / "clocks.parquet")
+    (reports / "models" / "stg_clocks.sql").write_text("select * from file_clocks\n")
+    rows = Warehouse(tmp_path).select("select run, host, offset_ns from stg_clocks").rows()
+    assert rows == [("r", "pc1", 12)]

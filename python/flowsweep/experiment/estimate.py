@@ -16,7 +16,7 @@ from flowsweep.files import inputs
 from flowsweep.units import counted, duration
 
 if TYPE_CHECKING:
-    from flowsweep.experiment.plan import Run
+    from flowsweep.experiment.run import Run
 
 # Beside the program: hosts, links and captures, the start of Python and MPI (measured: 0.9 to
 # 2 s on two cores). Only used before the first run.

@@ -22,7 +22,7 @@ from flowsweep.units import counted
 from flowsweep.validation import refused
 
 if TYPE_CHECKING:
-    from flowsweep.experiment.plan import Run
+    from flowsweep.experiment.run import Run
 
 NAME_PATTERN = r"[a-z][a-z0-9-]{0,9}"  # an interface name is at most 15 bytes, and we put a prefix
 # Each pair of sites has a link.

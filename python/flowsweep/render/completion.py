@@ -19,7 +19,7 @@ from flowsweep.render.figure import Context, Figure, empty, sentence, values
 if TYPE_CHECKING:
     import altair as alt
 
-    from flowsweep.experiment.axes import Axis
+    from flowsweep.experiment.axis import Axis
     from flowsweep.render.theme import Series
 
 SAMPLES = 8

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from flowsweep.experiment.axis import Column
+
 MAX_ROWS = 24
 #: Width of a letter in an axis label, pixels; a little more than Arial's mean at 12 px.
 LETTER = 6.4
@@ -30,7 +32,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _words(column: axes.Column) -> Callable[[Any], str]:
+def _words(column: Column) -> Callable[[Any], str]:
     """How the value of an axis is said in the name of a point."""
     if column.number == "count":
         return lambda value: column.words.format(numbers.plural(int(value), column.noun))

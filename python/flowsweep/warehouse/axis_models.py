@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 # The SQL is made of the names in axes.py alone.
 # ruff: noqa: S608
-from flowsweep.experiment.axes import AXES, ON_LINES, Axis, Column, columns, in_points, raw_columns
+from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points, raw_columns
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.axis import Axis, Column
 
 
 def models() -> dict[str, str]:

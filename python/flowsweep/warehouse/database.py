@@ -22,7 +22,6 @@ import yaml
 from flowsweep import addresses, content, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, parquet_files
-from flowsweep.parsing import ALL_TABLES, TABLES
 from flowsweep.warehouse import axis_models, computed, figures
 from flowsweep.warehouse.order import in_order, table_names
 from flowsweep.warehouse.values import dtype, literal
@@ -217,12 +216,12 @@ class Warehouse:
     @cached_property
     def _reads(self) -> dict[str, set[str]]:
         """What each file view, model and estimate reads."""
-        reads: dict[str, set[str]] = {
-            f"file_{table}": set() for table in (*TABLES, "zeek_flows", "runs")
-        }
-        reads |= {table: set() for table in self.zeek_tables()}
+        reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables()}
         reads |= computed.READS
         reads |= {name: table_names(text) for name, text in self.models.items()}
+        # What a model calls file_x are the files of tables/x, whoever wrote them.
+        asked = set().union(*reads.values())
+        reads |= {name: set() for name in asked if name.startswith("file_")}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
 
     def _closure(self, query: str) -> set[str]:
@@ -303,9 +302,9 @@ class Warehouse:
 def _state(tables: Path) -> object:
     """What differs as soon as a run's tables are written anew, or `runs`."""
     found = []
-    zeek = sorted(path.name for path in tables.glob("zeek_*"))
-    for name in ("runs.parquet", *ALL_TABLES, *zeek):
+    for path in sorted(tables.iterdir()):
         with suppress(OSError):
-            about = (tables / name).stat()
-            found.append((name, about.st_ino, about.st_mtime_ns))
+            if not path.name.startswith("."):
+                about = path.stat()
+                found.append((path.name, about.st_ino, about.st_mtime_ns))
     return found

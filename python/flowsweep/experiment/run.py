@@ -1,0 +1,174 @@
+"""One planned run: its hosts and links, and everything that decides its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.experiment.axes import OF_LINK
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.model import Experiment, Host
+    from flowsweep.experiment.network import Link
+    from flowsweep.experiment.points import Point
+    from flowsweep.experiment.workload import Workload
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what, where, and its place in the order."""
+
+    id: str
+    experiment: Experiment
+    workload: Workload
+    point: Point
+    repetition: int
+    block: int
+    baseline: bool
+    warmup: bool
+
+    @property
+    def app(self) -> str:
+        """The workload's name, as the report calls it."""
+        return self.workload.name
+
+    @property
+    def hosts(self) -> list[Host]:
+        """The hosts that take part."""
+        return self.experiment.hosts_at(self.point.hosts)
+
+    @property
+    def sites(self) -> dict[str, list[str]]:
+        """The names of its hosts by site."""
+        found: dict[str, list[str]] = {}
+        for host in self.hosts:
+            found.setdefault(host.site, []).append(host.name)
+        return found
+
+    @cached_property
+    def links(self) -> dict[tuple[str, str], Link]:
+        """The link of each pair of sites: the point's, with what the pair has of its own."""
+        common = self.point.link(self.experiment.link)
+        own = {frozenset(pair.between): pair for pair in self.experiment.pairs}
+        found = {}
+        for ends in itertools.combinations(self.experiment.sites, 2):
+            pair = own.get(frozenset(ends))
+            if pair is None:
+                found[ends] = common
+            else:
+                found[pair.between] = common.model_copy(update=pair.given())
+        return found
+
+    @property
+    def ways_back(self) -> dict[tuple[str, str], Link]:
+        """The direction from the second site to the first, where it differs."""
+        return {
+            pair.between: self.links[pair.between].model_copy(update=pair.back.given())
+            for pair in self.experiment.pairs
+            if pair.back is not None
+        }
+
+    @property
+    def workers(self) -> dict[str, int]:
+        """Worker ranks of each host that has some, in the order of hosts.
+
+        A total is dealt out like cards: one to the first host of each site in turn, then to
+        the second hosts, and so on, so that two ranks of two sites are apart.
+        """
+        if self.point.ranks is None:
+            per_host = self.point.ranks_per_host or 1
+            return {host.name: per_host for host in self.hosts}
+        rounds = itertools.zip_longest(*self.sites.values())
+        turn = [name for group in rounds for name in group if name is not None]
+        share, rest = divmod(self.point.ranks, len(turn))
+        dealt = {name: share + (index < rest) for index, name in enumerate(turn)}
+        return {host.name: dealt[host.name] for host in self.hosts if dealt[host.name]}
+
+    def spec(self) -> dict[str, Any]:
+        """Everything that decides the outcome, as JSON values; run.json keeps it."""
+        experiment, point = self.experiment, self.point
+        axes = {axis: {"asked": text} for axis, text in point.asked().items()}
+        real = experiment.testbed.kind == "ssh"
+        if real:
+            # The links are what they are.
+            axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
+        axes["ranks"] = {"asked": str(sum(self.workers.values()))}
+        return {
+            "run": self.id,
+            "experiment": experiment.name,
+            "app": self.app,
+            "program": self.workload.program,
+            "problem": point.parameters,
+            "compute": self.workload.compute,
+            "ranks_per_host": point.ranks_per_host,
+            "axes": axes,
+            "queue_bytes": None if real else point.link(experiment.link).effective_queue_bytes,
+            "congestion_control": point.congestion,
+            "testbed": experiment.testbed.model_dump(mode="json") if real else None,
+            "links": [] if real else self._link_specs(),
+            "uplinks": {
+                site: described.uplink.model_dump(mode="json")
+                for site, described in experiment.sites.items()
+                if described.uplink is not None
+            },
+            "schedule": [
+                {"at_ns": change.at_ns, "between": change.between, **_json(change.given())}
+                for change in experiment.schedule
+            ],
+            "overhead": experiment.emulation.overhead,
+            "where": self.workload.where if self.workload.command else None,
+            **self._served(),
+            "baseline": self.baseline,
+            "warmup": self.warmup,
+            "repetition": self.repetition,
+            "block": self.block,
+            "seed": experiment.seed,
+            "sites": self.sites,
+            "capture": {
+                "snaplen": experiment.capture.snaplen,
+                "filter": experiment.capture.filter,
+                "buffer_bytes": experiment.capture.buffer_bytes,
+            },
+            "timeout_s": experiment.timeout_s,
+        }
+
+    def _served(self) -> dict[str, Any]:
+        """Nothing for a workload without servers: its runs stay those that they were."""
+        servers = self.workload.serve
+        return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
+
+    def _link_specs(self) -> list[dict[str, Any]]:
+        back = {ends: link.model_dump(mode="json") for ends, link in self.ways_back.items()}
+        return [
+            {"between": list(ends), **link.model_dump(mode="json"), "back": back.get(ends)}
+            for ends, link in self.links.items()
+        ]
+
+    def spec_hash(self) -> str:
+        """16 hex digits over `spec`, its place in the order apart."""
+        spec = {key: value for key, value in self.spec().items() if key != "block"}
+        text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def summary(self) -> str:
+        """Its point in a line: RTT, rate, what is swept, and what is not at its usual value."""
+        asked = {**self.point.asked(), "ranks": str(sum(self.workers.values()))}
+        swept = self.experiment.axes_of(self.workload)
+        always = ("rtt", "rate") if self.experiment.testbed.kind == "namespaces" else ("hosts",)
+        words = [
+            f"{axis}={text}" for axis, text in asked.items() if axis in always or axis in swept
+        ]
+        if "problem" in swept:
+            words += [f"{key}={value}" for key, value in self.point.parameters.items()]
+        return " ".join(words)
+
+
+def _json(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value if isinstance(value, int | float | str | None) else str(value)
+        for key, value in given.items()
+    }
