@@ -141,7 +141,7 @@ def write_tables(
             bin_ns=options.bin_ns,
             udp_timeout_ns=options.udp_timeout_ns,
             threads=options.threads or len(os.sched_getaffinity(0)),
-            manifests=_drops(captures),
+            manifests=drops_told(captures),
             notes=notes,
             progress=progress,
             verify_checksums=options.verify_checksums,
@@ -160,8 +160,8 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _drops(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int | None]]:
-    """Drop counters of the manifests beside the captures, by displayed name.
+def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int | None]]:
+    """Drop counters (kernel, interface) of the manifests beside captures, by displayed name.
 
     The parts of a rotated capture have one manifest, named after the first part: its
     counters go to that one.

@@ -55,7 +55,10 @@ final as (
         end as duration_s,
         bool_or(is_cut) as is_cut,
         bool_or(not is_at_sender) as is_far_side,
-        bool_or(wire_bytes is null) as is_of_zeek,
+        bool_or(
+            wire_bytes is null
+            and (run, host) not in (select (run, host) from zeek_sides)
+        ) as is_of_zeek,
     from keyed
     group by app, problem, run, is_cell, cell
 )

@@ -2,12 +2,21 @@
 -- and why they differ. Connections are the same if their ends are, and their times overlap.
 with
 
+-- Zeek's flows do not tell octets on the wire: where the engine is Zeek alone, nothing is compared.
+our_captures as (
+    select distinct
+        run,
+        host,
+    from stg_flows
+    where wire_bytes is not null
+),
+
 compared as (
     select distinct
         run,
         host,
     from stg_zeek_flows
-    inner join (select distinct run, host from stg_throughput) using (run, host)
+    inner join our_captures using (run, host)
 ),
 
 engines as (

@@ -32,6 +32,7 @@ rule parse_run:
         testbed=1,
     params:
         bin=EXPERIMENT.bin_ns,
+        engine=EXPERIMENT.flows.engine,
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES[wildcards.run_id]}",
         # A file that is gone, or came with an old date, changes the tables too.
         recorded=lambda wildcards: CAPTURES[wildcards.run_id],
@@ -40,5 +41,5 @@ rule parse_run:
         "Parsing {wildcards.run_id}"
     shell:
         "flowsweep ingest --output {params.tables:q} --bin {params.bin}ns"
-        " -- {params.run_directory:q}"
+        " --engine {params.engine} -- {params.run_directory:q}"
         " 2> >(tee -i {log:q} >&2)"

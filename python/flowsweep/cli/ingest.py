@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
-from flowsweep.files.file_sets import file_set
+from flowsweep.files.file_sets import file_set, scratch_folder
 from flowsweep.parsing import (
     ALL_TABLES,
     DamagedCaptureError,
     Options,
+    drops_told,
     write_tables,
 )
 from flowsweep.runs import names
@@ -32,9 +34,15 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="Folder of the run.")
     add_output(parser, "Folder of the experiment's tables.")
     add_reading(parser)
+    parser.add_argument(
+        "--engine",
+        choices=("native", "zeek", "both"),
+        default="native",
+        help="Who makes flows of captures: flowsweep's parser, Zeek, or both. Default: native.",
+    )
 
 
-def ingest(*, run_dir: Path, output: Path, **reading: Any) -> int:
+def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
     RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; Zeek's logs,
@@ -58,16 +66,30 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> int:
             expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4; or <host>.conn.log",
             remedy="check the folder, or record the run again: flowsweep run",
         )
-    # Packets of an earlier parse go too: its connections are numbered otherwise.
-    tables = _Tables(output, run, logs)
     summaries: list[Summary] = []
     converted: list[Converted] = []
-    with file_set(output, partition("run", run), tables.replaced(), is_alone=False) as folder:
-        tables.folder = folder
+    with ExitStack() as stack:
+        if engine != "native":
+            without = {host: files for host, files in hosts.items() if host not in logs}
+            logs |= _logs_of_zeek(without, stack.enter_context(scratch_folder()), options)
+        captures = hosts
+        if engine == "zeek":
+            hosts = {}
+        # Packets of an earlier parse go too: its connections are numbered otherwise.
+        tables = _Tables(output, run, logs)
+        tables.folder = stack.enter_context(
+            file_set(output, partition("run", run), tables.replaced(), is_alone=False)
+        )
         if hosts:
             summaries = _ingest_hosts(hosts, tables, options)
         for host, files in logs.items():
-            converted += tables.write_logs(host, files, has_capture=host in hosts)
+            converted += tables.write_logs(
+                host,
+                files,
+                options.bin_ns,
+                has_capture=host in hosts,
+                dropped=_dropped(captures.get(host, [])),
+            )
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     counts = [f"{counted(len({*hosts, *logs}), 'host')}"]
@@ -80,6 +102,37 @@ def ingest(*, run_dir: Path, output: Path, **reading: Any) -> int:
     if damaged:
         raise DamagedCaptureError(damaged[0])
     return int(lost)
+
+
+def _logs_of_zeek(
+    hosts: Mapping[str, Sequence[Path]], scratch: Path, options: Options
+) -> dict[str, list[Path]]:
+    """Runs Zeek on the captures of each host, as many at once as there are cores."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from flowsweep.zeek import program
+
+    settings = [
+        f"Flowsweep::bin={options.bin_ns / 1e9:.9f}sec",
+        f"udp_inactivity_timeout={options.udp_timeout_ns / 1e9:.9f}sec",
+    ]
+
+    def one(item: tuple[int, Sequence[Path]]) -> list[Path]:
+        number, files = item
+        folder = scratch / str(number)
+        folder.mkdir()
+        return program.logs_of(files, folder, settings)
+
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        found = list(pool.map(one, enumerate(hosts.values())))
+    return dict(zip(hosts, found, strict=True))
+
+
+def _dropped(captures: Sequence[Path]) -> int | None:
+    """Packets that the manifest beside a host's captures says were dropped; None if it does not."""
+    told = drops_told([(path, path.name) for path in captures]).values()
+    counts = [count for pair in told for count in pair if count is not None]
+    return sum(counts) if counts else None
 
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
@@ -125,14 +178,22 @@ class _Tables:
         """Where it comes to lie."""
         return self._output / self.below(host, table)
 
-    def write_logs(self, host: str, files: Sequence[Path], *, has_capture: bool) -> list[Converted]:
+    def write_logs(
+        self,
+        host: str,
+        files: Sequence[Path],
+        bin_ns: int,
+        *,
+        has_capture: bool,
+        dropped: int | None,
+    ) -> list[Converted]:
         """Writes the tables of a host's logs."""
         from flowsweep.zeek import hosts
 
         def place(table: str) -> Path:
             return self.folder / self.below(host, table)
 
-        return hosts.write(files, place, has_capture=has_capture)
+        return hosts.write(files, place, bin_ns, has_capture=has_capture, dropped=dropped)
 
 
 def _ingest_hosts(

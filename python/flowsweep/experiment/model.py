@@ -86,6 +86,15 @@ class Analysis(Model):
     bin_ns: Duration = Field(BIN_NS, alias="bin", description="Bin of the throughput table.")
 
 
+class Flows(Model):
+    """How flows are made of the captures."""
+
+    engine: Literal["native", "zeek", "both"] = Field(
+        "native",
+        description="Who makes them: flowsweep's own parser, Zeek, or both, to be compared.",
+    )
+
+
 @dataclass(frozen=True)
 class Host:
     """One emulated host: addresses on the experiment and on the management network."""
@@ -140,6 +149,7 @@ class Experiment(Model):
     limits: Limits = Field(default_factory=Limits)
     capture: Capture = Field(default_factory=Capture)
     analysis: Analysis = Field(default_factory=Analysis)
+    flows: Flows = Field(default_factory=Flows)
     captured: Path | None = Field(
         None,
         description="Folder with runs/<run>/ recorded earlier: nothing is run, only analysed.",

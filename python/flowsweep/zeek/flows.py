@@ -66,7 +66,7 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
     numbered = _complete(conn).sort("ts", maintain_order=True).with_row_index("connection")
     sides = [_direction(numbered, "forward"), _direction(numbered, "backward")]
     both = pl.concat(sides).sort("connection", "is_backward", maintain_order=True)
-    return both.select(*_columns("flows", both.columns), *OWN)
+    return both.select(*columns_of("flows", both.columns), *OWN)
 
 
 def captures(flow_rows: pl.DataFrame, file: str, dropped: int | None = None) -> pl.DataFrame:
@@ -94,11 +94,11 @@ def captures(flow_rows: pl.DataFrame, file: str, dropped: int | None = None) -> 
             "dropped_kernel": pl.Int64,
         },
     )
-    return row.select(_columns("captures", row.columns))
+    return row.select(columns_of("captures", row.columns))
 
 
-def _columns(table: str, known: Sequence[str]) -> list[pl.Expr]:
-    """The columns of one of our tables, null where they are not known."""
+def columns_of(table: str, known: Sequence[str]) -> list[pl.Expr]:
+    """The columns of one of the parser's tables, null where `known` does not have them."""
     found = []
     for name, kind, *_ in _parsers.columns(table):
         column = pl.col(name) if name in known else pl.lit(None)

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from flowsweep.files.outputs import sync
-from flowsweep.zeek import LOG_NAME, convert, flows, quality
+from flowsweep.zeek import LOG_NAME, convert, counted, flows, quality
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.
 FLOWS = "zeek_flows"
@@ -38,31 +38,42 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
 def write(
     logs: Sequence[Path],
     place: Callable[[str], Path],
+    bin_ns: int,
     *,
     has_capture: bool,
+    dropped: int | None = None,
 ) -> list[convert.Converted]:
     """Writes a table for each kind of log of one host, `zeek_<kind>`, and its flows.
 
-    Where the host has no capture, the tables `flows` and `captures` are Zeek's too.
+    Where the native parser does not write them, the tables `flows` and `captures` are Zeek's too,
+    and those that flowsweep's script for Zeek fills. Beside the parser's tables, Zeek's are called
+    `zeek_flows`, `zeek_intervals` and so on.
 
     Args:
         logs: The host's.
         place: Where the table of a name comes to lie; its folder is made here.
-        has_capture: Whether the native parser writes these two.
+        bin_ns: Length of a bin of throughput in ns, as the script counted them.
+        has_capture: Whether the native parser writes tables of this host.
+        dropped: Packets that never reached Zeek, where that is known apart from its logs.
     """
     kinds: dict[str, list[convert.Log]] = {}
     for log in (convert.look(path) for path in logs):
         if log is not None:
             kinds.setdefault(log.kind, []).append(log)
-    done = []
+    done, written = [], {}
     for kind, of_kind in sorted(kinds.items()):
         target = _made(place(table_name(kind)))
         done.append(convert.convert(of_kind, target))
         sync(target)
-        if kind == "conn":
-            conn = pl.read_parquet(target, memory_map=False)
+        written[kind] = target
+    if "conn" in kinds:
+        file = kinds["conn"][0].path.name
+        if dropped is None:
             dropped = quality.dropped_packets(log.path for log in kinds.get("stats", []))
-            _write_flows(conn, of_kind[0].path.name, dropped, place, alone=not has_capture)
+        for table, rows in _tables(written, file, dropped, bin_ns, alone=not has_capture).items():
+            target = _made(place(table))
+            convert.write_marked(rows, target, table)
+            sync(target)
     return done
 
 
@@ -71,22 +82,19 @@ def table_name(kind: str) -> str:
     return "zeek_" + "".join(letter if letter.isalnum() else "_" for letter in kind.lower())
 
 
-def _write_flows(
-    conn: pl.DataFrame,
-    file: str,
-    dropped: int | None,
-    place: Callable[[str], Path],
-    *,
-    alone: bool,
-) -> None:
-    rows = flows.flows(conn, file)
-    tables: Mapping[str, pl.DataFrame] = {FLOWS: rows}
-    if alone:
-        tables = {**tables, "flows": rows, "captures": flows.captures(rows, file, dropped)}
-    for table, frame in tables.items():
-        target = _made(place(table))
-        convert.write_marked(frame, target, table)
-        sync(target)
+def _tables(
+    logs: Mapping[str, Path], file: str, dropped: int | None, bin_ns: int, *, alone: bool
+) -> dict[str, pl.DataFrame]:
+    """The tables that Zeek's logs fill as captures do, by their names on disk."""
+    rows = flows.flows(pl.read_parquet(logs["conn"], memory_map=False), file)
+    if counted.DIRECTIONS in logs:
+        sides = counted.rows_of(logs[counted.DIRECTIONS])
+        rows = counted.with_own_times(rows, sides)
+    others = counted.tables(logs, rows, bin_ns)
+    if not alone:
+        return {FLOWS: rows} | {f"zeek_{table}": made for table, made in others.items()}
+    captures = flows.captures(rows, file, dropped)
+    return {FLOWS: rows, "flows": rows, "captures": captures, **others}
 
 
 def _made(path: Path) -> Path:
@@ -97,4 +105,8 @@ def _made(path: Path) -> Path:
 def tables_of(logs: Sequence[Path]) -> set[str]:
     """Names of the tables that these logs may become."""
     kinds = {log.kind for log in map(convert.look, logs) if log is not None}
-    return {FLOWS, *map(table_name, kinds)}
+    return {
+        FLOWS,
+        *map(table_name, kinds),
+        *(f"zeek_{table}" for table in counted.TABLES.values()),
+    }

@@ -1,0 +1,115 @@
+"""The logs of flowsweep's script for Zeek to the tables that a capture gives.
+
+The script is `workflows/zeek/flowsweep.zeek`; its logs say what `conn.log` does not: times of each
+direction, gaps between packets, messages, and octets over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from flowsweep.zeek import kinds
+from flowsweep.zeek.flows import columns_of
+
+DIRECTIONS = "flowsweep_directions"
+INTERVALS = "flowsweep_intervals"
+MESSAGES = "flowsweep_messages"
+BINS = "flowsweep_bins"
+#: The table that each log fills.
+TABLES = {INTERVALS: "intervals", MESSAGES: "messages", BINS: "throughput"}
+
+
+def with_own_times(flow_rows: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `flows` with the first and last packet of each direction, where these are known.
+
+    Args:
+        flow_rows: The table `flows` of a `conn.log`.
+        sides: Rows of `flowsweep_directions.log`.
+    """
+    own = sides.select(
+        "uid",
+        direction().alias("direction"),
+        pl.col("first").alias("own_first"),
+        pl.col("last").alias("own_last"),
+    ).unique(["uid", "direction"], keep="first", maintain_order=True)
+    joined = flow_rows.join(own, on=["uid", "direction"], how="left", maintain_order="left")
+    first, last = pl.coalesce("own_first", "first_time"), pl.coalesce("own_last", "last_time")
+    return joined.with_columns(
+        first.alias("first_time"),
+        last.alias("last_time"),
+        (last - first).dt.total_nanoseconds().alias("duration_ns"),
+    ).select(flow_rows.columns)
+
+
+def tables(
+    logs: Mapping[str, Path], flow_rows: pl.DataFrame, bin_ns: int
+) -> dict[str, pl.DataFrame]:
+    """The tables `intervals`, `messages` and `throughput`, as far as their logs are there.
+
+    Args:
+        logs: Parquet files by the kind of their log.
+        flow_rows: The table `flows`, with `uid`.
+        bin_ns: Length of a bin of throughput in ns.
+    """
+    numbers = flow_rows.select("uid", "connection").unique("uid")
+    made = {}
+    if INTERVALS in logs:
+        gaps = rows_of(logs[INTERVALS]).join(numbers, on="uid", how="inner")
+        made["intervals"] = _intervals(gaps)
+    if MESSAGES in logs:
+        made["messages"] = _messages(rows_of(logs[MESSAGES]).join(numbers, on="uid", how="inner"))
+    if BINS in logs:
+        made["throughput"] = _throughput(rows_of(logs[BINS]), bin_ns)
+    return {table: rows.select(columns_of(table, rows.columns)) for table, rows in made.items()}
+
+
+def rows_of(path: Path) -> pl.DataFrame:
+    """The rows of one of the script's logs; JSON does not say that a number is a time."""
+    rows = pl.read_parquet(path, memory_map=False)
+    numbers = [n for n in ("first", "last") if rows.schema.get(n) in (pl.Float64, pl.Int64)]
+    return rows.with_columns(kinds.kept(pl.col(name), "time") for name in numbers)
+
+
+def direction() -> pl.Expr:
+    """`forward` for what the originator sent."""
+    return pl.when("is_orig").then(pl.lit("forward")).otherwise(pl.lit("backward"))
+
+
+def _intervals(gaps: pl.DataFrame) -> pl.DataFrame:
+    return gaps.select(
+        "connection",
+        direction().alias("direction"),
+        pl.col("low_ns").alias("bucket_low_ns"),
+        pl.col("high_ns").alias("bucket_high_ns"),
+        pl.col("gaps").alias("count"),
+    ).sort("connection", pl.col("direction") == "backward", "bucket_low_ns")
+
+
+def _messages(rows: pl.DataFrame) -> pl.DataFrame:
+    ordered = rows.sort("connection", ~pl.col("is_orig"), "first", maintain_order=True)
+    gap = pl.col("first") - pl.col("last").shift(1).over("connection", "is_orig")
+    return ordered.select(
+        "connection",
+        direction().alias("direction"),
+        pl.col("first").alias("first_time"),
+        pl.col("last").alias("last_time"),
+        "bytes",
+        "packets",
+        gap.dt.total_nanoseconds().alias("gap_before_ns"),
+        "evidence",
+    )
+
+
+def _throughput(bins: pl.DataFrame, bin_ns: int) -> pl.DataFrame:
+    return bins.select(
+        pl.col("ts").alias("bin_start"),
+        pl.lit(bin_ns).alias("bin_ns"),
+        pl.col("src").alias("src_ip"),
+        pl.col("dst").alias("dst_ip"),
+        "packets",
+        "wire_bytes",
+        "payload_bytes",
+    ).sort("bin_start", "src_ip", "dst_ip")

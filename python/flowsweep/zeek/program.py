@@ -1,0 +1,138 @@
+"""Zeek itself: where it is, and one run of it on a capture."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from flowsweep import _parsers, content
+from flowsweep.errors import FlowsweepError
+from flowsweep.parsing import named, readable_errors
+
+#: Another command than `zeek`, such as one in a container, with its arguments.
+COMMAND = "FLOWSWEEP_ZEEK"
+#: Where packages of Zeek put it.
+FOLDERS = ("/opt/zeek/bin", "/usr/local/zeek/bin", "/usr/local/bin", "/opt/homebrew/bin")
+#: Taken where no Zeek is installed, but one of these programs that run it.
+IMAGE = "docker.io/zeek/zeek:8.0"
+#: So many lines of what Zeek says are told when it fails.
+TOLD_LINES = 3
+CLASSIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
+HEADER_BYTES = 24
+
+
+def scripts() -> Path:
+    """The folder with flowsweep's scripts for Zeek."""
+    return content.folder("workflows") / "zeek"
+
+
+def command(folder: Path) -> list[str]:
+    """The words that start Zeek, so that it finds flowsweep's scripts and writes into `folder`.
+
+    Raises:
+        FlowsweepError: There is none on this machine.
+    """
+    if told := os.environ.get(COMMAND):
+        return shlex.split(told)
+    path = os.pathsep.join([os.environ.get("PATH", ""), *FOLDERS])
+    if found := shutil.which("zeek", path=path):
+        return [found]
+    own = str(scripts())
+    if found := shutil.which("apptainer"):
+        binds = f"{own}:{own}:ro,{folder}:{folder}"
+        return [found, "exec", "--bind", binds, "--pwd", str(folder), f"docker://{IMAGE}", "zeek"]
+    for engine in ("podman", "docker"):
+        if found := shutil.which(engine):
+            volumes = [f"--volume={own}:{own}:ro", f"--volume={folder}:{folder}"]
+            return [found, "run", "--rm", "-i", *volumes, f"--workdir={folder}", IMAGE, "zeek"]
+    raise FlowsweepError(
+        "Zeek is not on this machine",
+        found=f"no program zeek in PATH and {', '.join(FOLDERS)}, and none that runs containers",
+        expected="Zeek 6 or newer",
+        remedy=f"install it (README, Zeek), or name the command that starts it: {COMMAND}=...",
+    )
+
+
+def logs_of(captures: Sequence[Path], folder: Path, settings: Sequence[str] = ()) -> list[Path]:
+    """Runs Zeek on the parts of one capture; the logs that it wrote into `folder`, sorted.
+
+    Args:
+        captures: In the order of their packets; of several all are classic pcap of one kind.
+        folder: Is there, and empty.
+        settings: Further words, such as `Flowsweep::bins=F`.
+
+    Raises:
+        FlowsweepError: There is no Zeek, or it failed.
+    """
+    words = [*command(folder), "-C", "-r", "-", str(scripts() / "flowsweep.zeek"), *settings]
+    # So long as it is not read, what Zeek says must have room: a file has.
+    with (folder / "said").open("w+b") as said:
+        with subprocess.Popen(
+            words, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said
+        ) as process:
+            assert process.stdin is not None  # noqa: S101 - it is a pipe
+            try:
+                _feed(captures, process.stdin)
+            except BaseException:
+                process.kill()
+                raise
+        said.seek(0)
+        text = said.read().decode(errors="replace").strip()
+    (folder / "said").unlink()
+    if process.returncode != 0:
+        lines = text.splitlines()[-TOLD_LINES:]
+        code = process.returncode
+        how = f"failed with exit code {code}" if code > 0 else f"was killed by signal {-code}"
+        raise FlowsweepError(
+            f"{captures[0]}: Zeek {how}",
+            found=" / ".join(lines) or "not a word of Zeek's",
+            expected="a run of Zeek without an error",
+            remedy=shlex.join(words[:-1] if settings else words),
+        )
+    return sorted(folder.glob("*.log"))
+
+
+def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
+    try:
+        for part in _joined(captures):
+            stdin.write(part)
+        stdin.close()
+    except BrokenPipeError:
+        pass  # Zeek ended: its exit code tells
+
+
+def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
+    """The octets of the capture; of further parts without their header."""
+    first_header = b""
+    for path in captures:
+        parts = _octets(path)
+        begin = b""
+        while len(begin) < HEADER_BYTES and (part := next(parts, b"")):
+            begin += part
+        header = begin[:HEADER_BYTES]
+        if not first_header:
+            first_header = header
+        elif header[:4] not in CLASSIC or header != first_header:
+            raise FlowsweepError(
+                f"{path}: Zeek reads one file, and this one cannot be put behind the first",
+                found="another format, link type or snap length",
+                expected=f"a part of {captures[0]} as a rotating agent writes it",
+                remedy=f"mergecap -w one.pcap {captures[0]} {path}",
+            )
+        else:
+            begin = begin[HEADER_BYTES:]
+        yield begin
+        yield from parts
+
+
+def _octets(path: Path) -> Iterator[bytes]:
+    ((_, name),) = named([path])
+    with readable_errors():
+        unpacked = _parsers.Unpacked(path, name)
+    while part := unpacked.part():
+        yield part
