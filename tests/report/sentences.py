@@ -367,6 +367,34 @@ FLOWS = [
 ]  # fmt: skip
 
 
+# --- our parser beside Zeek -------------------------------------------------------------
+def _both_have(quantity: str) -> Check:
+    """Both engines have values of the quantity."""
+    return lambda asked, _match: (
+        asked.rows("engines").filter(quantity=quantity)["engine"].n_unique() == 2
+    )
+
+
+def _flow_values(asked: Asked, match: re.Match[str]) -> bool:
+    """The numbers of flow durations are those of both tables at the hosts that both have read."""
+    hosts = "(run, host) in (select (run, host) from agreements) and run in (select run from shown_runs)"
+    ours = asked.one(f"select count(*) from stg_flows where {hosts}")
+    zeeks = asked.one(f"select count(*) from stg_zeek_flows where {hosts}")
+    return (match[1], match[2]) == (numbers.count(ours), numbers.count(zeeks))
+
+
+ENGINES = [
+    *_always("engines", r"CDF over all hosts of .+? whose capture both have read\.",
+             r"Solid: our parser; dashed: Zeek\.",
+             r"[123] of \d+ applications are drawn; all: flowsweep query engines DIR\."),
+    Sentence("engines", rf"Values by our parser and by Zeek: (?:.+?, )?flow duration: ({N}) and ({N})"
+             r"(?:, .+?)?\.", _flow_values),
+    Sentence("engines", r"Zeek's messages end at a turn of the conversation or behind a short segment "
+             r"with PSH; our parser has further signs, so that sizes differ\.", _both_have("message")),
+    Sentence("engines", r"Zeek writes times in microseconds\.", _both_have("packet interval")),
+]  # fmt: skip
+
+
 # --- what holds senders back, and what is needed ----------------------------------------
 def _untold(asked: Asked, match: re.Match[str]) -> bool:
     rows = asked.rows("limits")
@@ -557,4 +585,4 @@ def _completion(axis: str, line: str) -> list[Sentence]:
 
 COMPLETION = [*_completion("rtt", "RTT"), *_completion("rate", "1/rate")]
 
-SENTENCES = [*COMPLETION, *NEEDS, *SERIES, *WAN, *FLOWS, *TRANSFERS]
+SENTENCES = [*COMPLETION, *NEEDS, *SERIES, *WAN, *FLOWS, *ENGINES, *TRANSFERS]
