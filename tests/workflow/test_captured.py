@@ -146,3 +146,18 @@ def test_a_folder_without_captures_is_refused(snakemake, tmp_path):
     result = snakemake(tmp_path, tmp_path / "mine/experiment.yaml")
     assert result.returncode != 0
     assert "without <host>.pcap" in result.stdout + result.stderr
+
+
+def test_a_cut_capture_does_not_stop_the_sweep(root, snakemake, tmp_path):
+    demo = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1"
+    mine = tmp_path / "mine"
+    for run in ("r1", "r2"):
+        (mine / "runs" / run).mkdir(parents=True)
+        shutil.copy(demo / "pc1.pcap.zst", mine / "runs" / run)
+    whole = mine / "runs/r1/pc1.pcap.zst"
+    whole.write_bytes(whole.read_bytes()[:-1000])
+    (mine / "experiment.yaml").write_text("title: one capture is cut\n")
+    result = snakemake(tmp_path, mine / "experiment.yaml")
+    assert result.returncode == 0, result.stderr
+    assert "damaged" in (tmp_path / "results/mine/logs/parse_run/r1.log").read_text()
+    assert (tmp_path / "results/mine/report.html").exists()

@@ -185,3 +185,18 @@ def test_logs_of_our_script_become_tables(tmp_path: Path) -> None:
         ("forward", 500_000_000, "turn"),
     ]
     assert rows("throughput", "bin_ns", "wire_bytes", "payload_bytes") == [(10_000_000, 200, 70)]
+
+
+def test_a_cut_capture_keeps_what_the_parser_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program.COMMAND, "sh -c 'echo truncated dump file >&2; exit 1'")
+    whole = capture(tmp_path / "runs/r1/pc1.pcap")
+    whole.write_bytes(whole.read_bytes()[:-3])
+    done = flowsweep("ingest", tmp_path / "runs/r1", "-o", tmp_path / "tables", "--engine", "both")
+    assert done.returncode == 1
+    assert "truncated dump file" in done.stderr
+    (flows,) = (tmp_path / "tables/flows").rglob("*.parquet")
+    assert pl.read_parquet(flows)["packets"].sum() == 9
+    done = flowsweep("ingest", tmp_path / "runs/r1", "-o", tmp_path / "zeek", "--engine", "zeek")
+    assert done.returncode == 2

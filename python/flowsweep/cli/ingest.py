@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.file_sets import file_set, scratch_folder
@@ -51,52 +54,17 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    options = Options(**reading)
-    if not run_dir.is_dir():
-        raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
-    run = names.check(run_dir.resolve().name, "a run", run_dir)
-    hosts, logs = captures_by_host(run_dir), logs_by_host(run_dir)
-    for host, files in (*hosts.items(), *logs.items()):
-        names.check(host, "a host", files[0])
-    if not hosts and not logs:
-        found = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
-        raise FlowsweepError(
-            f"{run_dir}: no capture in it, and no log of Zeek",
-            found=found,
-            expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4; or <host>.conn.log",
-            remedy="check the folder, or record the run again: flowsweep run",
-        )
-    summaries: list[Summary] = []
-    converted: list[Converted] = []
-    with ExitStack() as stack:
-        if engine != "native":
-            without = {host: files for host, files in hosts.items() if host not in logs}
-            logs |= _logs_of_zeek(without, stack.enter_context(scratch_folder()), options)
-        captures = hosts
-        if engine == "zeek":
-            hosts = {}
-        # Packets of an earlier parse go too: its connections are numbered otherwise.
-        tables = _Tables(output, run, logs)
-        tables.folder = stack.enter_context(
-            file_set(output, partition("run", run), tables.replaced(), is_alone=False)
-        )
-        if hosts:
-            summaries = _ingest_hosts(hosts, tables, options)
-        for host, files in logs.items():
-            converted += tables.write_logs(
-                host,
-                files,
-                options.bin_ns,
-                has_capture=host in hosts,
-                dropped=_dropped(captures.get(host, [])),
-            )
+    found = _Found.of(run_dir)
+    summaries, converted, refused = _write(found, output, engine, Options(**reading))
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
-    counts = [f"{counted(len({*hosts, *logs}), 'host')}"]
-    counts += [counted(total, "packet")] if hosts else []
-    counts += [counted(sum(one.logs for one in converted), "Zeek log")] if logs else []
-    print(f"{run}: {', '.join(counts)} -> {output}", file=sys.stderr)
+    counts = [f"{counted(len({*found.captures, *found.logs}), 'host')}"]
+    counts += [counted(total, "packet")] if summaries else []
+    counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
+    print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
     lost = _tell_lost(converted)
+    for error in refused:
+        print(f"error: {error}", file=sys.stderr)
     for damage in damaged[1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
     if damaged:
@@ -104,28 +72,114 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
     return int(lost)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The captures and logs of one run, by host."""
+
+    run: str
+    captures: Mapping[str, Sequence[Path]]
+    logs: Mapping[str, Sequence[Path]]
+
+    @classmethod
+    def of(cls, run_dir: Path) -> _Found:
+        """Looks through the run's folder."""
+        if not run_dir.is_dir():
+            raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
+        run = names.check(run_dir.resolve().name, "a run", run_dir)
+        captures, logs = captures_by_host(run_dir), logs_by_host(run_dir)
+        for host, files in (*captures.items(), *logs.items()):
+            names.check(host, "a host", files[0])
+        if not captures and not logs:
+            there = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
+            raise FlowsweepError(
+                f"{run_dir}: no capture in it, and no log of Zeek",
+                found=there,
+                expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4; or "
+                "<host>.conn.log",
+                remedy="check the folder, or record the run again: flowsweep run",
+            )
+        return cls(run, captures, logs)
+
+
+def _write(
+    found: _Found, output: Path, engine: str, options: Options
+) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
+    """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
+    logs = dict(found.logs)
+    refused: dict[str, FlowsweepError] = {}
+    native = {} if engine == "zeek" else found.captures
+    with scratch_folder() if engine != "native" else nullcontext() as scratch:
+        if scratch is not None:
+            without = {h: files for h, files in found.captures.items() if h not in logs}
+            made, refused = _logs_of_zeek(without, scratch, options)
+            logs |= made
+        # Packets of an earlier parse go too: its connections are numbered otherwise.
+        tables = _Tables(output, found.run, logs)
+        place, replaced = partition("run", found.run), tables.replaced()
+        with file_set(output, place, replaced, is_alone=False) as folder:
+            tables.folder = folder
+            summaries = _ingest_hosts(native, tables, options) if native else []
+            # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
+            cut = [host for host, one in zip(native, summaries, strict=True) if one["damage"]]
+            for host, error in refused.items():
+                if host not in cut:
+                    raise error
+            converted: list[Converted] = []
+            for host, files in logs.items():
+                converted += tables.write_logs(
+                    host,
+                    files,
+                    options.bin_ns,
+                    has_capture=host in native,
+                    dropped=_dropped(found.captures.get(host, [])),
+                )
+    return summaries, converted, list(refused.values())
+
+
 def _logs_of_zeek(
     hosts: Mapping[str, Sequence[Path]], scratch: Path, options: Options
-) -> dict[str, list[Path]]:
-    """Runs Zeek on the captures of each host, as many at once as there are cores."""
+) -> tuple[dict[str, list[Path]], dict[str, FlowsweepError]]:
+    """Runs Zeek on the captures of each host, as many at once as there are cores.
+
+    Returns:
+        The logs by host, and why there are none of the other hosts.
+
+    Raises:
+        FlowsweepError: Zeek is not there.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     from flowsweep.zeek import program
 
+    program.command(scratch)
+    running: list[subprocess.Popen[bytes]] = []
     settings = [
         f"Flowsweep::bin={options.bin_ns / 1e9:.9f}sec",
         f"udp_inactivity_timeout={options.udp_timeout_ns / 1e9:.9f}sec",
     ]
 
-    def one(item: tuple[int, Sequence[Path]]) -> list[Path]:
+    def one(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
         number, files = item
         folder = scratch / str(number)
         folder.mkdir()
-        return program.logs_of(files, folder, settings)
+        try:
+            return program.logs_of(files, folder, settings, running.append)
+        except FlowsweepError as error:
+            return error
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        found = list(pool.map(one, enumerate(hosts.values())))
-    return dict(zip(hosts, found, strict=True))
+        try:
+            with signals.held():
+                waiting = [pool.submit(one, item) for item in enumerate(hosts.values())]
+            found = {host: some.result() for host, some in zip(hosts, waiting, strict=True)}
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in running:
+                process.kill()
+            raise
+    logs = {host: made for host, made in found.items() if isinstance(made, list)}
+    refused = {host: made for host, made in found.items() if isinstance(made, FlowsweepError)}
+    return logs, refused
 
 
 def _dropped(captures: Sequence[Path]) -> int | None:
@@ -221,7 +275,10 @@ def _ingest_hosts(
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
-            return list(pool.map(one, hosts.items()))
+            # A thread that a signal interrupts while it starts would not be waited for.
+            with signals.held():
+                waiting = [pool.submit(one, item) for item in hosts.items()]
+            return [some.result() for some in waiting]
         except BaseException:
             is_stopped = True
             pool.shutdown(wait=False, cancel_futures=True)

@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -58,13 +58,19 @@ def command(folder: Path) -> list[str]:
     )
 
 
-def logs_of(captures: Sequence[Path], folder: Path, settings: Sequence[str] = ()) -> list[Path]:
+def logs_of(
+    captures: Sequence[Path],
+    folder: Path,
+    settings: Sequence[str] = (),
+    started: Callable[[subprocess.Popen[bytes]], object] = lambda _: None,
+) -> list[Path]:
     """Runs Zeek on the parts of one capture; the logs that it wrote into `folder`, sorted.
 
     Args:
         captures: In the order of their packets; of several all are classic pcap of one kind.
         folder: Is there, and empty.
         settings: Further words, such as `Flowsweep::bins=F`.
+        started: Told the process, which another thread may have to end.
 
     Raises:
         FlowsweepError: There is no Zeek, or it failed.
@@ -76,6 +82,7 @@ def logs_of(captures: Sequence[Path], folder: Path, settings: Sequence[str] = ()
             words, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said
         ) as process:
             assert process.stdin is not None  # noqa: S101 - it is a pipe
+            started(process)
             try:
                 _feed(captures, process.stdin)
             except BaseException:
