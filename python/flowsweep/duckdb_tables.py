@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from flowsweep import _parsers
 from flowsweep.notebook import Shown
-
-if TYPE_CHECKING:
-    import duckdb
-
-
-class Streamed(Protocol):
-    """What has the Arrow PyCapsule stream interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Its rows."""
+from flowsweep.streams import Streamed, relation
 
 
 class Rows(Streamed, Protocol):
@@ -62,27 +53,5 @@ class Microseconds(Shown):
         times = [name for name, kind, *_ in _parsers.columns(self.name) if kind == "time"]
         casts = ", ".join(f"{name}::timestamptz as {name}" for name in times)
         columns = f"* replace ({casts})" if casts else "*"
-        stream: object = _relation(self.rows).project(columns).__arrow_c_stream__(requested_schema)
+        stream: object = relation(self.rows).project(columns).__arrow_c_stream__(requested_schema)
         return stream
-
-
-@dataclass(frozen=True)
-class Head:
-    """The first rows of a table; of a capture no more is read than they need."""
-
-    rows: Streamed
-    count: int
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream."""
-        stream: object = _relation(self.rows).limit(self.count).__arrow_c_stream__(requested_schema)
-        return stream
-
-
-def _relation(rows: Streamed) -> duckdb.DuckDBPyRelation:
-    """A table for an empty database that shows times in UTC."""
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("set timezone = 'UTC'")
-    return connection.from_arrow(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from flowsweep.streams import Head
 from flowsweep.units import counted
 
 #: Rows that a notebook shows of a table.
@@ -29,8 +30,6 @@ class Shown:
     def _repr_html_(self) -> str:
         """The first rows. For `flows` the whole capture is read, since a flow may end last."""
         import polars as pl
-
-        from flowsweep.duckdb_tables import Head
 
         frame = pl.DataFrame(Head(self, SHOWN_ROWS + 1))
         note = f"; its first {SHOWN_ROWS} rows" if len(frame) > SHOWN_ROWS else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flowsweep import _parsers
 from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.errors import SYSTEM, FlowsweepError
-from flowsweep.runs import run_folder
+from flowsweep.files import capture_names
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None,
     for path, name in files:
         if not path.name:
             continue  # a folder: the parser says so
-        stem = run_folder.stem(path)
+        stem = capture_names.stem(path)
         manifest = path.with_name(f"{stem}.capture.json")
-        first = run_folder.first_part(stem)
+        first = capture_names.first_part(stem)
         if manifest.exists():
-            from flowsweep.runs import manifests
+            from flowsweep.files import manifests
 
             drops[name] = manifests.drops(manifest)
         elif first and path.with_name(f"{first}.capture.json").exists():

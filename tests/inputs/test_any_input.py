@@ -22,7 +22,8 @@ from flowsweep import printing
 from flowsweep.cli.run import parse_settings
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import estimate, results
-from flowsweep.runs import link_balance, manifests, names, run_records
+from flowsweep.files import manifests, names
+from flowsweep.runs import link_balance, run_records
 
 from .mutations import WRONG, WRONG_YAML, contents
 

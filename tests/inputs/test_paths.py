@@ -10,8 +10,7 @@ import pytest
 
 import flowsweep
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import parquet_files
-from flowsweep.runs import names
+from flowsweep.files import names, parquet_files
 from flowsweep.warehouse import Warehouse
 
 PARENTS = [

@@ -17,8 +17,8 @@ import pytest
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import estimate, results
-from flowsweep.files import inputs
-from flowsweep.runs import manifests, run_records
+from flowsweep.files import inputs, manifests
+from flowsweep.runs import run_records
 
 #: Of address space; `plan /dev/zero` took 24 GiB.
 MOST_BYTES = 2**30

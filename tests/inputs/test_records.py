@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import manifests
 from flowsweep.render import svg
-from flowsweep.runs import link_balance, manifests, run_records
+from flowsweep.runs import link_balance, run_records
 
 
 @pytest.fixture

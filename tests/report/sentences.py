@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import numbers
+from flowsweep import numbers
 
 if TYPE_CHECKING:
     from flowsweep.warehouse import Warehouse

@@ -15,11 +15,12 @@ import tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flowsweep import numbers
 from flowsweep.analysis import grades
 from flowsweep.analysis.capture_summary import facts, summarise
 from flowsweep.cli.show import show
 from flowsweep.parsing import TABLES, parse_tables
-from flowsweep.render import numbers, page
+from flowsweep.render import page
 from flowsweep.render.figure import Context
 from flowsweep.render.figures import (
     flow_sizes,

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import tiny
 
+from flowsweep import numbers
 from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import numbers, page
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flowsweep.render import axes, numbers
+from flowsweep import numbers
+from flowsweep.render import axes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 import tiny
 from grid import HOSTS, PC1, PC3, SPANS, rows, told, with_transfers
 
-from flowsweep.render import numbers, page
+from flowsweep import numbers
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 

@@ -13,7 +13,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
 from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
-from flowsweep.runs import names
+from flowsweep.files import names
 from flowsweep.runs.run_folder import recorded_files
 from flowsweep.testbed import congestion
 from flowsweep.workflow import (

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flowsweep import numbers
 from flowsweep.analysis import slowdown, thresholds
 from flowsweep.experiment.axes import AXES
-from flowsweep.render import numbers
 
 # A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
 # at most this factor apart: two steps of the usual sweep, which goes up by four.

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import names
 from flowsweep.files.file_sets import file_set, scratch_folder
+from flowsweep.files.names import partition
 from flowsweep.parsing import (
     ALL_TABLES,
     DamagedCaptureError,
@@ -22,8 +24,6 @@ from flowsweep.parsing import (
     drops_told,
     write_tables,
 )
-from flowsweep.runs import names
-from flowsweep.runs.names import partition
 from flowsweep.runs.run_folder import captures_by_host, logs_by_host
 from flowsweep.units import counted
 

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import document, model
-from flowsweep.files import inputs
-from flowsweep.runs import names
+from flowsweep.files import inputs, names
 from flowsweep.validation import expected_of
 
 #: A mebibyte of YAML is ten thousand lines and more.

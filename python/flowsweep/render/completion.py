@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import axes, cuts, numbers, theme
+from flowsweep.render import axes, cuts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from flowsweep.render import numbers
+from flowsweep import numbers
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context

@@ -14,6 +14,7 @@ import jinja2
 import polars as pl
 from markupsafe import Markup, escape
 
+from flowsweep import numbers
 from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
@@ -21,7 +22,7 @@ from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_report
-from flowsweep.render import inline, numbers, svg, tables, theme
+from flowsweep.render import inline, svg, tables, theme
 from flowsweep.render import verdict as words
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import numbers
 from flowsweep.experiment import axes
-from flowsweep.render import cuts, numbers
+from flowsweep.render import cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

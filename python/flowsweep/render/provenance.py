@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.files import parquet_files
+from flowsweep.files import names, parquet_files
 from flowsweep.parsing import TABLES
-from flowsweep.runs import names
 
 if TYPE_CHECKING:
     import polars as pl

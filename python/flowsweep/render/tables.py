@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from markupsafe import Markup, escape
 
-from flowsweep.render import cuts, numbers
+from flowsweep import numbers
+from flowsweep.render import cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowsweep import numbers
 from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment import axes
-from flowsweep.render import numbers
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.

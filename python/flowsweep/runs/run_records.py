@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES, raw_columns
-from flowsweep.files import inputs
+from flowsweep.files import inputs, names
 from flowsweep.files.file_sets import one_file
 from flowsweep.files.owned import TABLE_MARK
-from flowsweep.runs import applications, link_balance, names, records
+from flowsweep.runs import applications, link_balance, records
 from flowsweep.runs.record_fields import checked
 
 if TYPE_CHECKING:

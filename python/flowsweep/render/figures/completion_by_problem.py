@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import doubts, numbers
+from flowsweep import numbers
+from flowsweep.render import doubts
 from flowsweep.render.tables import (
     Column,
     figures,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import axes, doubts, numbers, points, theme
+from flowsweep import numbers
+from flowsweep.render import axes, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
 
 if TYPE_CHECKING:

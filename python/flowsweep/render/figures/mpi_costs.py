@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import numbers
+from flowsweep import numbers
 from flowsweep.render.tables import (
     Column,
     application,

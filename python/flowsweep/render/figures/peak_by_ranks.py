@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep import numbers
 from flowsweep.experiment import axes
-from flowsweep.render import cuts, doubts, numbers, theme
+from flowsweep.render import cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from flowsweep.render import numbers
+from flowsweep import numbers
 from flowsweep.render.tables import (
     Column,
     application,

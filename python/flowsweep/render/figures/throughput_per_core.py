@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import doubts, numbers, points, theme
+from flowsweep import numbers
+from flowsweep.render import doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from flowsweep import numbers
 from flowsweep.analysis import grades
-from flowsweep.render import axes, doubts, numbers, theme
+from flowsweep.render import axes, doubts, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from flowsweep.render import doubts, numbers, points
+from flowsweep import numbers
+from flowsweep.render import doubts, points
 from flowsweep.render.tables import (
     Column,
     application,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, cuts, doubts, numbers, theme
+from flowsweep import numbers
+from flowsweep.render import axes, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures.wan_throughput import shown_runs
 

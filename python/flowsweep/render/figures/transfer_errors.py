@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from flowsweep import numbers
 from flowsweep.experiment import axes
-from flowsweep.render import numbers
 from flowsweep.render.tables import Column, key_columns, table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from markupsafe import Markup
 
-from flowsweep.render import numbers
+from flowsweep import numbers
 from flowsweep.render.figures.transfer_errors import OTHER_HEADS, OTHER_KEYS
 from flowsweep.render.tables import (
     Column,

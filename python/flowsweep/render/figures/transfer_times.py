@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, doubts, numbers, points, theme
+from flowsweep import numbers
+from flowsweep.render import axes, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures import transfer_activity
 

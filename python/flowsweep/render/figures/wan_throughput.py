@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import axes, cuts, doubts, numbers, theme
+from flowsweep import numbers
+from flowsweep.render import axes, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 
 if TYPE_CHECKING:

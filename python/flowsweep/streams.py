@@ -1,0 +1,38 @@
+"""Arrow streams through an empty DuckDB: the first rows, and other columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Streamed(Protocol):
+    """What has the Arrow PyCapsule stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Its rows."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first rows of a table; of a capture no more is read than they need."""
+
+    rows: Streamed
+    count: int
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream."""
+        stream: object = relation(self.rows).limit(self.count).__arrow_c_stream__(requested_schema)
+        return stream
+
+
+def relation(rows: Streamed) -> duckdb.DuckDBPyRelation:
+    """A table for an empty database that shows times in UTC."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
+    return connection.from_arrow(rows)
