@@ -15,39 +15,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import channels
 import common
+from job import Job
 from stream import Stream, together
 
 APP = "bulk"
 RESULT = 2
-
-
-class Job:
-    """The parameters."""
-
-    def __init__(self, problem: dict[str, Any]) -> None:
-        common.only(
-            problem,
-            *("transport", "source", "target", "both_ways", "beside", "megabytes"),
-            *("start_mbit_s", "least_mbit_s", "most_mbit_s", "seed", "folder"),
-        )
-        self.transport = common.choice(problem, "transport", ("lambda", "tcp", "udp"))
-        self.source = common.choice(problem, "source", ("memory", "disk"))
-        self.target = common.choice(problem, "target", ("memory", "disk"))
-        self.both_ways = common.switch(problem, "both_ways", default=False)
-        self.beside = common.choice(problem, "beside", ("nothing", "tcp")) == "tcp"
-        self.bytes = round(common.number(problem, "megabytes", 32, 0.001, 1e5) * 1e6)
-        self.start_bit_s = common.number(problem, "start_mbit_s", 20, 0.1, 1e5) * 1e6
-        start = self.start_bit_s / 1e6
-        self.least_bit_s = 1e6 * common.number(problem, "least_mbit_s", start / 4, 1e-3, start)
-        self.most_bit_s = 1e6 * common.number(problem, "most_mbit_s", 1e5, start, 1e5)
-        self.seed = common.whole_number(problem, "seed", 1, 0, 2**31)
-        # /tmp may be memory.
-        self.folder = Path(common.text(problem, "folder") or "/var/tmp")  # noqa: S108 - without a name
-        if not self.folder.is_dir():
-            raise common.BadProblemError("folder", str(self.folder), "a folder")
-        ranks = common.ranks_started()
-        if ranks < 2 or ranks % 2:
-            raise common.BadProblemError("ranks", ranks, "an even number: senders and receivers")
 
 
 def judge(job: Job, sent: list[dict[str, Any]], got: list[dict[str, Any]]) -> dict[str, Any]:

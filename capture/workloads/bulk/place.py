@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ class Place:
     ) -> None:
         """`content`: in pieces; without, there is room for it."""
         self.bytes = size
-        self.memory = self.file = None
+        self.memory: bytearray | None = None
+        self.file: io.FileIO | None = None
         if kind == "memory":
             self.memory = bytearray(size) if content is None else bytearray().join(content)
             return
@@ -39,21 +41,25 @@ class Place:
         """Pointer and file descriptor; the kernel closes the file that it is given."""
         if self.memory is not None:
             return (ctypes.c_char * self.bytes).from_buffer(self.memory), -1
-        return None, os.dup(self.file.fileno())
+        return None, os.dup(self._descriptor())
 
     def read(self, at: int, size: int) -> memoryview | bytes:
         """A part of it."""
         size = min(size, self.bytes - at)
         if self.memory is not None:
             return memoryview(self.memory)[at : at + size]
-        return os.pread(self.file.fileno(), size, at)
+        return os.pread(self._descriptor(), size, at)
 
     def write(self, at: int, data: memoryview) -> None:
         """Puts a part to its place."""
         if self.memory is not None:
             self.memory[at : at + len(data)] = data
         else:
-            os.pwrite(self.file.fileno(), data, at)
+            os.pwrite(self._descriptor(), data, at)
+
+    def _descriptor(self) -> int:
+        assert self.file is not None, "a place is memory or a file"  # noqa: S101 - for the types
+        return self.file.fileno()
 
     def finish(self) -> None:
         """What was written is on the disk."""

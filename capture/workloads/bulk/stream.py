@@ -16,7 +16,7 @@ from place import CHUNK, Place
 
 if TYPE_CHECKING:
     import channels
-    from bulk import Job
+    from job import Job
 
 BLOCK_BYTES = 1456  # with 16 of our header a UDP payload of 1472: one Ethernet frame
 SOCKET_BUFFER = 4 << 20
@@ -94,17 +94,29 @@ class Stream:
         self.kernel = Kernel()
         content = common.content(job.seed * 1000 + ranks.rank, job.bytes) if sends else None
         self.place = Place(job.bytes, job.source if sends else job.target, job.folder, content)
-        self.channel = ranks.connect(peer) if sends else None
-        self.beside = ranks.connect(peer) if sends and job.beside else None
-        self.udp = None
+        self._channel = ranks.connect(peer) if sends else None
+        self._beside = ranks.connect(peer) if sends and job.beside else None
+        self.udp: socket.socket | None = None
         self.counts: dict[str, int] = {}
         self.span = (0.0, 0.0)
         self.beside_bytes = 0
 
     def accepted(self, made: list[channels.Channel]) -> None:
         """The receiver's ends of the connections that the sender has made, in that order."""
-        self.channel = made[0]
-        self.beside = made[1] if self.job.beside else None
+        self._channel = made[0]
+        self._beside = made[1] if self.job.beside else None
+
+    @property
+    def channel(self) -> channels.Channel:
+        """The connection of the transfer, once both sides have it."""
+        assert self._channel is not None, "`accepted` comes first"  # noqa: S101 - for the types
+        return self._channel
+
+    @property
+    def beside(self) -> channels.Channel:
+        """The connection of the TCP flow beside the transfer, where the job has one."""
+        assert self._beside is not None, "the job has no flow beside"  # noqa: S101 - for the types
+        return self._beside
 
     def open_udp(self) -> None:
         """Makes this side's UDP socket and tells the other its port."""
@@ -125,7 +137,7 @@ class Stream:
 
     def run(self) -> None:
         """The transfer, and the TCP flow beside it."""
-        if self.beside is None:
+        if self._beside is None:
             self._transfer()
             return
         work = self._send_beside if self.sends else self._receive_beside
@@ -207,7 +219,7 @@ class Stream:
             "digest": self.place.digest(),
             **self.counts,
         }
-        if self.beside is not None:
+        if self._beside is not None:
             found["beside_mbit_s"] = 8e-6 * self.beside_during / seconds
         self.place.close()
         return found

@@ -42,15 +42,15 @@ class Search:
     def __init__(self, pieces: list[puzzle.Edges], side: int) -> None:
         library = common.kernels()
         number, size, pointer = ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p
-        for name, result, *arguments in (
-            ("new", pointer, size, pointer),
-            ("start", ctypes.c_bool, pointer, ctypes.c_uint16),
-            ("step", ctypes.c_bool, pointer, number, number, pointer, pointer),
-            ("deepest", size, pointer, pointer),
-        ):
-            function = getattr(library, f"flowsweep_jigsaw_{name}")
-            function.restype, function.argtypes = result, arguments
-            setattr(self, f"_{name}", function)
+        self._new = library.flowsweep_jigsaw_new
+        self._new.restype, self._new.argtypes = pointer, (size, pointer)
+        self._start = library.flowsweep_jigsaw_start
+        self._start.restype, self._start.argtypes = ctypes.c_bool, (pointer, ctypes.c_uint16)
+        self._step = library.flowsweep_jigsaw_step
+        self._step.restype = ctypes.c_bool
+        self._step.argtypes = (pointer, number, number, pointer, pointer)
+        self._deepest = library.flowsweep_jigsaw_deepest
+        self._deepest.restype, self._deepest.argtypes = size, (pointer, pointer)
         places = side * side
         self.most = max(1, framing.EAGER_PAYLOAD_BYTES // (2 * places))
         self._room = (ctypes.c_uint16 * (self.most * places))()

@@ -55,8 +55,8 @@ class Kernel:
 
     def update(self, block: np.ndarray, first: int, panel: np.ndarray) -> int:
         """Takes a block of columns right of the panel to its part of U and what is left."""
-        count, rows = block.shape
-        width = len(panel)
+        count, rows = map(int, block.shape)
+        width: int = len(panel)
         self._update(block.ctypes.data, rows, count, first, panel.ctypes.data, width)
         return count * (width * width + 2 * (rows - first - width) * width)
 

@@ -87,10 +87,11 @@ class Job:
         readers = common.whole_number(problem, "readers", 1, 1, 10_000)
         filters = common.whole_number(problem, "filters", 1, 1, 10_000)
         quality = common.whole_number(problem, "quality", 90, 1, 100)
-        self.filter_ns = common.number(problem, "filter_ns", 100, 0, 1e6)
-        self.compress_ns = common.number(problem, "compress_ns", 200, 0, 1e6)
-        if compute == "busy":
-            self.filter_ns = self.compress_ns = None
+        filter_ns = common.number(problem, "filter_ns", 100, 0, 1e6)
+        compress_ns = common.number(problem, "compress_ns", 200, 0, 1e6)
+        #: None: as long as it takes.
+        self.filter_ns = None if compute == "busy" else filter_ns
+        self.compress_ns = None if compute == "busy" else compress_ns
         folder = common.text(problem, "folder")
         self.folder = Path(folder) if folder else None
         width, height = (length // shrink for length in SIZES[self.format])
@@ -123,10 +124,10 @@ class Store:
 
     def __init__(self, job: Job, rank: int) -> None:
         self._job = job
-        self._made: tempfile.TemporaryDirectory[str] | None = None
+        self._made = None if job.folder else tempfile.TemporaryDirectory(prefix="video-")
+        self._folder = job.folder or Path(self._made.name if self._made else "")
         numbers = job.numbers(rank, job.readers)
-        if job.folder is None:
-            self._made = tempfile.TemporaryDirectory(prefix="video-")
+        if self._made is not None:
             for number in numbers[:KEPT]:
                 self._path(number).write_bytes(job.kernel.paint(number))
         for number in numbers:
@@ -138,10 +139,9 @@ class Store:
                 raise common.BadProblemError("folder", what, expected)
 
     def _path(self, number: int) -> Path:
-        if self._job.folder is not None:
-            return self._job.folder / f"frame-{number:05d}.rgb48"
-        period = KEPT * len(self._job.readers)
-        return Path(self._made.name) / f"frame-{number % period:05d}.rgb48"
+        if self._made is not None:
+            number %= KEPT * len(self._job.readers)
+        return self._folder / f"frame-{number:05d}.rgb48"
 
     def read(self, number: int) -> bytearray:
         """A frame from disk."""

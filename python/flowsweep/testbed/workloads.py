@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "launch.yaml"
 KEYS = {"master": bool}
-# Apps with a master rank beside the workers that have no file that says so.
-WITH_MASTER = frozenset({"nqueens"})
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def find(workload: Workload) -> Program:
             remedy=f"write app: {near[0]}" if near else "set FLOWSWEEP_WORKLOADS to the folder",
         )
     described = _described(path.parent / DESCRIPTION)
-    return Program(path, described.get("master", app in WITH_MASTER))
+    return Program(path, described.get("master", False))
 
 
 def _described(path: Path) -> dict[str, Any]:
