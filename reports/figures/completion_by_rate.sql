@@ -37,5 +37,6 @@ final as (
 )
 
 select * from final
-order by app, problem, buffer_bytes nulls last,
+order by
+    app, problem, buffer_bytes nulls last,
     rate_mbit_s desc nulls first, rate_asked_mbit_s desc nulls first

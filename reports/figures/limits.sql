@@ -70,7 +70,7 @@ summed as (
         sum(network_limited_ns) filter (unknown_because is null) as network_ns,
         -- the flow direction that was held back most, by anything but the application
         max(1 - (app_limited_ns + untold_ns) / sending_ns)
-            filter (unknown_because is null and sending_ns > 0)
+        filter (unknown_because is null and sending_ns > 0)
             as most_held_share,
     from directions
     group by point

@@ -50,8 +50,10 @@ traffic as (
         -- the 99 % quantile over all bins, empty ones included
         coalesce(
             list_sort(list(traffic.mbit_s), 'desc')[
-                (any_value(windows.bins)
-                    - ceil(any_value(windows.bins) * 0.99) + 1)::bigint
+                (
+                    any_value(windows.bins)
+                    - ceil(any_value(windows.bins) * 0.99) + 1
+                )::bigint
             ],
             0
         ) as p99_mbit_s,

@@ -109,8 +109,8 @@ counted as (
             grid.run = pieces.run
             and grid.role = pieces.role
             and grid.place = pieces.place
-            and pieces.begin_s < grid.end_s
-            and pieces.end_s > grid.start_s
+            and grid.end_s > pieces.begin_s
+            and grid.start_s < pieces.end_s
     where pieces.active > 0
     group by grid.run, grid.role, grid.place, grid.column_number
 ),

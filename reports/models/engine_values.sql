@@ -13,49 +13,105 @@ compared as (
 ),
 
 flow_rows as (
-    select 'native' as engine, run, host, payload_bytes, last_ns - first_ns as lasted_ns
+    select
+        'native' as engine,
+        run,
+        host,
+        payload_bytes,
+        last_ns - first_ns as lasted_ns
     from stg_flows
     union all
-    select 'zeek' as engine, run, host, payload_bytes, last_ns - first_ns as lasted_ns
+    select
+        'zeek' as engine,
+        run,
+        host,
+        payload_bytes,
+        last_ns - first_ns as lasted_ns
     from stg_zeek_flows
 ),
 
 gaps as (
-    select 'native' as engine, * from stg_intervals
+    select
+        'native' as engine,
+        *
+    from stg_intervals
     union all by name
-    select 'zeek' as engine, * from stg_zeek_intervals
+    select
+        'zeek' as engine,
+        *
+    from stg_zeek_intervals
 ),
 
 written as (
-    select 'native' as engine, * from stg_messages
+    select
+        'native' as engine,
+        *
+    from stg_messages
     union all by name
-    select 'zeek' as engine, * from stg_zeek_messages
+    select
+        'zeek' as engine,
+        *
+    from stg_zeek_messages
 ),
 
 bins as (
-    select 'native' as engine, * from stg_throughput
+    select
+        'native' as engine,
+        *
+    from stg_throughput
     union all by name
-    select 'zeek' as engine, * from stg_zeek_throughput
+    select
+        'zeek' as engine,
+        *
+    from stg_zeek_throughput
 ),
 
 every as (
-    select engine, run, host, 'flow payload' as quantity, payload_bytes::double as value, 1 as count
+    select
+        engine,
+        run,
+        host,
+        'flow payload' as quantity,
+        payload_bytes::double as value,
+        1 as count
     from flow_rows
     where payload_bytes is not null
     union all
-    select engine, run, host, 'flow duration', lasted_ns / 1e9, 1
+    select
+        engine,
+        run,
+        host,
+        'flow duration',
+        lasted_ns / 1e9,
+        1
     from flow_rows
     union all
     -- the middle of a bucket is its geometric mean
     select
-        engine, run, host, 'packet interval',
-        if(bucket_low_ns = 0, 0, sqrt(bucket_low_ns::double * bucket_high_ns)) / 1e9, count
+        engine,
+        run,
+        host,
+        'packet interval',
+        if(bucket_low_ns = 0, 0, sqrt(bucket_low_ns::double * bucket_high_ns)) / 1e9,
+        count
     from gaps
     union all
-    select engine, run, host, 'message', bytes::double, 1
+    select
+        engine,
+        run,
+        host,
+        'message',
+        bytes::double,
+        1
     from written
     union all
-    select engine, run, host, 'throughput', 8e9 * wire_bytes / bin_ns, 1
+    select
+        engine,
+        run,
+        host,
+        'throughput',
+        8e9 * wire_bytes / bin_ns,
+        1
     from bins
 )
 

@@ -26,7 +26,10 @@ fixed as (
             where axis = 'rtt' and has_baseline_buffer
         )
         and (
-            run in (select run from runs where is_valid and not is_warmup and is_baseline)
+            run in (
+                select run from runs
+                where is_valid and not is_warmup and is_baseline
+            )
             or run in (select run from shown_runs)
         )
 ),

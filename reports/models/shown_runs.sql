@@ -6,7 +6,8 @@ with
 with_traffic as (
     select run from host_traffic
     union
-    select run from flows where run not in (select run from stg_throughput)
+    select run from flows
+    where run not in (select run from stg_throughput)
 ),
 
 -- traffic of a run with a capture of grade D is not shown if there is another
@@ -31,9 +32,10 @@ candidates as (
                 then 'another, as none at the baseline has traffic and a time'
             when not runs.is_timed
                 then 'the first by name, no completion time is known'
-            when coalesce(grades.worst_rank, 1) < 4 and bool_or(
-                runs.is_used and runs.is_baseline and grades.worst_rank = 4
-            ) over (partition by runs.app, runs.problem)
+            when
+                coalesce(grades.worst_rank, 1) < 4 and bool_or(
+                    runs.is_used and runs.is_baseline and grades.worst_rank = 4
+                ) over (partition by runs.app, runs.problem)
                 then
                     'the baseline run nearest to the median completion time, '
                     || 'those with a capture of grade D left out'

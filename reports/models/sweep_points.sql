@@ -29,7 +29,7 @@ points as (
             distinct coalesce(reason, status), '; '
             order by coalesce(reason, status)
         )
-            filter (not is_used) as left_out_because,
+        filter (not is_used) as left_out_because,
         bool_or(is_baseline) as is_baseline,
     from sweep_runs
     group by app, problem, axis, buffer_bytes, x_asked

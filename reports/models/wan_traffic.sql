@@ -18,7 +18,12 @@ pairs as (
         coalesce(senders.place, 'elsewhere') as from_site,
         coalesce(receivers.place, 'elsewhere') as to_site,
         coalesce(bins.host <> senders.host, true) as is_far_side,
-    from (select distinct run, host, src_ip, dst_ip from stg_throughput) as bins
+    from (select distinct
+        run,
+        host,
+        src_ip,
+        dst_ip
+    from stg_throughput) as bins
     left join places as senders
         on bins.run = senders.run and bins.src_ip = senders.address
     left join places as receivers
