@@ -37,10 +37,12 @@ truth: build ## What is inferred, against construction and the kernel
 	@status=0; for part in verdict limits messages; do \
 	echo "tests/truth/$$part.py"; $(BIN)/python tests/truth/$$part.py || status=1; done; exit $$status
 
-check: build ## Format, lint, types
+check: build ## Format, lint, types, SQL, import layers
 	.config/cargo fmt --all --check
 	.config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check python tests capture
 	$(BIN)/ruff check python tests capture
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflows/rules
+	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports
+	$(BIN)/lint-imports --no-cache
