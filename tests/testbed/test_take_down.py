@@ -7,10 +7,12 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from flowsweep.testbed import enclosure
 from flowsweep.testbed.program import Ended
 
 from .conftest import (
@@ -162,3 +164,18 @@ def test_what_a_rank_told_of_mpi_is_the_reason(where: str, what: str, told: str)
     assert failure is not None
     assert "killed by SIGKILL" in failure
     assert "rank 0" in failure
+
+
+def test_a_child_of_the_shell_before_it_is_not_waited_for(experiment, tmp_path):
+    """As where standard error goes through `tee`, which ends with the command."""
+    words = [*FLOWSWEEP, "run", str(experiment), "-o", str(tmp_path / "one")]
+    begin = time.monotonic()
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$@" 2> >(cat >&2)', "bash", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begin < enclosure.END_LIMIT_S

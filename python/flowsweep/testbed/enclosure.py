@@ -87,6 +87,7 @@ class Hub:
         self._said = os.memfd_create("stderr", 0)
         hub = [sys.executable, "-m", "flowsweep.testbed.hub", str(spec), str(events), mode]
         try:
+            self._others = _children()
             self._process = subprocess.Popen(
                 [*unshare_command(), *hub],
                 stdin=None if mode == "shell" else subprocess.DEVNULL,
@@ -115,7 +116,7 @@ class Hub:
             os.fdopen(self._said, "r+b") as errors,
             _ctrl_c_is_for_the_shell(self._mode),
         ):
-            with signals.cleaning(lambda: _end(self._process)):
+            with signals.cleaning(lambda: _end(self._process, self._others)):
                 with contextlib.suppress(BrokenPipeError), os.fdopen(self._spec, "w") as spec:
                     spec.write(bed.to_json())
                 text = reader.read()
@@ -125,7 +126,7 @@ class Hub:
 
     def cancel(self) -> None:
         """Ends it before it was told anything."""
-        _end(self._process)
+        _end(self._process, self._others)
         for descriptor in (self._spec, self._events, self._said):
             os.close(descriptor)
 
@@ -209,8 +210,25 @@ def _ctrl_c_is_for_the_shell(mode: str) -> Iterator[None]:
             signal.signal(signal.SIGINT, old)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends everything in the namespaces and waits until it is gone."""
+def _children() -> set[int]:
+    """The processes whose parent is this one."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name in brackets may hold spaces; the state and the parent follow it.
+            if int(status.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(status.parent.name))
+    return found
+
+
+def _end(process: subprocess.Popen[bytes], others: set[int]) -> None:
+    """Ends everything in the namespaces and waits until it is gone.
+
+    Args:
+        process: `unshare`, whose child the hub is.
+        others: Children that were there before, such as a `tee` of the shell that started this
+            process; they are not waited for.
+    """
     if process.poll() is None:
         process.kill()
         process.wait()
@@ -223,4 +241,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         except ChildProcessError:
             return
         if pid == 0:
+            if _children() <= others:
+                return
             time.sleep(0.005)
