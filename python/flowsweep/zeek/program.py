@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -105,12 +106,15 @@ def logs_of(
 
 
 def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
+    """Writes the capture; a Zeek that has ended reads no more, and its exit code tells why."""
     try:
-        for part in _joined(captures):
-            stdin.write(part)
-        stdin.close()
-    except BrokenPipeError:
-        pass  # Zeek ended: its exit code tells
+        with suppress(BrokenPipeError):
+            for part in _joined(captures):
+                stdin.write(part)
+    finally:
+        # What is left in the buffer cannot be written to a Zeek that has ended.
+        with suppress(BrokenPipeError):
+            stdin.close()
 
 
 def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
