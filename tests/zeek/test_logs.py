@@ -193,6 +193,22 @@ def test_logs_with_other_columns_become_one_table(tmp_path: Path) -> None:
     assert table["more"].to_list() == [None, None, ["a", "b"], None]
 
 
+def test_a_column_whose_type_changed_is_told_with_both_logs(tmp_path: Path) -> None:
+    (tmp_path / "all.1.log").write_text(log(columns={"a": ("count", "7"), "b": ("count", "1")}))
+    (tmp_path / "all.2.log").write_text(log(columns={"a": ("string", "x"), "b": ("double", "2.5")}))
+    done = run(tmp_path, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = pl.read_parquet(tmp_path / "out/all.parquet")
+    assert rows.to_dict(as_series=False) == {"a": ["7", "x"], "b": [1.0, 2.5]}
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
+    one, other = tmp_path / "all.1.log", tmp_path / "all.2.log"
+    told = "note: all: column {} is of several types: UInt64 in {}, {} in {}, kept as {}"
+    assert notes == [
+        told.format("a", one, "String", other, "String"),
+        told.format("b", one, "Float64", other, "Float64"),
+    ]
+
+
 def test_damaged_lines_and_values_are_told(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "uid": ("string", "C1"), "n": ("count", "1")}
     text = log("x", 2, columns).replace(

@@ -75,6 +75,8 @@ def tell(done: Converted, target: str = "") -> bool:
     """Says what was read; whether something of it was lost."""
     logs = f" of {counted(done.logs, 'log')}" if done.logs > 1 else ""
     print(f"{done.kind}: {counted(done.rows, 'row')}{logs}{target}", file=sys.stderr)
+    for column, types in done.widened.items():
+        print(f"note: {done.kind}: column {column} is of several types: {types}", file=sys.stderr)
     for path, faults in done.faults:
         lost = [counted(faults.lines, "line") + " without a row"] if faults.lines else []
         lost += [counted(faults.values, "value") + " left null"] if faults.values else []

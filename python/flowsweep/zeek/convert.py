@@ -41,13 +41,18 @@ class Log:
 
 @dataclass
 class Converted:
-    """One table, and what was wrong with the logs behind it."""
+    """One table, and what was wrong with the logs behind it.
+
+    Attributes:
+        widened: For each column that was of several types: which, in which logs, and kept as what.
+    """
 
     kind: str
     rows: int
     logs: int
     faults: list[tuple[Path, tsv.Faults]]
     damage: list[FlowsweepError]
+    widened: dict[str, str]
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -115,7 +120,7 @@ def convert(
     """Writes the logs of one kind to one file, in the order given.
 
     Columns are those of all logs; where one has no such column, it is null. A column that is of
-    several types is text.
+    several types gets the type that holds all of them, and `Converted.widened` tells where.
 
     Args:
         logs: Of one kind.
@@ -123,14 +128,14 @@ def convert(
         given: Zeek's types of columns of JSON logs.
         say: Told now and then how many rows were written.
     """
-    schema: dict[str, pl.DataType] = {}
+    columns = _Columns()
     for log in logs:
-        _unite(schema, {name: kinds.dtype(kind) for name, kind in log.schema.items()})
+        columns.unite({name: kinds.dtype(kind) for name, kind in log.schema.items()}, log.path)
     while True:
-        done = Converted(logs[0].kind, 0, len(logs), [], [])
-        source = _rows(logs, schema, given or {}, done, say)
+        done = Converted(logs[0].kind, 0, len(logs), [], [], columns.widened)
+        source = _rows(logs, columns, given or {}, done, say)
         try:
-            _write(source, schema, target, done.kind)
+            _write(source, columns.types, target, done.kind)
         except _OtherSchemaError:
             target.unlink(missing_ok=True)
             continue  # with the columns of both
@@ -141,16 +146,35 @@ class _OtherSchemaError(Exception):
     """Rows have columns that are not among those known so far."""
 
 
-def _unite(schema: dict[str, pl.DataType], more: Mapping[str, object]) -> bool:
-    """Adds columns; whether anything became another than it was."""
-    is_new = False
-    for name, dtype in more.items():
-        known = schema.get(name)
-        wanted = dtype if known is None else _common(known, dtype)
-        if wanted != known:
-            schema[name] = wanted  # type: ignore[assignment]
+class _Columns:
+    """The columns of all logs of a kind.
+
+    Attributes:
+        types: For each column the type that holds all its values.
+        widened: For each column that was of several types: which, and in which logs.
+    """
+
+    def __init__(self) -> None:
+        self.types: dict[str, pl.DataType] = {}
+        self.widened: dict[str, str] = {}
+        self._seen: dict[str, tuple[object, Path]] = {}
+
+    def unite(self, more: Mapping[str, object], path: Path) -> bool:
+        """Adds the columns of a log; whether any is new or became another than it was."""
+        is_new = False
+        for name, dtype in more.items():
+            known = self.types.get(name)
+            wanted = dtype if known is None else _common(known, dtype)
+            if wanted == known:
+                continue
+            self.types[name] = wanted  # type: ignore[assignment]
             is_new = True
-    return is_new
+            if known in (None, pl.Null):
+                self._seen[name] = (dtype, path)
+            else:
+                first, place = self._seen[name]
+                self.widened[name] = f"{first} in {place}, {dtype} in {path}, kept as {wanted}"
+        return is_new
 
 
 def _common(one: object, other: object) -> object:
@@ -167,7 +191,7 @@ def _common(one: object, other: object) -> object:
 
 def _rows(
     logs: Sequence[Log],
-    schema: dict[str, pl.DataType],
+    columns: _Columns,
     given: Mapping[str, str],
     done: Converted,
     say: Callable[[int], None] | None,
@@ -176,9 +200,9 @@ def _rows(
         faults = tsv.Faults()
         try:
             for frame in frames(log, given, faults):
-                if _unite(schema, frame.schema):
+                if columns.unite(frame.schema, log.path):
                     raise _OtherSchemaError
-                yield _aligned(frame, schema)
+                yield _aligned(frame, columns.types)
                 done.rows += frame.height
                 if say is not None:
                     say(done.rows)
