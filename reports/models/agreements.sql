@@ -55,6 +55,7 @@ connections as (
         max(last_ns) as last_ns,
         sum(packets)::bigint as packets,
         sum(ip_bytes)::bigint as ip_bytes,
+        sum(wire_bytes)::bigint as wire_bytes,
         if(bool_or(payload_bytes is null), null, sum(payload_bytes))::bigint as payload_bytes,
         any_value(start) as start,
         max("end") as "end",
@@ -63,6 +64,7 @@ connections as (
         any_value(history) as history,
         any_value(missed_bytes) as missed_bytes,
         any_value(community_id) as community_id,
+        any_value(tunnel_parents) as tunnel_parents,
     from sides
     group by engine, run, host, connection, protocol
 ),
@@ -107,6 +109,8 @@ pairs as (
         sum(packets) filter (engine = 'zeek')::bigint as zeek_packets,
         sum(ip_bytes) filter (engine = 'ours')::bigint as ip_bytes,
         sum(ip_bytes) filter (engine = 'zeek')::bigint as zeek_ip_bytes,
+        sum(wire_bytes)::bigint as wire_bytes,
+        min(first_ns) as first_ns,
         sum(payload_bytes) filter (engine = 'ours')::bigint as payload_bytes,
         if(
             bool_or(engine = 'zeek' and payload_bytes is null),
@@ -125,8 +129,40 @@ pairs as (
         any_value(history) as history,
         coalesce(sum(missed_bytes), 0)::bigint as missed_bytes,
         any_value(community_id) as community_id,
+        any_value(tunnel_parents) as tunnel_parents,
     from grouped
     group by run, host, protocol, low, high, place
+),
+
+-- What only one of them has, and the other has with the same counts: under other addresses at the
+-- same time, or under the same addresses at another time.
+alone as (
+    select
+        *,
+        coalesce(packets, zeek_packets) as any_packets,
+        coalesce(ip_bytes, zeek_ip_bytes) as any_ip_bytes,
+    from pairs
+    where ours = 0 or zeeks = 0
+),
+
+displaced as (
+    select
+        alone.run,
+        alone.host,
+        alone.protocol,
+        alone.low,
+        alone.high,
+        alone.place,
+        bool_or(alone.low = other.low and alone.high = other.high) as same_ends,
+    from alone
+    inner join alone as other using (run, host, protocol, any_packets, any_ip_bytes)
+    where
+        (alone.ours = 0) <> (other.ours = 0)
+        and (
+            (alone.low = other.low and alone.high = other.high)
+            or abs(alone.first_ns - other.first_ns) <= 1000
+        )
+    group by all
 ),
 
 -- What the capture holds that explains it
@@ -136,23 +172,55 @@ odd as (
         host,
         sum(fragments) as fragments,
         sum(tunnelled_packets) as tunnelled_packets,
+        sum(super_packets) as super_packets,
+        sum(snapped_packets) as snapped_packets,
     from stg_captures
     group by run, host
 ),
 
-final as (
+-- Ethernet with two VLAN tags has 22 octets before IP, and small frames are filled up to 64.
+explained as (
     select
         pairs.*,
+        displaced.same_ends,
+        fragments,
+        tunnelled_packets,
+        super_packets,
+        snapped_packets,
+        wire_bytes - pairs.ip_bytes > 22 * packets
+        and wire_bytes > 64 * packets as is_encapsulated,
+        wire_bytes < pairs.ip_bytes as is_beyond_frame,
+    from pairs
+    left join displaced using (run, host, protocol, low, high, place)
+    left join odd using (run, host)
+),
+
+final as (
+    select
+        * exclude (
+            same_ends, fragments, tunnelled_packets, super_packets, snapped_packets,
+            is_encapsulated, is_beyond_frame
+        ),
         case
+            when same_ends then 'other time'
+            when not same_ends then 'other addresses'
             when zeeks = 0 and fragments > 0 then 'ours alone, fragments'
+            when zeeks = 0 and protocol in ('esp', 'ah', 'gre') then 'ours alone, no transport'
+            when zeeks = 0 and (is_encapsulated or tunnelled_packets > 0)
+                then 'ours alone, tunnel'
             when zeeks = 0 then 'ours alone'
-            when ours = 0 and tunnelled_packets > 0 then 'Zeek''s alone, tunnel'
+            when ours = 0 and (tunnel_parents is not null or tunnelled_packets > 0)
+                then 'Zeek''s alone, tunnel'
             when ours = 0 and fragments > 0 then 'Zeek''s alone, fragments'
             when ours = 0 then 'Zeek''s alone'
             when ours <> zeeks then 'divided otherwise'
             when packets <> zeek_packets and fragments > 0 then 'fragments'
             when packets <> zeek_packets and contains(lower(history), 'c') then 'checksum'
+            when packets <> zeek_packets and is_beyond_frame then 'packets, beyond the frame'
+            when packets <> zeek_packets and tunnelled_packets > 0 then 'packets, tunnel'
+            when packets <> zeek_packets and snapped_packets > 0 then 'packets, cut'
             when packets <> zeek_packets then 'packets'
+            when ip_bytes <> zeek_ip_bytes and super_packets > 0 then 'octets, no length'
             when ip_bytes <> zeek_ip_bytes then 'octets'
             when our_initiator <> zeek_initiator then 'direction turned'
             when zeek_payload_bytes is null then 'payload not told'
@@ -166,8 +234,7 @@ final as (
             when duration_ns <> zeek_duration_ns then 'microseconds'
             else 'the same'
         end as class,
-    from pairs
-    left join odd using (run, host)
+    from explained
 )
 
 select * from final

@@ -59,7 +59,7 @@ def test_a_connection_becomes_the_flows_that_sent_packets(tmp_path: Path) -> Non
     assert rows["payload_bytes"].to_list() == [10, 10, 20]
     assert rows["rtt_min_ns"].null_count() == 3
     names = [name for name, *_ in flowsweep._parsers.columns("flows")]
-    own = ["uid", "conn_state", "history", "missed_bytes", "community_id"]
+    own = ["uid", "conn_state", "history", "missed_bytes", "community_id", "tunnel_parents"]
     assert rows.columns == [*names, *own]
     assert rows["community_id"].null_count() == 3
 

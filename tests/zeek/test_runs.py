@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -14,6 +15,8 @@ import polars as pl
 import pytest
 
 from flowsweep.analysis import grades
+from flowsweep.captures import DamagedCaptureError
+from flowsweep.cli import ingest
 from flowsweep.render import page
 from flowsweep.runs.run_folder import recorded_files
 from flowsweep.warehouse import Warehouse
@@ -190,9 +193,38 @@ def differences(tmp_path: Path, capture: str) -> dict[str, int]:
         ("OISF-suricata-verify/vxlan-decoder-03/vxlan.pcap",
          {"the same": 10, "duration": 3, "Zeek's alone, tunnel": 13}),
         ("wireshark-wireshark/dhcp-nanosecond.pcap", {"the same": 1, "direction turned": 1}),
+        ("blitz-tcptrace/long_rtt.dmp.gz", {"packets, beyond the frame": 1}),
+        ("blitz-tcptrace/pcap_v2.2.dmp.gz", {"packets, cut": 2}),
+        ("simsong-tcpflow/bug7.pcap", {"octets, no length": 1}),
+        ("seladb-PcapPlusPlus/Packet++Test/PacketExamples/ipv6_options.pcap",
+         {"other addresses": 6, "payload not told": 3}),
+        ("zeek-zeek/ip6_esp.pcap", {"ours alone, no transport": 12, "payload not told": 1}),
+        ("kbandla-dpkt/nb6-http.pcap",
+         {"ours alone, tunnel": 1, "packets, tunnel": 1, "duration": 2, "payload not told": 1,
+          "the same": 8}),
+        ("ntop-nDPI/teredo.pcap", {"Zeek's alone, tunnel": 4, "the same": 5}),
     ],
 )  # fmt: skip
 def test_each_difference_has_its_class(
     tmp_path: Path, capture: str, classes: dict[str, int]
 ) -> None:
     assert differences(tmp_path, capture) == classes
+
+
+@pytest.mark.skipif(PCAPS is None, reason="needs the shared captures")
+def test_every_class_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Over all captures that have Zeek's logs: no difference is left with a general reason."""
+    logs = Path(str(PCAPS), "oracle/zeek-8.0.10")
+    for number, log in enumerate(sorted(logs.rglob("conn.log.gz"))):
+        run = tmp_path / f"runs/r{number:03}"
+        run.mkdir(parents=True)
+        shutil.copy(Path(str(PCAPS)) / log.parent.relative_to(logs), run / "pc1.pcap")
+        shutil.copy(log, run / "pc1.conn.log.gz")
+        with contextlib.suppress(DamagedCaptureError):
+            ingest.ingest(run_dir=run, output=tmp_path / "tables", engine="native")
+    assert (
+        flowsweep("runs", tmp_path / "runs", "-o", tmp_path / "tables/runs.parquet").returncode == 0
+    )
+    rows = Warehouse(tmp_path).rows("agreement")
+    assert rows.height > 11_900
+    assert not set(rows["class"]) & {"packets", "octets", "ours alone", "Zeek's alone"}

@@ -15,7 +15,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.zeek import kinds
 
 #: What `conn.log` says beside our columns; they stand at the end of the table.
-OWN = ("uid", "conn_state", "history", "missed_bytes", "community_id")
+OWN = ("uid", "conn_state", "history", "missed_bytes", "community_id", "tunnel_parents")
 #: Columns without which there are no flows.
 NEEDED = ("ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto",
           "orig_pkts", "resp_pkts", "orig_ip_bytes", "resp_ip_bytes")  # fmt: skip
@@ -28,6 +28,7 @@ OPTIONAL: dict[str, pl.DataType | type[pl.DataType]] = {
     "conn_state": pl.String,
     "missed_bytes": pl.Int64,
     "community_id": pl.String,
+    "tunnel_parents": pl.List(pl.String),
     "ip_proto": pl.Int64,
     "vlan": pl.Int64,
 }
@@ -165,6 +166,10 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         "history",
         pl.col("missed_bytes").cast(pl.Int64),
         "community_id",
+        # An empty set says what null says: the connection is in no tunnel.
+        pl.when(pl.col("tunnel_parents").list.len() > 0)
+        .then(pl.col("tunnel_parents").list.join(" "))
+        .alias("tunnel_parents"),
     )
 
 
