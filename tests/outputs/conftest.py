@@ -1,16 +1,11 @@
-"""Lets the tests of this folder import its helper modules, and keeps a nursery."""
+"""A nursery, and captures, for the tests of this folder."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "parsers"))
-
 from writing import Nursery, capture
 
 

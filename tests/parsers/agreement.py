@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import polars as pl
+from collection import PCAPS, Row, rows
 
 from flowsweep.captures import CaptureError, Table
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-PCAPS = Path(os.environ.get("FLOWSWEEP_PCAPS", CHECKOUT.parent / "shared" / "pcaps"))
-
-Row = dict[str, str]
 Ends = tuple[str, str, str, str, str]
 
 
@@ -33,28 +26,17 @@ class Difference:
 
 
 @cache
-def oracle(name: str) -> list[Row]:
-    """The rows of an oracle table."""
-    path = PCAPS / "oracle" / name
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", newline="") as file:
-            return list(csv.DictReader(file))
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@cache
 def by_file(name: str) -> dict[str, list[Row]]:
     """The rows of an oracle table by file."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in oracle(name):
-        rows[row["file"]].append(row)
-    return rows
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows(f"oracle/{name}"):
+        found[row["file"]].append(row)
+    return found
 
 
 def readable_files() -> list[Row]:
     """Oracle rows of the files whose container is one that the parser reads."""
-    return [row for row in oracle("files.csv") if row["container"] in ("pcap", "pcapng")]
+    return [row for row in rows("oracle/files.csv") if row["container"] in ("pcap", "pcapng")]
 
 
 def table(file: str, name: str) -> pl.DataFrame:
@@ -175,13 +157,13 @@ TCP_COLUMNS = {
 
 def tcp_rows(flows: pl.DataFrame) -> dict[tuple[str, ...], list[dict[str, object]]]:
     """Our TCP rows by their ends, in order of their connections."""
-    rows: dict[tuple[str, ...], list[dict[str, object]]] = defaultdict(list)
+    found: dict[tuple[str, ...], list[dict[str, object]]] = defaultdict(list)
     if flows.is_empty():
-        return rows
+        return found
     for row in flows.filter(pl.col("protocol") == "tcp").iter_rows(named=True):
         ends = (row["src_ip"], str(row["src_port"]), row["dst_ip"], str(row["dst_port"]))
-        rows[ends].append(row)
-    return rows
+        found[ends].append(row)
+    return found
 
 
 def _tcp(name: str, flows: pl.DataFrame) -> Iterator[Difference]:

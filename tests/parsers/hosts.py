@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
-
 from laboratory import LIMIT_S, Laboratory
 
 PROGRAMS = Path(sys.executable).parent

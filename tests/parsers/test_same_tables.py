@@ -15,13 +15,25 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from agreement import PCAPS
+from collection import PCAPS, by_size
 
 from flowsweep import _parsers
 
 TABLES = ("captures", "flows", "intervals", "throughput", "messages", "packets")
-#: Both byte orders, pcapng, tunnels, tags, fragments, losses, time that goes back, a flood.
-FILES = (
+#: Byte orders, pcapng, tunnels, tags, fragments, losses, a loopback.
+SMALL = (
+    "CESNET-ipfixprobe/functional/inputs/http.pcap",
+    "OISF-suricata-verify/vxlan-decoder-03/vxlan.pcap",
+    "m-lab-packet-headers/large-ndt.pcap",
+    "seladb-PcapPlusPlus/Pcap++Test/PcapExamples/nanosecs_big_endian.pcap",
+    "seladb-PcapPlusPlus/Pcap++Test/PcapExamples/one_tcp_stream_max_seq.pcap",
+    "zeek-zeek/contentline/contentline-irc-5k-line.pcap",
+    "zeek-zeek/dhcp/dhcp-unique-xid-join-data-growth.pcapng",
+    "zeek-zeek/pppoe-over-qinq.pcap",
+    "zeek-zeek/trunc/mpls-6in6-broken.pcap.gz",
+)
+#: More of each, time that goes back, and a flood.
+LARGE = (
     "appneta-tcpreplay/test.rewrite_l7fuzzing",
     "arkime-arkime/arkime_synthetic.pcap",
     "blitz-tcptrace/first_seg_ooo.dmp.gz",
@@ -37,6 +49,7 @@ FILES = (
     "zeek-zeek/tcp/timestamp.pcap",
     "zeek-zeek/trunc/mpls-6in6-broken.pcap.gz",
 )
+FILES = by_size(SMALL, LARGE)
 #: Columns that say where in which file something is.
 PLACES = ("file", "interface", "file_offset")
 CUTS = 4
@@ -96,8 +109,6 @@ def capture(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Tables]:
     """A plain capture and its tables, made with one thread."""
-    if not PCAPS.is_dir():
-        pytest.skip(f"no captures in {PCAPS}; set FLOWSWEEP_PCAPS to their folder")
     path = tmp_path_factory.mktemp("plain") / "capture"
     path.write_bytes(plain(PCAPS / request.param))
     return path, parse(path.parent / "tables", path)

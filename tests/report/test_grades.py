@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 import synthetic
 import tiny
+from collection import PCAPS, by_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,6 @@ from flowsweep.render.figures import (
 )
 from flowsweep.warehouse import Warehouse
 
-PCAPS = os.environ.get("FLOWSWEEP_PCAPS")
 CLEAN = {"packets": 10_000, "is_drops_known": True}
 
 
@@ -164,13 +163,12 @@ def test_show_and_report_grade_the_same_tables_alike(
     assert (grades.CONTENT not in shown.forbidden) == reported["has_content"]
 
 
-@pytest.mark.skipif(not PCAPS, reason="FLOWSWEEP_PCAPS is not set")
 def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:
     files = sorted(
         path
-        for path in Path(PCAPS or "").rglob("*.pcap*")
+        for path in PCAPS.rglob("*.pcap*")
         if path.is_file() and path.stat().st_size < 300_000 and path.suffix in (".pcap", ".pcapng")
-    )[::9]
+    )[:: by_size(small=1, large=9)]
     found = set()
     for number, path in enumerate(files):
         tables, results = tmp_path / f"tables{number}", tmp_path / f"results{number}"

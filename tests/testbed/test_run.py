@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
 from flowsweep.runs import link_balance
-
-from .conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "capture" / "workloads"))
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from cut_pcap import FILE_HEADER_BYTES, packet_ends
 from limit_truth import Truth, recorded
 

@@ -18,13 +18,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
-import flowsweep
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from cut_pcap import write_prefixes
 from limit_truth import CLASSES, FOUND, Truth, confusion, recorded
+
+import flowsweep
 
 DATA = Path(__file__).parent / "data/limits"
 SLICE_NS = 500_000_000

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
-sys.path.insert(0, str(Path(__file__).parent))
 
 from laboratory import LIMIT_S, Laboratory
 from writers import WRITERS

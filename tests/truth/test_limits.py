@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import limit_truth
 import limits
+import numpy as np
+import pytest
 from cut_pcap import packet_ends, write_prefixes
 from writers import FIELDS
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import messages as bench
+import pytest
 from messages import Found
 
 FOUND = list(bench.judged(bench.KEPT))

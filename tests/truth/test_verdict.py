@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import made_sweeps
+import numpy as np
+import pytest
 import verdict
 
 from flowsweep.analysis.need import EMULATOR_OFF, Points

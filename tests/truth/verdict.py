@@ -14,9 +14,6 @@ import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import made_sweeps
 import numpy as np

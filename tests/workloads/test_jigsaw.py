@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 
 import polars as pl
+import puzzle
 import pytest
 
-from .launch import WORKLOADS, alone, captured, counts_agree
-
-sys.path.insert(0, str(WORKLOADS / "jigsaw"))
-import puzzle
+from .launch import alone, captured, counts_agree
 
 PC3 = "10.77.2.1"
 PROBLEM = {"side": 12, "colours": 500, "node_ns": 40_000}  # 197 683 pieces laid: 2 s on 4 slaves

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
+import matrix
 import numpy as np
 import polars as pl
 import pytest
 
-from .launch import WORKLOADS, alone, captured, counts_agree
-
-sys.path.insert(0, str(WORKLOADS))
-sys.path.insert(0, str(WORKLOADS / "lu"))
-import matrix
+from .launch import alone, captured, counts_agree
 
 PC3 = "10.77.2.1"
 PROBLEM = {"rows": 768, "block": 128, "flop_ns": 16}  # 0.30 Gflop: 1.2 s on 4 ranks

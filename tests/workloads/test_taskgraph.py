@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
+import common
+import graph
 import polars as pl
 import pytest
 
 from .launch import WORKLOADS, alone, captured, counts_agree
-
-sys.path.insert(0, str(WORKLOADS))
-sys.path.insert(0, str(WORKLOADS / "taskgraph"))
-import common
-import graph
 
 PROBLEM = {"tasks": 80, "unit_ms": 10, "most_bytes": 500_000}
 REQUEST_BYTES = 4

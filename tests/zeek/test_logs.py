@@ -6,7 +6,6 @@ import bz2
 import gzip
 import json
 import lzma
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
+from collection import ZEEK_LOGS, by_size
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.zeek import convert, tsv
@@ -279,12 +279,10 @@ def test_rows_before_a_header_are_refused(tmp_path: Path) -> None:
         list(tsv.frames(blocks(tmp_path / "conn.log"), "conn.log", tsv.Faults()))
 
 
-@pytest.mark.skipif("FLOWSWEEP_PCAPS" not in os.environ, reason="needs the shared captures")
 def test_every_line_that_zeek_wrote_is_a_row(tmp_path: Path) -> None:
-    folder = Path(os.environ["FLOWSWEEP_PCAPS"]) / "oracle/zeek-8.0.10"
-    logs = sorted(folder.rglob("*.log.gz"))
-    assert len(logs) > 250
-    done = run(folder, "-o", tmp_path)
+    logs = sorted(ZEEK_LOGS.rglob("*.log.gz"))
+    assert len(logs) >= by_size(small=37, large=251)
+    done = run(ZEEK_LOGS, "-o", tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line for path in logs for line in gzip.decompress(path.read_bytes()).splitlines()]
     rows = sum(1 for line in lines if line and not line.startswith(b"#"))
