@@ -6,8 +6,8 @@
 # Wants cargo-fuzz in PATH. FUZZ_TOOLCHAIN names a toolchain (default: nightly if there is one, else the default
 # one with RUSTC_BOOTSTRAP=1), FUZZ_SANITIZER a sanitizer (address, none), FUZZ_FOLDER where the build, the
 # corpus and what was found go, FUZZ_TIMEOUT after how many seconds an input is a hang: 20, of a clock and not of
-# the processor, are too few on a machine that is busy otherwise. Small captures of FLOWSWEEP_PCAPS, where it
-# is, are seeds of `capture` for this run: they are other people's, and stay out of the repository.
+# the processor, are too few on a machine that is busy otherwise. The small captures of tests/data, or of the set in
+# FLOWSWEEP_PCAPS, are seeds of `capture` for this run.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: run-all.sh SECONDS [TARGET...]}
@@ -15,7 +15,7 @@ shift
 targets=${*:-capture frames pcapng compressed tcp}
 folder=${FUZZ_FOLDER:-$PWD/fuzz/target}
 sanitizer=${FUZZ_SANITIZER:-address}
-pcaps=${FLOWSWEEP_PCAPS:-../../shared/pcaps}
+pcaps=${FLOWSWEEP_PCAPS:-../tests/data}
 toolchain=${FUZZ_TOOLCHAIN:-}
 if [ -z "$toolchain" ] && rustup run nightly rustc -V >/dev/null 2>&1; then toolchain=nightly; fi
 case $toolchain in nightly*) ;; *) export RUSTC_BOOTSTRAP=1 ;; esac
@@ -28,7 +28,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 prepare() { # TARGET: the folders it works in
     mkdir -p "$folder/corpus/$1" "$folder/found/$1"
     if [ "$1" = capture ] && [ -d "$pcaps" ]; then
-        find "$pcaps" -type f -size -4k ! -name '*.csv' ! -name '*.md' ! -name '*.py' \
+        find "$pcaps" -type f -size -4k ! -name '*.csv' ! -name '*.md' ! -name '*.py' ! -name '*.txt' ! -name '*.log.gz' \
             -exec sh -c 'for file; do cp "$file" "$0/$(printf %s "$file" | cksum | cut -c1-9)"; done' \
             "$folder/corpus/capture" {} +
     fi
