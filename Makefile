@@ -40,8 +40,8 @@ truth: build ## What is inferred, against construction and the kernel
 check: build ## Format, lint, types, SQL, import layers
 	.config/cargo fmt --all --check
 	.config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests capture
-	$(BIN)/ruff check python tests capture
+	$(BIN)/ruff format --check python tests capture .config/*.py
+	$(BIN)/ruff check python tests capture .config/*.py
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflows/rules
 	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports

@@ -14,7 +14,8 @@ from playwright.sync_api import sync_playwright
 FIGURES = ["completion_by_rate", "completion_by_rtt"]
 ARRANGE = """
 (ids) => {
-  const drawings = ids.map((id) => document.getElementById('figure-' + id).querySelector('.picture svg'));
+  const drawings = ids.map((id) =>
+    document.getElementById('figure-' + id).querySelector('.picture svg'));
   const row = document.createElement('div');
   row.id = 'readme';
   row.style.cssText = 'display:flex;flex-direction:column;gap:18px;padding:14px;width:860px';
@@ -25,6 +26,7 @@ ARRANGE = """
 
 
 def main(report: Path, folder: Path) -> None:
+    """Writes the figure of the README from a report."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         for scheme in ("light", "dark"):
