@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 
 from laboratory import Laboratory
 
-from flowsweep.testbed.steering import Steering
+from flowsweep.testbed.namespaces.steering import Steering
 
 OVERHEAD_BYTES = 24
 RECEIVING = "/sys/class/net/{}/queues/rx-0/rps_cpus"
@@ -232,10 +232,10 @@ class Rattan:
             command = ["chrt", "--fifo", "50", self.program]
             command += ["run", "--config", str(path / "link.toml")]
             command += ["--left", str(path / "left"), "--right", str(path / "right")]
-            enclosure = ["unshare", "--net", "--mount", "--fork", "--kill-child", "sh", "-ec"]
+            isolation = ["unshare", "--net", "--mount", "--fork", "--kill-child", "sh", "-ec"]
             script = 'mount -t tmpfs none /run; ip link set lo up; exec "$@"'
             process = subprocess.Popen(
-                [*enclosure, script, "sh", *command],
+                [*isolation, script, "sh", *command],
                 stdout=subprocess.DEVNULL,
                 stderr=(path / "log").open("w"),
                 start_new_session=True,

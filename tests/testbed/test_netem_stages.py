@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-# What `flowsweep.testbed.hub` is, with a discipline that every kernel has in place of netem.
+# What `namespaces.hub` is, with a discipline that every kernel has in place of netem.
 HUB = """
 import sys
-from flowsweep.testbed import hub, netem
+from flowsweep.testbed.namespaces import hub, netem
 netem.netem = lambda link, undisturbed=False: "bfifo limit 10000000"
 netem.missing = lambda bed: None
 sys.exit(hub.main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
@@ -21,14 +21,15 @@ RUN = """
 import subprocess, sys
 from pathlib import Path
 from flowsweep import experiment
-from flowsweep.testbed import enclosure, runner
+from flowsweep.testbed import runner
+from flowsweep.testbed.namespaces import isolation
 class Popen(subprocess.Popen):
     def __init__(self, words, **options):
         if "-m" in words:
             place = words.index("-m")
             words[place:place + 2] = [sys.argv[1]]
         super().__init__(words, **options)
-enclosure.subprocess.Popen = Popen
+isolation.subprocess.Popen = Popen
 runner.perform(experiment.load(sys.argv[2]).run_at({}), Path(sys.argv[3]), print)
 """
 FLOOD = """

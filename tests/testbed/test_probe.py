@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flowsweep.testbed import probe
+from flowsweep.testbed.namespaces import probe
 
 MS = 1_000_000
 ASKED = probe._Asked(10 * MS, None, 100_000, 0, 0)

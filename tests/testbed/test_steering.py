@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from flowsweep.testbed.steering import DEFAULT_MASK, Steering
+from flowsweep.testbed.namespaces.steering import DEFAULT_MASK, Steering
 
 STATUS = "$(grep -l ^flowsweep-wan /proc/[0-9]*/comm | sed s/comm/status/)"
 SCRIPT = f"""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flowsweep.testbed import enclosure
+from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.program import Ended
 
 from .conftest import (
@@ -178,4 +178,4 @@ def test_a_child_of_the_shell_before_it_is_not_waited_for(experiment, tmp_path):
         timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - begin < enclosure.END_LIMIT_S
+    assert time.monotonic() - begin < isolation.END_LIMIT_S

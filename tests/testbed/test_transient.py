@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import counters, enclosure, transient
+from flowsweep.testbed import transient
+from flowsweep.testbed.namespaces import counters, isolation
 from flowsweep.testbed.transient import TransientError
 
 # Several may run at once: of those that make the same folder one succeeds.
@@ -57,7 +58,7 @@ def test_what_fails_once_is_done_once_more(experiment, flowsweep, failing, tmp_p
 def test_what_fails_again_and_again_is_an_error(experiment, flowsweep, failing, tmp_path):
     done = flowsweep("run", experiment, "-o", tmp_path / "one", env=failing(bridge=99))
     assert done.returncode == 2
-    assert done.stderr.count("set up once more") == len(enclosure.PAUSES_S)
+    assert done.stderr.count("set up once more") == len(isolation.PAUSES_S)
     assert f"error: testbed: bridge failed\n  found     {NO_MEMORY}" in done.stderr
     assert not (tmp_path / "one").exists()
 
@@ -113,7 +114,7 @@ def test_a_hub_without_a_result_is_told_as_far_as_it_came(
     text, said, transient_, in_program, found
 ):
     with pytest.raises(FlowsweepError) as caught:
-        enclosure._outcome(1, text, said)
+        isolation._outcome(1, text, said)
     assert isinstance(caught.value, TransientError) == transient_
     assert getattr(caught.value, "in_program", False) == in_program
     assert found in (caught.value.found or "")

@@ -24,7 +24,7 @@ from typing import Any
 
 import message_writers
 
-from flowsweep.testbed import bed as beds
+from flowsweep.testbed import spec as beds
 
 HERE = Path(__file__).parent
 HOSTS = dict(pair.split("=") for pair in os.environ.get("FLOWSWEEP_HOSTS", "").split(",") if pair)

@@ -63,7 +63,7 @@ def wait_note(loaded: Experiment) -> str | None:
 def show(loaded: Experiment, folder: Path | None = None) -> None:
     """The plan as text: what, in which order, what is there already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
-    from flowsweep.testbed import congestion
+    from flowsweep.testbed.namespaces import congestion
     from flowsweep.units import counted
 
     folder = folder or Path("results", loaded.name, "runs")

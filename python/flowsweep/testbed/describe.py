@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed.bed import (
+from flowsweep.testbed.spec import (
     Bed,
     BedChange,
     BedHost,

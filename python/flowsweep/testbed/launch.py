@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import bed as beds
+from flowsweep.testbed import spec as beds
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 ON = """#!/bin/sh
 # Runs a command on an emulated host: on HOST COMMAND...

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed import bed as beds
 from flowsweep.testbed import launch
+from flowsweep.testbed import spec as beds
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.tools import MEMORY, ended
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 TERMINATE_LIMIT_S = 5.0
 WATCH_S = 0.2  # how often agents and ranks are looked at while the program runs

@@ -21,7 +21,8 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked
-from flowsweep.testbed import congestion, describe, enclosure, lock, workloads
+from flowsweep.testbed import describe, lock, workloads
+from flowsweep.testbed.namespaces import congestion, isolation
 from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
 
@@ -29,7 +30,7 @@ __all__ = ["RECORD", "Ahead", "is_done", "perform", "read_record", "versions"]
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 
 def is_done(run: Run, directory: Path) -> bool:
@@ -43,24 +44,24 @@ class Ahead:
     """What was started while the experiment was still being read: the hub of the first try."""
 
     lock: int
-    hub: enclosure.Hub | None
+    hub: isolation.Hub | None
 
     @classmethod
     def start(cls) -> Ahead:
         """A hub that waits, and the file that it will be locked by."""
         descriptor = lock.open_file()
         with contextlib.suppress(TransientError):  # tried again when it is needed
-            return cls(descriptor, enclosure.Hub("run", descriptor))
+            return cls(descriptor, isolation.Hub("run", descriptor))
         return cls(descriptor, None)
 
-    def take(self) -> enclosure.Hub:
+    def take(self) -> isolation.Hub:
         """The hub that waits, or a new one."""
         hub, self.hub = self.hub, None
-        return hub or enclosure.Hub("run", self.lock)
+        return hub or isolation.Hub("run", self.lock)
 
     def run(self, bed: Bed, say: Callable[[str], None]) -> dict[str, Any]:
         """One run by a hub."""
-        return enclosure.run(bed, "run", self.lock, say, self.take)[1]
+        return isolation.run(bed, "run", self.lock, say, self.take)[1]
 
     def cancel(self) -> None:
         """Ends the hub if nobody took it."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
+from flowsweep.testbed import spec as beds
 from flowsweep.testbed.tools import ended
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedServer
+    from flowsweep.testbed.spec import Bed, BedServer
 
 END_LIMIT_S = 5.0
 ASK_S = 0.02  # how often is asked whether a port is open

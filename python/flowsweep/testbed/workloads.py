@@ -13,11 +13,11 @@ import yaml
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed.bed import BedServer
+from flowsweep.testbed.spec import BedServer
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run, Workload
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 DESCRIPTION = "launch.yaml"
 KEYS = {"master": bool}

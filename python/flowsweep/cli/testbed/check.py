@@ -12,7 +12,7 @@ from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_format
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.finding import Finding
+    from flowsweep.testbed.checks.finding import Finding
 
 LEVEL_WIDTH, NAME_WIDTH = 6, 20
 
@@ -37,7 +37,7 @@ def check(*, quiet: bool, quick: bool, output_format: str) -> int:
     """
     import json
 
-    from flowsweep.testbed import machine, permission
+    from flowsweep.testbed.checks import machine, permission
 
     say = _nothing if quiet else _say
     findings = [permission.namespaces()] if quick else machine.check(say)

@@ -32,7 +32,8 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
     from flowsweep import experiment as experiments
     from flowsweep.cli.run import parse_settings
     from flowsweep.errors import FlowsweepError
-    from flowsweep.testbed import describe, enclosure, lock
+    from flowsweep.testbed import describe, lock
+    from flowsweep.testbed.namespaces import isolation
 
     planned = experiments.load(experiment).run_at(parse_settings(settings))
     if planned.experiment.testbed.kind != "namespaces":
@@ -45,7 +46,7 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
     program = command or [os.environ.get("SHELL", "/bin/sh")]
     bed = replace(describe.bed_of(planned), program=program)
     with lock.exclusive("a testbed shell", _say) as held:
-        code, _ = enclosure.run(bed, "shell", held, _say)
+        code, _ = isolation.run(bed, "shell", held, _say)
     return code
 
 

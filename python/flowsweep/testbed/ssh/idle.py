@@ -6,11 +6,11 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed.validity import link_fault
+from flowsweep.testbed.namespaces.validity import link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
     from flowsweep.testbed.ssh.remote import Machine
 
 PINGS = 5

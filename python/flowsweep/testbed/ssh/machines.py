@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import signals
 from flowsweep.files import outputs
 from flowsweep.testbed import launch, program
-from flowsweep.testbed.congestion import LackingError
+from flowsweep.testbed.namespaces.congestion import LackingError
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.ssh import idle, serve
 from flowsweep.testbed.ssh.remote import Machine
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
     from flowsweep.testbed.servers import Servers
+    from flowsweep.testbed.spec import Bed
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 

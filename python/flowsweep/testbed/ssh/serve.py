@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flowsweep.testbed.servers import SOCKETS, Servers
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedServer
+    from flowsweep.testbed.spec import Bed, BedServer
     from flowsweep.testbed.ssh.remote import Machine
 
 # The shell stays the leader of its group: by its words the keeper knows that it is ours.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import sockets
+from flowsweep.testbed.namespaces import sockets
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 PROC = Path("/proc")
 PRESSURE = PROC / "pressure/cpu"

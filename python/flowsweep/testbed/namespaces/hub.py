@@ -1,6 +1,6 @@
 """Process 1 of the private namespaces: builds the testbed, runs one thing on it, reports.
 
-Started by `enclosure`; the description comes through one file descriptor, results leave
+Started by `isolation`; the description comes through one file descriptor, results leave
 through another, one JSON object per line. When this process ends, however it ends, the
 kernel ends every other process in here and removes the network.
 """
@@ -17,23 +17,20 @@ from collections.abc import Callable
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import (
+from flowsweep.testbed import launch, program, servers, transient
+from flowsweep.testbed.namespaces import (
     backend,
     congestion,
     counters,
-    launch,
     netem,
     probe,
-    program,
-    servers,
     topology,
-    transient,
     validity,
     watch,
 )
-from flowsweep.testbed.agents import Capture, Emulator
-from flowsweep.testbed.bed import Bed
-from flowsweep.testbed.steering import Steering
+from flowsweep.testbed.namespaces.agents import Capture, Emulator
+from flowsweep.testbed.namespaces.steering import Steering
+from flowsweep.testbed.spec import Bed
 
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]

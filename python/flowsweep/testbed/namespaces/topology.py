@@ -14,10 +14,10 @@ import os
 import socket
 from pathlib import Path
 
-from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
-from flowsweep.testbed.bed import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
-from flowsweep.testbed.steering import Steering
+from flowsweep.testbed import spec as beds
+from flowsweep.testbed.namespaces.steering import Steering
+from flowsweep.testbed.spec import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
 from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")

@@ -9,11 +9,11 @@ import socket
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from flowsweep.testbed import bed as beds
 from flowsweep.testbed import kernel
+from flowsweep.testbed import spec as beds
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedHost
+    from flowsweep.testbed.spec import Bed, BedHost
 
 RTM_GETLINK, IFLA_IFNAME, IFLA_STATS64 = 18, 3, 23
 NLM_F_REQUEST, NLM_F_DUMP, NLM_F_DUMP_INTR = 1, 0x300, 0x10

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure
-from flowsweep.testbed.finding import Finding
+from flowsweep.testbed.checks.finding import Finding
+from flowsweep.testbed.namespaces import isolation
 
 SYSCTL = Path("/proc/sys")
 SWITCHES = {
@@ -23,16 +23,16 @@ ENOUGH = 10_000
 
 def namespaces() -> Finding:
     """Whether network namespaces can be made, as root or as a user."""
-    name = "user namespaces" if not enclosure.is_privileged() else "namespaces"
+    name = "user namespaces" if not isolation.is_privileged() else "namespaces"
     try:
-        command = [*enclosure.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
+        command = [*isolation.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
     except FlowsweepError as error:
         return Finding("bad", name, error.found or error.what, error.remedy)
     # In the words that `_fault` knows.
     plain = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
     if done.returncode == 0:
-        how = "as root" if enclosure.is_privileged() else "unshare works without root"
+        how = "as root" if isolation.is_privileged() else "unshare works without root"
         return Finding("ok", name, how)
     said = done.stderr.strip().splitlines()
     return Finding("bad", name, *_fault(said[-1] if said else "unshare failed"))
@@ -42,7 +42,7 @@ def _fault(said: str) -> tuple[str, str]:
     """What the last line of `unshare` or `ip` means, and the remedy."""
     if "No space left on device" in said:
         return _used_up()
-    if not enclosure.is_privileged():
+    if not isolation.is_privileged():
         for switch, wanted in SWITCHES.items():
             if _value(switch) not in (None, wanted):
                 return said, f"as root: sysctl -w {switch.replace('/', '.')}={wanted}"

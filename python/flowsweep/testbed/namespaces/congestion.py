@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import bed as beds
-from flowsweep.testbed import enclosure, kernel
+from flowsweep.testbed import kernel
+from flowsweep.testbed import spec as beds
+from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.tools import batch
 from flowsweep.testbed.transient import TransientError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flowsweep.experiment import Run
-    from flowsweep.testbed.bed import Bed, BedHost
+    from flowsweep.testbed.spec import Bed, BedHost
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 LOADER = Path("/proc/sys/kernel/modprobe")  # names the program that the kernel starts
@@ -70,7 +71,7 @@ def warnings(runs: Iterable[Run]) -> list[str]:
 
 def _can_be_loaded(name: str) -> bool:
     """Whether the kernel would load a module for the name: it does so for root only."""
-    if not NAME.fullmatch(name) or not enclosure.is_privileged():
+    if not NAME.fullmatch(name) or not isolation.is_privileged():
         return False
     try:
         words = [LOADER.read_text().strip(), "--dry-run", "--quiet", f"tcp_{name}"]

@@ -17,11 +17,12 @@ import math
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import bed as beds
-from flowsweep.testbed import emulation, kernel, tools
+from flowsweep.testbed import kernel, tools
+from flowsweep.testbed import spec as beds
+from flowsweep.testbed.namespaces import emulation
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedLink
+    from flowsweep.testbed.spec import Bed, BedLink
 
 CORE = "core"
 FULL_FRAME_BYTES = 1514

@@ -14,8 +14,8 @@ from flowsweep.runs import link_balance
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
-    from flowsweep.testbed.counters import Frames
+    from flowsweep.testbed.namespaces.counters import Frames
+    from flowsweep.testbed.spec import Bed
 
 
 IDLE_FLOOR_NS = 1_000_000

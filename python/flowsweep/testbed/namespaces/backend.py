@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import netem
-from flowsweep.testbed.agents import Emulator
+from flowsweep.testbed.namespaces import netem
+from flowsweep.testbed.namespaces.agents import Emulator
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 WAN, NETEM = "flowsweep-wan", "netem"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flowsweep.testbed import kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import BedHost
+    from flowsweep.testbed.spec import BedHost
 
 SO_TIMESTAMPNS = 35
 UDP_SEGMENT = 103

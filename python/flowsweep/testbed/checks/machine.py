@@ -8,9 +8,11 @@ from typing import Any
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import enclosure, launch, lock, permission
-from flowsweep.testbed.bed import STATE, Bed, BedHost, BedLimits, BedLink
-from flowsweep.testbed.finding import Finding
+from flowsweep.testbed import launch, lock
+from flowsweep.testbed.checks import permission
+from flowsweep.testbed.checks.finding import Finding
+from flowsweep.testbed.namespaces import isolation
+from flowsweep.testbed.spec import STATE, Bed, BedHost, BedLimits, BedLink
 
 RTT_NS = 2_000_000
 RATE_BIT_S = 100e6
@@ -28,7 +30,7 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         program = []
     try:
         with lock.exclusive("a testbed check", say) as held:
-            _, facts = enclosure.run(_bed(program), "check", held, say)
+            _, facts = isolation.run(_bed(program), "check", held, say)
     except FlowsweepError as error:
         # What would send the reader here again is no remedy.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy

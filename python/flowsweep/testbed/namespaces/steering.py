@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 # The cores that receive for interfaces made from now on; a sysctl of the network namespace, which
 # needs no root.

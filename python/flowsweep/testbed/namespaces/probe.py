@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed import bed as beds
-from flowsweep.testbed import counters, datagrams, emulation
+from flowsweep.testbed import spec as beds
+from flowsweep.testbed.namespaces import counters, datagrams, emulation
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedHost, BedLink
+    from flowsweep.testbed.spec import Bed, BedHost, BedLink
 
 FRAMES_PER_CALL = 32
 DISCARD_PORT = 9

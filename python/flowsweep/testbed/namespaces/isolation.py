@@ -29,7 +29,7 @@ from flowsweep.testbed.tools import KILLED, ended
 from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed
+    from flowsweep.testbed.spec import Bed
 
 END_LIMIT_S = 10.0
 # Before a testbed that could not be set up is set up again: what the kernel has too little of for
@@ -85,7 +85,14 @@ class Hub:
         spec, self._spec = os.pipe()
         self._events, events = os.pipe()
         self._said = os.memfd_create("stderr", 0)
-        hub = [sys.executable, "-m", "flowsweep.testbed.hub", str(spec), str(events), mode]
+        hub = [
+            sys.executable,
+            "-m",
+            "flowsweep.testbed.namespaces.hub",
+            str(spec),
+            str(events),
+            mode,
+        ]
         try:
             self._others = _children()
             self._process = subprocess.Popen(

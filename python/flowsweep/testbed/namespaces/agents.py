@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import bed as beds
-from flowsweep.testbed import emulation, kernel
+from flowsweep.testbed import kernel
+from flowsweep.testbed import spec as beds
 from flowsweep.testbed.launch import program_path
-from flowsweep.testbed.steering import Steering
+from flowsweep.testbed.namespaces import emulation
+from flowsweep.testbed.namespaces.steering import Steering
 from flowsweep.testbed.tools import KILLED, ended
 from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedHost
+    from flowsweep.testbed.spec import Bed, BedHost
 
 # Far more than any of it takes, also on a machine that was not run for a while.
 START_LIMIT_S = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.bed import Bed, BedLink, BedUplink
+    from flowsweep.testbed.spec import Bed, BedLink, BedUplink
 
 # What Ethernet adds to a frame as a capture shows it: preamble 8, FCS 4, gap 12 bytes; and the
 # least frame without FCS (IEEE 802.3, clauses 3 and 4).

@@ -12,7 +12,7 @@ from flowsweep.testbed import kernel
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flowsweep.testbed.bed import BedHost
+    from flowsweep.testbed.spec import BedHost
 
 # linux/sock_diag.h, linux/inet_diag.h
 NETLINK_SOCK_DIAG = 4
