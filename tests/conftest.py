@@ -138,6 +138,25 @@ class Measurement:
                 return
 
 
+#: Longer than anything takes that a test waits for, on a machine that is busy otherwise.
+PATIENCE_S = 120.0
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Returns once `holds()` is true; fails, saying `what` was waited for, where it never is."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > end:
+            pytest.fail(f"waited {PATIENCE_S:.0f} s in vain: {what}")
+        time.sleep(SLEEP_S)
+
+
+@pytest.fixture(scope="session")
+def until() -> Callable[[Callable[[], bool], str], None]:
+    """Waits for a condition, however long that takes."""
+    return wait_until
+
+
 @pytest.fixture(scope="session")
 def measurement() -> type[Measurement]:
     """Measures what depends on time."""

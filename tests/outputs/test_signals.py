@@ -77,8 +77,15 @@ def test_ingest_ends_soon(nursery, measurement, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def pending(pid: int) -> bool:
+    """Whether a signal waits to be delivered to a process or its first thread."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    names = ("SigPnd:", "ShdPnd:")
+    return any(int(line.split()[1], 16) for line in status.splitlines() if line.startswith(names))
+
+
 @pytest.mark.parametrize("number", SIGNALS)
-def test_of_a_stream_the_tables_are_removed(tmp_path, number):
+def test_of_a_stream_the_tables_are_removed(tmp_path, number, until):
     out = tmp_path / "out"
     with subprocess.Popen(
         [sys.executable, "-m", "flowsweep", "parse", "-", "--output", str(out)],
@@ -87,12 +94,9 @@ def test_of_a_stream_the_tables_are_removed(tmp_path, number):
     ) as process:
         process.stdin.write(capture(2_000))
         process.stdin.flush()
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.rglob("*.parquet")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert list(tmp_path.rglob("*.parquet"))
+        until(lambda: any(tmp_path.rglob("*.parquet")), "a table")
         process.send_signal(number)
-        time.sleep(0.2)
+        until(lambda: not pending(process.pid), "the signal is delivered")
         process.stdin.close()
         process.wait(timeout=60)
         assert process.returncode == 128 + number
@@ -100,7 +104,7 @@ def test_of_a_stream_the_tables_are_removed(tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_show_no_folder_stays(tmp_path):
+def test_of_show_no_folder_stays(tmp_path, until):
     fifo = tmp_path / "stream.pcap"
     os.mkfifo(fifo)
     temporary = tmp_path / "temporary"
@@ -113,18 +117,15 @@ def test_of_show_no_folder_stays(tmp_path):
         with fifo.open("wb") as stream:
             stream.write(capture(2_000))
             stream.flush()
-            deadline = time.monotonic() + 60
-            while not list(temporary.rglob("*.parquet")) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            assert list(temporary.rglob("*.parquet"))
+            until(lambda: any(temporary.rglob("*.parquet")), "a table")
             process.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
+            until(lambda: not pending(process.pid), "the signal is delivered")
         process.wait(timeout=60)
     assert process.returncode == 143
     assert list(temporary.iterdir()) == []
 
 
-def test_what_was_to_be_ignored_is_ignored(tmp_path):
+def test_what_was_to_be_ignored_is_ignored(tmp_path, until):
     """As `nohup` starts it."""
     words = [sys.executable, "-m", "flowsweep", "parse", "-", "--output", tmp_path / "out"]
     with subprocess.Popen(
@@ -134,8 +135,7 @@ def test_what_was_to_be_ignored_is_ignored(tmp_path):
     ) as process:
         process.stdin.write(capture(2_000))
         process.stdin.flush()
-        while not list(tmp_path.rglob("*.parquet")):
-            time.sleep(0.01)
+        until(lambda: any(tmp_path.rglob("*.parquet")), "a table")
         process.send_signal(signal.SIGHUP)
         process.stdin.close()
         process.wait(timeout=60)

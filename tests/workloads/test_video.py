@@ -70,7 +70,9 @@ def crossing(run) -> tuple[int, float]:
 def test_whole_frames_cross_one_way_at_the_frame_rate(measured):
     def check(runs):
         _, seconds = crossing(runs[100])
-        assert 29 / seconds == pytest.approx(10, rel=0.15)
+        # A reader that the machine kept waiting sends later than it should, and says so.
+        late = max(rank.get("worst_late_s", 0) for rank in runs[100].application["ranks"])
+        assert 2.9 / 1.15 <= seconds <= 2.9 / 0.85 + late
 
     measured.holds(check)
     run = measured.value[100]
