@@ -4,11 +4,13 @@
 //! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
 
 mod checksum;
+pub(crate) mod fast;
 mod link;
 mod network;
 mod options;
-mod routes;
-mod seldom;
+mod rare_links;
+pub(crate) mod segment;
+mod source_route;
 mod transport;
 mod tunnel;
 

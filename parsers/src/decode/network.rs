@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 
 use super::transport::TCP;
-use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports, routes};
+use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports, source_route};
 
 const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;
@@ -64,7 +64,7 @@ impl Walk<'_> {
         let fragment = u16::from_be_bytes([header[6], header[7]]);
         if header_length > 20
             && let Some(options) = self.bytes.get(self.at + 20..self.at + header_length)
-            && let Some(last) = routes::ip4(options)
+            && let Some(last) = source_route::ip4(options)
         {
             ip.destination = u128::from(last);
         }

@@ -3,8 +3,8 @@
 mod pcap;
 mod pcapng;
 
-use crate::error::{Error, Fault};
-use crate::memory::prefetch;
+use crate::common::error::{Error, Fault};
+use crate::common::memory::prefetch;
 use pcap::Pcap;
 use pcapng::Pcapng;
 

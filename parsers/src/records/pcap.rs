@@ -3,7 +3,7 @@
 //! Format: draft-ietf-opsawg-pcap.
 
 use super::{Interface, Order, Record, Status, ask_ahead, longest_record, then_the_end};
-use crate::error::Fault;
+use crate::common::error::Fault;
 
 const FILE_HEADER: usize = 24;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::opened::read_at;
+use super::open_input::read_at;
 
 /// Bytes of a window.
 pub(super) const WINDOW: usize = 256 << 10;
@@ -56,7 +56,7 @@ impl FreeRooms {
     }
 }
 
-/// Reads ahead; only where [`several_threads`](crate::threads::several_threads) work.
+/// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
     /// The window that is taken next.

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::ahead::{FRONT, FreeRooms, Room, WINDOW};
-use super::opened::Stream;
+use super::open_input::Stream;
 
 /// Windows that wait to be taken, at most: those of a chunk of packets. With half as many the thread that
 /// unpacks, which is what takes longest, has nothing to do while another one counts.
@@ -18,7 +18,7 @@ pub(super) struct Window {
     pub end: Option<io::Result<()>>,
 }
 
-/// Reads ahead; only where [`several_threads`](crate::threads::several_threads) work.
+/// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
 pub(super) struct Unpacking(Arc<Shared>);
 
 struct Shared {

@@ -21,7 +21,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::blocks::{Blocks, Whole};
 use super::pages::Pages;
 use super::values::Values;
-use super::{delta, hybrid};
+use super::{delta, rle};
 use crate::tables::{Column, Kind};
 
 /// Rows in a page; a batch that reaches it is the page's last.
@@ -142,9 +142,9 @@ impl ColumnWriter {
         let rows = self.known.len();
         let mut levels = Vec::new();
         if self.unknown == 0 || self.unknown == rows {
-            hybrid::run(rows, u16::from(self.unknown == 0), 1, &mut levels);
+            rle::run(rows, u16::from(self.unknown == 0), 1, &mut levels);
         } else {
-            delta::varint(hybrid::packed_head(rows), &mut levels);
+            delta::varint(rle::packed_head(rows), &mut levels);
             levels.extend_from_slice(self.known.as_slice());
         }
         out.extend_from_slice(&(levels.len() as u32).to_le_bytes());

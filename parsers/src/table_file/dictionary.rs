@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use crate::track::Index;
+use crate::common::index::Index;
 
 /// Different values at most: their numbers have 16 bits.
 const MOST: usize = 1 << 16;

@@ -8,10 +8,10 @@ use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 
 use super::delta::Differences;
-use super::hybrid;
 use super::listed::Listed;
+use super::rle;
 use super::texts::{Texts, write_text};
-use crate::memory::in_wide_registers;
+use crate::common::memory::in_wide_registers;
 use crate::tables::{Column, Kind};
 
 /// Values of the page that is being filled.
@@ -168,7 +168,7 @@ impl Values {
         let greatest = numbers.iter().copied().max().unwrap_or_default();
         let width = (u16::BITS - greatest.leading_zeros()).max(1);
         out.push(width as u8);
-        hybrid::encode(numbers, width as usize, out);
+        rle::encode(numbers, width as usize, out);
         numbers.clear();
         self.numbered = true;
         Encoding::RLE_DICTIONARY

@@ -11,8 +11,8 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use rayon::prelude::*;
 
 use super::{Table, text};
-use crate::error::Error;
-use crate::threads::{few_by_few, several_threads};
+use crate::common::error::Error;
+use crate::common::threads::{few_by_few, several_threads};
 
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;

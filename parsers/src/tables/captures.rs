@@ -9,8 +9,8 @@ use super::columns::{
 };
 use super::text::NO_LINK;
 use super::{Table, text};
+use crate::common::error::Error;
 use crate::decode::{Checksum, Outcome, Packet};
-use crate::error::Error;
 use crate::records::{Interface, Record};
 
 pub(super) const COLUMNS: &[Column] = &[

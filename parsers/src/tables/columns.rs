@@ -68,7 +68,7 @@ impl Column {
         self
     }
 
-    /// A column of few different values, whose rows [`few`](super::few::few) makes.
+    /// A column of few different values, whose rows [`few`](super::dictionary::few) makes.
     pub(crate) const fn of_few(mut self) -> Self {
         self.few = true;
         self

@@ -9,10 +9,10 @@ use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::few::{DIRECTIONS, Few, few, texts};
+use super::dictionary::{DIRECTIONS, Few, few, texts};
 use super::{Table, text};
+use crate::common::error::Error;
 use crate::decode::{Key, NO_VLAN, Outer, has_ports};
-use crate::error::Error;
 use crate::track::{
     Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides,
 };

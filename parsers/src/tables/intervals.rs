@@ -9,9 +9,9 @@ use super::columns::{
     Column,
     Kind::{Int64, Text},
 };
-use super::few::{DIRECTIONS, Few, few, twins};
+use super::dictionary::{DIRECTIONS, Few, few, twins};
 use super::{BATCH_ROWS, Table};
-use crate::error::Error;
+use crate::common::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
 
 pub(super) const COLUMNS: &[Column] = &[

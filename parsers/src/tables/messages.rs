@@ -9,9 +9,9 @@ use super::columns::{
     Column,
     Kind::{Bool, Int64, Text, Time},
 };
-use super::few::{DIRECTIONS, Few, few, texts};
+use super::dictionary::{DIRECTIONS, Few, few, texts};
 use super::{BATCH_ROWS, Table};
-use crate::error::Error;
+use crate::common::error::Error;
 use crate::track::{Connections, MessageRow, NO_GAP, Place, States, evidence, unfinished_messages};
 
 pub(super) const COLUMNS: &[Column] = &[

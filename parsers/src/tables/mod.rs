@@ -3,7 +3,7 @@
 mod arrays;
 mod captures;
 mod columns;
-mod few;
+mod dictionary;
 mod flows;
 mod intervals;
 mod messages;
@@ -18,7 +18,7 @@ use arrow_schema::SchemaRef;
 pub(crate) use captures::{CaptureRow, captures};
 pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
-pub use few::with_values;
+pub use dictionary::with_values;
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;

@@ -8,11 +8,11 @@ use super::columns::{
     Column,
     Kind::{Int32, Int64, Text, Time},
 };
-use super::few::{DIRECTIONS, few};
-use crate::chunk::{Chunk, Place};
-use crate::error::Error;
-use crate::segment::Segment;
-use crate::sizes::SMALLEST;
+use super::dictionary::{DIRECTIONS, few};
+use crate::capture::chunk::{Chunk, Place};
+use crate::capture::sizes::SMALLEST;
+use crate::common::error::Error;
+use crate::decode::segment::Segment;
 use crate::track::{NONE, Order, Told};
 
 pub(super) const COLUMNS: &[Column] = &[

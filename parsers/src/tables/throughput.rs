@@ -8,7 +8,7 @@ use super::columns::{
     Kind::{Int64, Text, Time},
 };
 use super::{BATCH_ROWS, Table};
-use crate::error::Error;
+use crate::common::error::Error;
 use crate::track::{Bin, Lane, Throughput};
 
 pub(super) const COLUMNS: &[Column] = &[

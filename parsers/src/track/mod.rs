@@ -3,43 +3,23 @@
 //! A chunk of packets goes through two steps. `connections` looks, in the order of the capture, whose each
 //! packet is, and keeps what is common to a connection; `states` then counts connection after connection.
 
-mod arena;
-mod connection;
-mod connections;
-mod counts;
-mod direction;
-mod ended;
-mod full;
-mod gaps;
-mod index;
-mod limits;
-mod messages;
-mod order;
-mod pace;
-mod place;
-mod ranges;
-mod sender;
-mod shares;
-mod states;
+mod count;
+mod find;
 mod tcp;
-mod throughput;
-mod tunnels;
-mod verdicts;
 
-pub(crate) use connection::Connection;
-pub(crate) use connections::{Connections, NONE};
-pub(crate) use direction::Direction;
-pub(crate) use ended::{Ended, Rows as EndedRows, by_packet};
-pub(crate) use gaps::{bucket, bucket_bounds};
-pub(crate) use index::Index;
-pub(crate) use limits::Shares;
-pub(crate) use messages::{MessageRow, NO_GAP, evidence};
-pub(crate) use order::Order;
-pub(crate) use place::Place;
-pub(crate) use sender::Rtt;
-pub(crate) use states::{States, Told};
+pub(crate) use count::direction::Direction;
+pub(crate) use count::gaps::{bucket, bucket_bounds};
+pub(crate) use count::states::{States, Told};
+pub(crate) use find::connection::Connection;
+pub(crate) use find::connections::{Connections, NONE};
+pub(crate) use find::grouping::Order;
+pub(crate) use find::throughput::{Bin, Lane, Throughput};
+pub(crate) use tcp::limits::Shares;
+pub(crate) use tcp::messages::ended::{Ended, Rows as EndedRows, by_packet};
+pub(crate) use tcp::messages::vantage::Place;
+pub(crate) use tcp::messages::{MessageRow, NO_GAP, evidence};
+pub(crate) use tcp::sender::Rtt;
 pub(crate) use tcp::{RareCounts, SynOptions};
-pub(crate) use throughput::{Bin, Lane, Throughput};
 
 /// One direction of one connection that sent a packet, with the counts of the other side.
 pub(crate) struct Side<'a> {
@@ -122,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_connection_stays_below_the_memory_it_is_promised() {
-        let all = size_of::<Connection>() + size_of::<states::State>();
-        let sender = size_of::<sender::Sender>();
+        let all = size_of::<Connection>() + size_of::<count::states::State>();
+        let sender = size_of::<tcp::sender::Sender>();
         println!("{all} bytes, and {sender} for each side that sends data");
         assert!(all <= 512);
         assert!(sender <= 400);

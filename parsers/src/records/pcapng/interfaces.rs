@@ -1,8 +1,8 @@
 //! What a pcapng file tells of its interfaces: their clocks, their counters, the options of blocks.
 
 use super::Pcapng;
-use super::frequent::Usual;
-use crate::error::Fault;
+use super::fast::Usual;
+use crate::common::error::Fault;
 use crate::records::{Interface, Order, Status, longest_record};
 
 /// How an interface's timestamps become nanoseconds.

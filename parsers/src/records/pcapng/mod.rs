@@ -2,16 +2,16 @@
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
-mod frequent;
+mod fast;
 mod interfaces;
 
-use frequent::Usual;
+use fast::Usual;
 use interfaces::{Clock, options};
 
 use super::{
     Interface, MAX_LARGE_RECORD, Order, Record, Status, ask_ahead, longest_record, then_the_end,
 };
-use crate::error::Fault;
+use crate::common::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
 pub(crate) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

@@ -3,19 +3,23 @@
 //! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
 //! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
 
+mod acks;
 mod burst;
-mod hearing;
+pub(crate) mod limits;
+pub(crate) mod messages;
 mod quick;
+mod ranges;
+pub(crate) mod sender;
 mod sending;
 
-use super::ended::Ended;
-use super::limits::Shares;
-use super::messages::evidence;
-use super::ranges::Ranges;
-use super::sender::{Rtt, Sender};
+use self::limits::Shares;
+use self::messages::ended::Ended;
+use self::messages::evidence;
+use self::ranges::Ranges;
+use self::sender::{Rtt, Sender};
+use crate::common::memory::{prefetch, prefetch_start};
+use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
-use crate::memory::{prefetch, prefetch_start};
-use crate::segment::Segment;
 
 /// Where unwrapped numbers begin: far enough from 0 that going back never reaches it.
 const ORIGIN: i64 = 1 << 40;

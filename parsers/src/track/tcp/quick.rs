@@ -1,11 +1,11 @@
 //! The short way for the most frequent segments: no flag but ACK and PSH, the next octets in order or none, and
 //! an acknowledgement of what the other side sent. Counts as the long way does, in half its time.
 
-use super::super::ended::Ended;
-use super::super::sender::Pending;
 use super::sending::{Data, most_pending};
 use super::{Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, STARTED, SYN, Tcp, UNKNOWN, WINDOW};
-use crate::segment::Segment;
+use crate::decode::segment::Segment;
+use crate::track::tcp::messages::ended::Ended;
+use crate::track::tcp::sender::Pending;
 
 /// With more octets outstanding, a number could be an earlier one.
 const LONGEST_FLIGHT: u64 = 1 << 31;
@@ -124,10 +124,10 @@ impl Tcp {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::ended::Rows;
     use super::*;
     use crate::decode::{Packet, TcpOptions, flag};
     use crate::records::Record;
+    use crate::track::tcp::messages::ended::Rows;
 
     /// A segment of one of two sides: mostly the next octets, mostly all acknowledged.
     #[derive(Debug, Clone)]

@@ -1,0 +1,269 @@
+//! Decoded packets on their way from reading to counting, in columns: what finding the connection needs lies
+//! apart from what counting needs, so that each stage reads only its own.
+
+use foldhash::fast::RandomState;
+
+use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
+use crate::common::memory::{prefetch, use_large_pages};
+use crate::decode::fast::{Recent, plain};
+use crate::decode::segment::{Owner, Segment};
+use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
+use crate::records::{Interface, Record};
+use crate::tables::CaptureRow;
+
+/// Packets between asking for a segment's memory and writing it.
+const AHEAD: usize = 16;
+
+/// Where a packet lies; only kept where its row is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub file_offset: u64,
+    pub interface: u32,
+}
+
+/// TCP options of the packet at `position` of the chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listed {
+    pub position: u32,
+    pub options: TcpOptions,
+}
+
+/// The tunnel around the packet at `position` of the chunk, and whether that was sent by its key's higher endpoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tunnelled {
+    pub position: u32,
+    pub from_high: bool,
+    pub outer: Outer,
+}
+
+/// Packets in the order of the capture.
+pub(crate) struct Chunk {
+    /// Of the packets whose connections are not found yet.
+    owners: Vec<Owner>,
+    /// How many are.
+    found: usize,
+    pub segments: Vec<Segment>,
+    /// Of the packets that have others than timestamps, in their order.
+    pub options: Vec<Listed>,
+    /// Of the packets in tunnels whose connections are not found yet, in their order.
+    pub tunnelled: Vec<Tunnelled>,
+    pub places: Vec<Place>,
+    hashing: RandomState,
+    with_places: bool,
+    verify: bool,
+    count: usize,
+    /// Connections of the packets so far.
+    recent: Recent,
+    /// Room for a packet that is not a plain one.
+    packet: Packet,
+}
+
+impl Chunk {
+    /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
+    /// `verify`: packets with a wrong checksum belong to no flow.
+    pub(crate) fn new(hashing: RandomState, with_places: bool, verify: bool) -> Self {
+        Self {
+            hashing,
+            owners: Vec::new(),
+            found: 0,
+            segments: Vec::new(),
+            options: Vec::new(),
+            tunnelled: Vec::new(),
+            places: Vec::new(),
+            with_places,
+            verify,
+            count: 0,
+            recent: Recent::new(),
+            packet: Packet::default(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Begins again, with at most `size` packets.
+    pub(crate) fn begin(&mut self, size: usize) {
+        self.count = 0;
+        self.found = 0;
+        self.options.clear();
+        self.tunnelled.clear();
+        self.recent = Recent::new();
+        // It will be full, nearly always: growing step by step would use as much room again.
+        if size > SMALLEST_SHARED && self.segments.capacity() < size {
+            self.segments = room(LARGEST);
+            if self.with_places {
+                self.places = room(LARGEST);
+            }
+        }
+    }
+
+    /// Owners and segments of the packets whose connections are to be found: once, then they count as found.
+    pub(crate) fn take_unfound(&mut self) -> (&[Owner], &mut [Segment]) {
+        let from = std::mem::replace(&mut self.found, self.count);
+        (
+            &self.owners[..self.count - from],
+            &mut self.segments[from..self.count],
+        )
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments[..self.count]
+    }
+
+    /// Decodes `records` behind the packets so far and counts them in `rows`, one per interface. `before` is the
+    /// time of the packet before them in their file.
+    pub(crate) fn append(
+        &mut self,
+        records: &[Record],
+        interfaces: &[Interface],
+        (bytes, start): (&[u8], u64),
+        mut before: i64,
+        rows: &mut [CaptureRow],
+    ) {
+        let from = self.count;
+        self.count += records.len();
+        lengthen(&mut self.segments, self.count);
+        if self.with_places {
+            lengthen(&mut self.places, self.count);
+        }
+        lengthen(&mut self.owners, self.count - self.found);
+        if self.with_places {
+            for (place, record) in self.places[from..].iter_mut().zip(records) {
+                *place = Place {
+                    file_offset: start + u64::from(record.at),
+                    interface: record.interface,
+                };
+            }
+        }
+        let (recent, packet) = (&mut self.recent, &mut self.packet);
+        let mut nobody = CaptureRow::default();
+        let mut owners = self.owners[from - self.found..].iter_mut();
+        let mut position = from;
+        let mut rest = records;
+        while let Some(first) = rest.first() {
+            let count = if interfaces.len() > 1 {
+                let same = |record: &&Record| record.interface == first.interface;
+                rest.iter().take_while(same).count()
+            } else {
+                rest.len()
+            };
+            let (records, others) = rest.split_at(count);
+            rest = others;
+            let interface = first.interface as usize;
+            let link_type = interfaces
+                .get(interface)
+                .map_or(u32::MAX, |it| it.link_type);
+            let row = rows.get_mut(interface).unwrap_or(&mut nobody);
+            row.count(records, before);
+            before = records[records.len() - 1].time;
+            for (record, owner) in records.iter().zip(&mut owners) {
+                if let Some(later) = self.segments.get(position + AHEAD) {
+                    prefetch(later);
+                }
+                let segment = &mut self.segments[position];
+                position += 1;
+                let slot = (&mut *owner, &mut *segment);
+                if link_type == ETHERNET
+                    && !self.verify
+                    && plain(record, bytes, &self.hashing, recent, slot)
+                {
+                    row.count_plain(segment.ip_bytes, segment.payload);
+                    continue;
+                }
+                any(
+                    record,
+                    link_type,
+                    (bytes, self.verify),
+                    &self.hashing,
+                    packet,
+                    (owner, segment),
+                );
+                row.count_decoded(packet);
+                recent.interrupted();
+                if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
+                    recent.forget(&packet.key);
+                }
+                if packet.outcome == Outcome::Flow && packet.is_inside() {
+                    self.tunnelled.push(Tunnelled {
+                        position: position as u32 - 1,
+                        from_high: packet.from_high,
+                        outer: packet.outer,
+                    });
+                }
+                if segment.lists_options() {
+                    self.options.push(Listed {
+                        position: position as u32 - 1,
+                        options: packet.options,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Room for so many, in large pages, because it is read all over.
+fn room<T>(length: usize) -> Vec<T> {
+    let list = Vec::with_capacity(length);
+    use_large_pages(&list);
+    list
+}
+
+/// Makes `list` so long, if it is shorter.
+fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    if list.len() >= length {
+        return;
+    }
+    if list.capacity() < length {
+        // Not by growing in place, which would use the new room before its pages are large.
+        let mut longer = room(length.next_power_of_two());
+        longer.extend_from_slice(list);
+        *list = longer;
+    }
+    list.resize(length, T::default());
+}
+
+/// The link type whose packets may be [`plain`] ones.
+const ETHERNET: u32 = 1;
+
+/// Decodes any packet.
+#[inline(never)] // most are plain ones
+fn any(
+    record: &Record,
+    link_type: u32,
+    (bytes, verify): (&[u8], bool),
+    hashing: &RandomState,
+    packet: &mut Packet,
+    (owner, segment): (&mut Owner, &mut Segment),
+) {
+    decode(record, link_type, bytes, verify, packet);
+    *owner = Owner::new(packet, hashing);
+    *segment = Segment::new(record, packet);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::segment::Part;
+
+    #[test]
+    fn only_ethernet_is_taken_for_ethernet() {
+        let mut frame = [0; 54];
+        frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
+        (frame[23], frame[46]) = (6, 0x50);
+        let record = Record {
+            time: 0,
+            wire: 54,
+            captured: 54,
+            interface: 0,
+            at: 0,
+            data: 0,
+        };
+        for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
+            let interface = Interface::of(link_type);
+            let mut chunk = Chunk::new(RandomState::default(), false, false);
+            chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
+            assert_eq!(chunk.take_unfound().0[0].part, part);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! One capture file while it is read: its records, decoded into chunks, and what is known of it so far.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::capture::chunk::Chunk;
+use crate::common::error::{Damage, Error, Fault};
+use crate::common::memory::prefetch;
+use crate::common::threads::several_threads;
+use crate::records::{HEAD, Reader, Record, Status};
+use crate::source::Input;
+use crate::source::{Source, Stamp};
+use crate::tables::CaptureRow;
+
+/// Records that are looked for together: they stay in the nearest cache.
+const BATCH: usize = 1024;
+/// Bytes to look for a first packet in.
+const FIRST: usize = 16 << 10;
+
+/// An open file.
+pub(crate) struct OpenFile {
+    /// Place in the order of the inputs.
+    pub number: usize,
+    pub name: String,
+    source: Source,
+    pub reader: Reader,
+    /// Place in the window behind the records found.
+    at: usize,
+    /// Where in the window the records' offsets begin to count.
+    base: usize,
+    /// What was found behind the records.
+    status: Status,
+    records: Vec<Record>,
+    /// How many of them were handed on.
+    taken: usize,
+    pub rows: Vec<CaptureRow>,
+    pub kept: u64,
+    last_time: i64,
+}
+
+impl OpenFile {
+    /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
+    /// file as it was when it was opened before.
+    pub(crate) fn new(
+        input: &Input,
+        number: usize,
+        room: usize,
+        read: Arc<AtomicU64>,
+        before: Option<Stamp>,
+    ) -> Result<Self, Error> {
+        let name = input.name().to_owned();
+        let mut source = Source::open(input, room, read, before)?;
+        let (reader, at) = detect(&name, &mut source)?;
+        Ok(Self {
+            number,
+            name,
+            source,
+            reader,
+            at,
+            base: at,
+            status: Status::Full,
+            records: Vec::new(),
+            taken: 0,
+            rows: Vec::new(),
+            kept: 0,
+            last_time: i64::MIN,
+        })
+    }
+
+    /// Time of the next packet; there is one after [`Self::refill`] said so.
+    pub(crate) fn next_time(&self) -> i64 {
+        self.records
+            .get(self.taken)
+            .map_or(i64::MAX, |record| record.time)
+    }
+
+    /// Finds records where none are left; whether there are any. `alone`: no other file is read by turns with this one,
+    /// so that it may take more memory.
+    pub(crate) fn refill(&mut self, alone: bool) -> bool {
+        let ahead = alone && several_threads();
+        while self.taken == self.records.len() {
+            self.records.clear();
+            self.taken = 0;
+            match self.status {
+                Status::Full => {}
+                Status::Need(need) => {
+                    if ahead {
+                        self.source.advance_ahead(self.at, need);
+                    } else {
+                        self.source.advance(self.at, need);
+                    }
+                    self.at = 0;
+                }
+                _ => return false,
+            }
+            self.base = self.at;
+            let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
+            let last = self.source.is_last();
+            let (used, status) = self.reader.fill(bytes, last, &mut self.records, BATCH);
+            self.at += used;
+            self.status = status;
+            let known = self.rows.len();
+            for (number, interface) in self.reader.interfaces().iter().enumerate().skip(known) {
+                self.rows.push(CaptureRow::new(
+                    &self.name,
+                    number as u32,
+                    interface.clone(),
+                ));
+            }
+        }
+        true
+    }
+
+    /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
+    pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64) {
+        let room = size - chunk.count();
+        let left = &self.records[self.taken..];
+        let mut count = left.len().min(room);
+        if until < i64::MAX {
+            // The first is taken in any case: nobody has an earlier one.
+            let behind = left[..count]
+                .iter()
+                .skip(1)
+                .position(|record| record.time > until);
+            count = behind.map_or(count, |position| position + 1);
+        }
+        let records = &left[..count];
+        let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
+        let start = self.source.start() + self.base as u64;
+        chunk.append(
+            records,
+            self.reader.interfaces(),
+            (bytes, start),
+            self.last_time,
+            &mut self.rows,
+        );
+        if let Some(last) = records.last() {
+            self.last_time = last.time;
+        }
+        self.taken += count;
+        // The next one's turn comes after those of other files.
+        if let Some(next) = self.records.get(self.taken)
+            && let Some(head) = bytes.get(next.data as usize..)
+            && let (Some(first), Some(second)) = (head.first(), head.get(64))
+        {
+            prefetch(first);
+            prefetch(second);
+        }
+        self.kept += count as u64;
+    }
+
+    /// Which file it is, if it is one.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        self.source.stamp()
+    }
+
+    /// Why reading ended before the end of the file, if it did.
+    pub(crate) fn damage(&mut self) -> Option<Damage> {
+        let status = std::mem::replace(&mut self.status, Status::End);
+        let fault = match status {
+            Status::Cut(fault) => Some(self.source.fault().unwrap_or(fault)),
+            Status::Damaged(fault) => Some(fault),
+            Status::End | Status::Full | Status::Need(_) => self.source.fault(),
+        }?;
+        let offset = self.source.start() + self.at as u64;
+        Some(Damage {
+            file: self.name.clone(),
+            packet: self.kept + 1,
+            offset,
+            found: fault.found,
+            expected: fault.expected,
+            kept: self.kept,
+            unread: self
+                .source
+                .length()
+                .map(|length| length.saturating_sub(offset)),
+            changed: fault.changed,
+        })
+    }
+}
+
+fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
+    source.advance(0, HEAD);
+    Reader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
+        (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
+            Error::NotACapture {
+                file,
+                found,
+                expected,
+                remedy: "copy the file again; its compressed form is damaged or cut".to_owned(),
+            }
+        }
+        (error, _) => error,
+    })
+}
+
+/// Time of the first packet; none for a capture without one.
+pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
+    let mut source = Source::open(input, FIRST, Arc::default(), None)?;
+    let (mut reader, mut at) = detect(input.name(), &mut source)?;
+    let mut records = Vec::new();
+    loop {
+        let bytes = source.bytes().get(at..).unwrap_or_default();
+        let (used, status) = reader.fill(bytes, source.is_last(), &mut records, 1);
+        if let Some(record) = records.first() {
+            return Ok(Some(record.time));
+        }
+        at += used;
+        let Status::Need(need) = status else {
+            return Ok(None);
+        };
+        source.advance(at, need);
+        at = 0;
+    }
+}

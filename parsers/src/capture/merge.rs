@@ -1,0 +1,201 @@
+//! Capture files to chunks of decoded packets, with the counts of each file and interface.
+//!
+//! Several files are one capture: the next packet is always the earliest that the open files hold next. A
+//! file is opened when the packets of those before it have reached its first one, so that hundreds of rotated
+//! files are read one after the other.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::capture::chunk::Chunk;
+use crate::capture::file::OpenFile;
+use crate::common::error::{Damage, Error};
+use crate::pipeline::options::Options;
+use crate::pipeline::run::{FileSummary, Progress};
+use crate::records::Reader;
+use crate::source::Input;
+use crate::source::{Stamp, window};
+use crate::tables::CaptureRow;
+
+/// An input that waits for its turn.
+pub(crate) struct Waiting {
+    pub input: Input,
+    /// Time of its first packet; where it is not known the file is opened at once.
+    pub first_time: Option<i64>,
+    /// The file as it was when all was read before.
+    pub before: Option<Stamp>,
+}
+
+/// A file that is read. The greatest one has the earliest next packet; of equally early ones that of the first input.
+struct Open {
+    time: i64,
+    file: Box<OpenFile>,
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let later = other.time.cmp(&self.time);
+        later.then_with(|| other.file.number.cmp(&self.file.number))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Open {}
+
+/// What is known of a file once it was read.
+struct Finished {
+    number: usize,
+    rows: Vec<CaptureRow>,
+    file: FileSummary,
+    damage: Option<Damage>,
+    stamp: Option<Stamp>,
+}
+
+/// Reads all inputs; holds what was found beside the packets.
+pub(crate) struct Reading<'a> {
+    pub options: &'a Options,
+    progress: &'a Progress,
+    /// The next input is the last.
+    waiting: Vec<Waiting>,
+    opened: usize,
+    open: BinaryHeap<Open>,
+    finished: Vec<Finished>,
+}
+
+/// What was read beside the packets, in the order of the inputs.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub captures: Vec<CaptureRow>,
+    pub files: Vec<FileSummary>,
+    pub damage: Vec<Damage>,
+    pub stamps: Vec<Option<Stamp>>,
+}
+
+impl<'a> Reading<'a> {
+    /// `inputs` in the order of their first packets.
+    pub(crate) fn new(
+        mut inputs: Vec<Waiting>,
+        options: &'a Options,
+        progress: &'a Progress,
+    ) -> Self {
+        inputs.reverse();
+        progress.read.store(0, Relaxed);
+        Self {
+            options,
+            progress,
+            waiting: inputs,
+            opened: 0,
+            open: BinaryHeap::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
+    pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
+        while chunk.count() < size {
+            self.progress.go_on()?;
+            self.open_files()?;
+            let Some(Open { mut file, .. }) = self.open.pop() else {
+                return Ok(false);
+            };
+            let others = self.open.peek().map(|open| open.time);
+            let waiting = self.waiting.last().and_then(|next| next.first_time);
+            let until = others.into_iter().chain(waiting).min();
+            file.take(chunk, size, until.unwrap_or(i64::MAX));
+            self.go_on(file);
+        }
+        Ok(true)
+    }
+
+    /// Opens what begins no later than the earliest next packet; the first packet of one given later comes later.
+    fn open_files(&mut self) -> Result<(), Error> {
+        while let Some(next) = self.waiting.pop_if(|next| {
+            let earliest = self.open.peek().map(|open| open.time);
+            earliest.is_none_or(|time| next.first_time.is_none_or(|first| first <= time))
+        }) {
+            let room = window(self.open.len());
+            let read = Arc::clone(&self.progress.read);
+            let file = OpenFile::new(&next.input, self.opened, room, read, next.before)?;
+            self.opened += 1;
+            self.go_on(Box::new(file));
+        }
+        Ok(())
+    }
+
+    /// Finds out when the next packet of `file` comes.
+    fn go_on(&mut self, mut file: Box<OpenFile>) {
+        let alone = self.open.is_empty();
+        if file.refill(alone) {
+            let time = file.next_time();
+            self.open.push(Open { time, file });
+        } else {
+            self.close(*file);
+        }
+    }
+
+    fn close(&mut self, mut file: OpenFile) {
+        let (damage, stamp) = (file.damage(), file.stamp());
+        let mut rows = std::mem::take(&mut file.rows);
+        if rows.is_empty() {
+            rows.push(CaptureRow::without_interface(&file.name));
+        }
+        for row in &mut rows {
+            row.truncated_tail = damage.is_some();
+        }
+        self.note_drops(&mut rows, &file.reader, &file.name);
+        self.finished.push(Finished {
+            number: file.number,
+            rows,
+            file: FileSummary {
+                file: file.name,
+                packets: file.kept,
+            },
+            damage,
+            stamp,
+        });
+    }
+
+    /// Drop counters of the file itself come first, then those of the manifest.
+    fn note_drops(&self, rows: &mut [CaptureRow], reader: &Reader, name: &str) {
+        for (row, interface) in rows.iter_mut().zip(reader.interfaces()) {
+            row.interface = interface.clone();
+            // Totals of the interface, where there are any, count the same packets again.
+            if row.interface.dropped_interface.is_none() {
+                row.interface.dropped_kernel = row.interface.dropped_kernel.or(interface.lost);
+            }
+        }
+        // A manifest speaks of one capture: with several interfaces its counters belong to none in particular.
+        if let (Some(manifest), [row]) = (self.options.manifests.get(name), rows) {
+            row.interface.dropped_kernel = manifest.dropped_kernel.or(row.interface.dropped_kernel);
+            row.interface.dropped_interface = manifest
+                .dropped_interface
+                .or(row.interface.dropped_interface);
+        }
+    }
+
+    /// What was found in all inputs.
+    pub(crate) fn finish(mut self) -> Found {
+        self.finished.sort_by_key(|file| file.number);
+        let mut found = Found::default();
+        for mut file in self.finished {
+            found.captures.append(&mut file.rows);
+            found.files.push(file.file);
+            found.damage.extend(file.damage);
+            found.stamps.push(file.stamp);
+        }
+        found
+    }
+}

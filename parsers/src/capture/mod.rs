@@ -1,0 +1,6 @@
+//! Capture files to chunks of decoded packets, with the counts of each file and interface.
+
+pub(crate) mod chunk;
+pub(crate) mod file;
+pub(crate) mod merge;
+pub(crate) mod sizes;

@@ -1,0 +1,177 @@
+//! Keys to numbers: an open-addressing table whose memory can be asked for ahead of use.
+
+use crate::common::memory::{note_short, prefetch, use_large_pages};
+
+const EMPTY: u64 = u64::MAX;
+
+/// Slots of the upper 32 bits of a hash, of which the first choose the slot, and 32 bits of number: what is needed to put
+/// them into a larger table.
+#[derive(Debug)]
+pub(crate) struct Index {
+    slots: Vec<u64>,
+    used: usize,
+    /// Bits of the hash that choose the slot: its uppermost.
+    shift: u32,
+}
+
+impl Index {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: vec![EMPTY; 1024],
+            used: 0,
+            shift: 64 - 10,
+        }
+    }
+
+    #[inline]
+    fn start(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    #[inline]
+    fn slot(hash: u64, number: u32) -> u64 {
+        hash >> 32 << 32 | u64::from(number)
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(slot) = self.slots.get(self.start(hash)) {
+            prefetch(slot);
+        }
+    }
+
+    /// The first number with this part of `hash`, which is almost always the one: for prefetching.
+    #[inline]
+    pub(crate) fn guess(&self, hash: u64) -> Option<u32> {
+        self.find(hash, |_| true)
+    }
+
+    /// The number with `hash` for which `same` holds.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = self.start(hash);
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == EMPTY {
+                return None;
+            }
+            if (slot ^ hash) >> 32 == 0 && same(slot as u32) {
+                return Some(slot as u32);
+            }
+            at += 1;
+        }
+    }
+
+    pub(crate) fn insert(&mut self, hash: u64, number: u32) {
+        // Five eighths full at most: searches stay short.
+        if (self.used + 1) * 8 > self.slots.len() * 5 && !self.grow() {
+            // The work ends at its next look at the memory taken.
+            note_short();
+            return;
+        }
+        self.put(Self::slot(hash, number));
+        self.used += 1;
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.slots.len() * size_of::<u64>()) as u64
+    }
+
+    /// Bytes of the larger table that so many more entries need.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        let mut slots = self.slots.len();
+        while (self.used + more) * 8 > slots * 5 {
+            slots *= 2;
+        }
+        if slots == self.slots.len() {
+            0
+        } else {
+            (slots * size_of::<u64>()) as u64
+        }
+    }
+
+    /// Makes the entry of `old` one of `new`, which has the same key.
+    pub(crate) fn replace(&mut self, hash: u64, old: u32, new: u32) {
+        let mask = self.slots.len() - 1;
+        let wanted = Self::slot(hash, old);
+        let mut at = self.start(hash);
+        while self.slots[at & mask] != EMPTY {
+            if self.slots[at & mask] == wanted {
+                self.slots[at & mask] = Self::slot(hash, new);
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    fn put(&mut self, slot: u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = self.start(slot);
+        while self.slots[at & mask] != EMPTY {
+            at += 1;
+        }
+        self.slots[at & mask] = slot;
+    }
+
+    /// Whether there was memory for it.
+    fn grow(&mut self) -> bool {
+        let length = self.slots.len() * 2;
+        let mut larger = Vec::new();
+        if larger.try_reserve_exact(length).is_err() {
+            return false;
+        }
+        use_large_pages(&larger);
+        larger.resize(length, EMPTY);
+        let old = std::mem::replace(&mut self.slots, larger);
+        self.shift -= 1;
+        // Nearly in their order: from one end to the other of both tables.
+        let used = old.into_iter().filter(|&slot| slot != EMPTY);
+        used.for_each(|slot| self.put(slot));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn each_number_is_found_while_the_table_grows(
+            // Many hashes share what chooses the slot, also that of the last slots; some are equal.
+            hashes in prop::collection::vec((0..40_u64, any::<bool>(), 0..3_u64), 1..3000),
+            replaced in any::<prop::sample::Index>(),
+        ) {
+            let hash = |(upper, last, lower): (u64, bool, u64)| {
+                let upper = if last { u64::from(u32::MAX) - upper } else { upper << 20 };
+                upper << 32 | lower
+            };
+            let hashes: Vec<u64> = hashes.into_iter().map(hash).collect();
+            let mut index = Index::new();
+            for (number, &hash) in (0..).zip(&hashes) {
+                prop_assert_eq!(index.find(hash, |it| it == number), None);
+                index.insert(hash, number);
+            }
+            let old = replaced.index(hashes.len());
+            let new = hashes.len() as u32;
+            index.replace(hashes[old], old as u32, new);
+            for (number, &hash) in hashes.iter().enumerate() {
+                let now = if number == old { new } else { number as u32 };
+                prop_assert_eq!(index.find(hash, |it| it == now), Some(now));
+                let all = hashes.iter().filter(|&other| other >> 32 == hash >> 32).count();
+                let seen = std::cell::Cell::new(0);
+                index.find(hash, |_| {
+                    seen.set(seen.get() + 1);
+                    false
+                });
+                prop_assert_eq!(seen.get(), all);
+            }
+            prop_assert_eq!(index.find(hashes[old], |it| it == old as u32), None);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What every stage uses: errors, memory and its bound, threads, and two collections.
+
+pub(crate) mod arena;
+pub(crate) mod budget;
+pub(crate) mod error;
+pub(crate) mod index;
+pub(crate) mod memory;
+pub(crate) mod threads;

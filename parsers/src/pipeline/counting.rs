@@ -1,0 +1,85 @@
+//! Chunks of packets to the rows that are written while reading, and to the state of all connections.
+
+use arrow_array::RecordBatch;
+
+use crate::capture::chunk::Chunk;
+use crate::common::error::Error;
+use crate::pipeline::options::Options;
+use crate::pipeline::run::Sink;
+use crate::tables::{self, Messages, Packets, Table};
+use crate::track::{EndedRows, Order, States, Throughput, Told, by_packet};
+
+/// What is counted of the packets, connection by connection.
+pub(crate) struct Counting {
+    pub states: States,
+    pub packets: Option<Packets>,
+    pub messages: Option<Messages>,
+    /// Bins of throughput that should not change any more are written early.
+    pub settles: bool,
+    throughput: bool,
+    /// Packets so far.
+    pub number: u64,
+    told: Vec<Told>,
+    /// Messages that ended in the chunk: several lists, each in the order of connections.
+    ended: Vec<EndedRows>,
+}
+
+impl Counting {
+    pub(crate) fn new(options: &Options) -> Self {
+        let wants = |table| options.tables.contains(&table);
+        Self {
+            states: States::new(wants(Table::Intervals), wants(Table::Messages)),
+            packets: wants(Table::Packets).then(Packets::default),
+            messages: wants(Table::Messages).then(Messages::default),
+            settles: false,
+            throughput: wants(Table::Throughput),
+            number: 0,
+            told: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Bins of throughput are written while reading.
+    pub(crate) fn settles_throughput(&self) -> bool {
+        self.settles && self.throughput
+    }
+
+    /// Bins that can be written now.
+    pub(crate) fn settle(throughput: &mut Throughput) -> Option<RecordBatches> {
+        let bins = throughput.settle()?;
+        let mut batches = Vec::new();
+        let outcome = tables::throughput(&bins, throughput, |batch| {
+            batches.push(batch);
+            Ok(())
+        });
+        Some(outcome.map(|()| batches))
+    }
+
+    pub(crate) fn count(
+        &mut self,
+        chunk: &Chunk,
+        order: &Order,
+        settled: Option<RecordBatches>,
+        sink: &dyn Sink,
+    ) -> Result<(), Error> {
+        for batch in settled.transpose()?.unwrap_or_default() {
+            sink.batch(Table::Throughput, batch)?;
+        }
+        let told = self.packets.is_some().then_some(&mut self.told);
+        self.states.count(chunk, order, told, &mut self.ended);
+        if let Some(rows) = &mut self.packets {
+            rows.add(self.number + 1, chunk, order, &self.told, |batch| {
+                sink.batch(Table::Packets, batch)
+            })?;
+        }
+        if let Some(rows) = &mut self.messages {
+            let ended = by_packet(&self.ended, chunk.count());
+            rows.add(ended, |batch| sink.batch(Table::Messages, batch))?;
+        }
+        self.ended.iter_mut().for_each(EndedRows::clear);
+        self.number += chunk.count() as u64;
+        Ok(())
+    }
+}
+
+pub(crate) type RecordBatches = Result<Vec<RecordBatch>, Error>;

@@ -1,0 +1,80 @@
+//! What the caller of a run chooses.
+
+use std::collections::HashMap;
+
+use crate::common::error::Error;
+use crate::tables::Table;
+
+/// What to count and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Length of a throughput bin in nanoseconds.
+    pub bin_ns: i64,
+    /// Silence in nanoseconds after which a flow that is not TCP ends.
+    pub udp_timeout_ns: i64,
+    /// The tables that are wanted.
+    pub tables: Vec<Table>,
+    /// What the manifests say about files, by the file's name.
+    pub manifests: HashMap<String, Manifest>,
+    /// Threads that share the work; the tables do not depend on it.
+    pub threads: usize,
+    /// Packets with a wrong checksum are left out of all flows.
+    pub verify_checksums: bool,
+    /// Bytes that the parse may take; without, three quarters of what the machine, the control group and the limits of
+    /// the process leave.
+    pub memory: Option<u64>,
+    /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
+    /// it back as a whole.
+    pub process_ends: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bin_ns: 10_000_000,
+            udp_timeout_ns: 60_000_000_000,
+            tables: vec![
+                Table::Captures,
+                Table::Flows,
+                Table::Intervals,
+                Table::Throughput,
+                Table::Messages,
+            ],
+            manifests: HashMap::new(),
+            threads: 1,
+            verify_checksums: false,
+            memory: None,
+            process_ends: false,
+        }
+    }
+}
+
+impl Options {
+    /// Fails where an option has no meaning.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.bin_ns <= 0 {
+            return Err(Error::Option {
+                option: "bin",
+                found: format!("{} ns", self.bin_ns),
+                expected: "a time above 0, such as 10ms",
+            });
+        }
+        if self.udp_timeout_ns <= 0 {
+            return Err(Error::Option {
+                option: "udp-timeout",
+                found: format!("{} ns", self.udp_timeout_ns),
+                expected: "a time above 0, such as 60s",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What the capture agent's manifest says about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Manifest {
+    /// Packets the kernel dropped.
+    pub dropped_kernel: Option<u64>,
+    /// Packets the interface dropped.
+    pub dropped_interface: Option<u64>,
+}

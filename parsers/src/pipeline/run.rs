@@ -1,0 +1,287 @@
+//! Captures to tables: connects the stages, file by file, batch by batch.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use arrow_array::RecordBatch;
+use rayon::prelude::*;
+
+use crate::capture::file::first_time;
+use crate::capture::merge::{Found, Reading, Waiting};
+use crate::common::budget::{Budget, grouped};
+use crate::common::error::{Damage, Error};
+use crate::common::threads::several_threads;
+use crate::pipeline::counting::Counting;
+use crate::pipeline::options::Options;
+use crate::pipeline::stages;
+use crate::source::Input;
+use crate::tables::{self, CaptureRow, Table};
+use crate::track::{Connections, States};
+
+/// Receives the tables.
+pub trait Sink: Send + Sync {
+    /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema); [`with_values`](crate::with_values)
+    /// makes the table's own types of them. The rows of a table come one batch after the other, those of several tables
+    /// may come at once.
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
+
+    /// All rows came.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Forgets the rows of `table` received so far, because they come again; whether it can.
+    fn restart(&mut self, table: Table) -> Result<bool, Error> {
+        let _ = table;
+        Ok(false)
+    }
+}
+
+/// Seen from another thread: how far the work is; and a request to stop.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// Bytes of the inputs, as stored, that were read.
+    pub read: Arc<AtomicU64>,
+    /// Packets counted.
+    pub packets: Arc<AtomicU64>,
+    /// Set to make the work end with [`Error::Stopped`].
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Progress {
+    /// Fails once the work is to end.
+    pub(crate) fn go_on(&self) -> Result<(), Error> {
+        if self.stop.load(Relaxed) {
+            return Err(Error::Stopped);
+        }
+        Ok(())
+    }
+}
+
+/// What was read of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSummary {
+    /// Its name.
+    pub file: String,
+    /// Packets read.
+    pub packets: u64,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The files in the order they were read.
+    pub files: Vec<FileSummary>,
+    /// Packets of all files.
+    pub packets: u64,
+    /// Packets whose headers could not be read: of an unknown link type, cut, or malformed.
+    pub undecoded: u64,
+    /// Packets with a wrong checksum, where that was to be verified.
+    pub bad_checksums: u64,
+    /// Connections of all files.
+    pub connections: u64,
+    /// Where reading stopped before the end of a file.
+    pub damage: Vec<Damage>,
+}
+
+/// Reads `inputs` as one capture, in the order of their packets, into the tables of `sink`.
+pub fn run(
+    inputs: &[Input],
+    options: &Options,
+    sink: &mut dyn Sink,
+    progress: &Progress,
+) -> Result<Summary, Error> {
+    options.check()?;
+    if options.threads < 2 {
+        return run_here(inputs, options, sink, progress);
+    }
+    // Threads of our own: their number is the caller's choice, and no other user's work waits for ours.
+    let threads = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|error| Error::io("cannot start threads", std::io::Error::other(error)))?;
+    threads.install(|| run_here(inputs, options, sink, progress))
+}
+
+fn run_here(
+    inputs: &[Input],
+    options: &Options,
+    sink: &mut dyn Sink,
+    progress: &Progress,
+) -> Result<Summary, Error> {
+    let stream = inputs.iter().any(Input::is_stream);
+    let budget = Budget::new(options.memory);
+    let mut pass = Pass::new(options, progress, &budget, &[]);
+    pass.counting.settles = !stream;
+    let found = pass.read(in_time_order(inputs)?, sink)?;
+    let connections = &mut pass.connections;
+    // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
+    // may go back to a bin that was written. These rows come again, with what is known now.
+    let mut again = Vec::new();
+    if !connections.turned.is_empty() {
+        again.extend([Table::Packets, Table::Messages]);
+    }
+    if connections.throughput.reopened {
+        again.push(Table::Throughput);
+    }
+    again.retain(|table| options.tables.contains(table));
+    if !stream {
+        let mut tables = Vec::new();
+        for table in again {
+            if sink.restart(table)? {
+                tables.push(table);
+            }
+        }
+        if !tables.is_empty() {
+            let only = Options {
+                tables,
+                ..options.clone()
+            };
+            let mut second = Pass::new(&only, progress, &budget, &connections.turned);
+            let mut inputs = in_time_order(inputs)?;
+            for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
+                input.before = before;
+            }
+            second.read(inputs, sink)?;
+        }
+    }
+    let summary = Summary {
+        files: found.files,
+        packets: pass.counting.number,
+        undecoded: found.captures.iter().map(CaptureRow::unreadable).sum(),
+        bad_checksums: found.captures.iter().map(CaptureRow::bad_checksums).sum(),
+        connections: pass.connections.len() as u64,
+        damage: found.damage,
+    };
+    let states = pass.counting.states;
+    if options.process_ends {
+        std::mem::forget(states);
+        sink.end()?;
+    } else if several_threads() {
+        rayon::join(|| sink.end(), || states.free()).0?;
+    } else {
+        sink.end()?;
+    }
+    Ok(summary)
+}
+
+/// Bytes that the messages which a connection is still sending take.
+const OPEN_MESSAGES: u64 = 64;
+
+/// One reading of all files, to the last row of every table.
+struct Pass<'a> {
+    options: &'a Options,
+    progress: &'a Progress,
+    connections: Connections,
+    counting: Counting,
+    budget: &'a Budget,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        options: &'a Options,
+        progress: &'a Progress,
+        budget: &'a Budget,
+        turned: &[u32],
+    ) -> Self {
+        let known = turned.iter().copied().collect();
+        Self {
+            options,
+            progress,
+            connections: Connections::new(options.bin_ns, options.udp_timeout_ns, known),
+            counting: Counting::new(options),
+            budget,
+        }
+    }
+
+    fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
+        let mut reading = Reading::new(inputs, self.options, self.progress);
+        let (connections, counting) = (&mut self.connections, &mut self.counting);
+        let (progress, budget) = (self.progress, self.budget);
+        stages::pass(&mut reading, connections, counting, sink, progress, budget)?;
+        let found = reading.finish();
+        self.check_end()?;
+        self.finish(&found, sink)?;
+        Ok(found)
+    }
+
+    /// Fails where there is no room for putting the last rows in order.
+    fn check_end(&self) -> Result<(), Error> {
+        let connections = self.connections.len();
+        let open = self.counting.messages.is_some();
+        let messages = if open {
+            connections as u64 * OPEN_MESSAGES
+        } else {
+            0
+        };
+        let more = messages + self.connections.throughput.bytes() / 2;
+        self.budget.check(more).map_err(|lack| {
+            let place = format!(
+                "the end of the input, after packet {}",
+                grouped(self.counting.number)
+            );
+            let states = States::bytes_of(connections);
+            lack.error(place, &self.connections.told(states))
+        })
+    }
+
+    fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
+        let bins = self.connections.throughput.finish();
+        let messages = self.counting.messages.take();
+        let (connections, states) = (&self.connections, &self.counting.states);
+        let progress = self.progress;
+        let emit_to = |table, batch| {
+            progress.go_on()?;
+            sink.batch(table, batch)
+        };
+        let messages = || {
+            let emit = |batch| emit_to(Table::Messages, batch);
+            messages.map_or(Ok(()), |rows| rows.finish(connections, states, emit))
+        };
+        let rest = |&table: &Table| {
+            let emit = |batch| emit_to(table, batch);
+            match table {
+                Table::Captures => emit(tables::captures(
+                    &found.captures,
+                    self.options.verify_checksums,
+                )?),
+                Table::Flows => tables::flows(connections, states, emit),
+                Table::Intervals => tables::intervals(connections, states, emit),
+                Table::Throughput => tables::throughput(&bins, &connections.throughput, emit),
+                Table::Packets | Table::Messages => Ok(()),
+            }
+        };
+        if several_threads() {
+            let tables = || self.options.tables.par_iter().try_for_each(rest);
+            let (tables, messages) = rayon::join(tables, messages);
+            tables.and(messages)
+        } else {
+            messages()?;
+            self.options.tables.iter().try_for_each(rest)
+        }
+    }
+}
+
+/// Looks whether every file can be opened and is a capture; what can be read only once is not touched.
+pub fn check(inputs: &[Input]) -> Result<(), Error> {
+    for input in inputs.iter().filter(|input| !input.is_stream()) {
+        first_time(input)?;
+    }
+    Ok(())
+}
+
+/// Several files are one capture: they may be given in any order. A single one is not looked at twice.
+fn in_time_order(inputs: &[Input]) -> Result<Vec<Waiting>, Error> {
+    let alone = inputs.len() < 2 || inputs.iter().any(Input::is_stream);
+    let mut waiting = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        waiting.push(Waiting {
+            input: input.clone(),
+            first_time: if alone { None } else { first_time(input)? },
+            before: None,
+        });
+    }
+    waiting.sort_by_key(|file| file.first_time);
+    Ok(waiting)
+}

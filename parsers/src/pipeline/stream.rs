@@ -1,0 +1,134 @@
+//! One table of a capture as an Arrow stream, computed on a thread of its own while it is read.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::common::error::{Damage, Error};
+use crate::pipeline::options::Options;
+use crate::pipeline::run::{Progress, Sink, run};
+use crate::source::Input;
+use crate::tables::{Table, with_values};
+
+/// Batches that wait for the reader, at most.
+const WAITING: usize = 4;
+
+/// A batch, or how it ended: a channel that closes without that lost its sender.
+enum Step {
+    Batch(RecordBatch),
+    End(Vec<Damage>),
+}
+
+type Message = Result<Step, Error>;
+
+/// Is told at the end of a stream what was damaged; what it fails with, the stream fails with.
+pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
+
+/// The batches of one table.
+pub struct TableStream {
+    schema: SchemaRef,
+    batches: Receiver<Message>,
+    on_damage: Option<OnDamage>,
+    ended: bool,
+}
+
+/// Starts reading `inputs`. An input that cannot be opened or is no capture is an error here and now; later
+/// failures come from the stream. Damage does not end it before what was read: `on_damage` hears of it, in the thread that
+/// reads the stream.
+pub fn stream(
+    inputs: Vec<Input>,
+    mut options: Options,
+    table: Table,
+    on_damage: OnDamage,
+) -> Result<TableStream, Error> {
+    options.tables = vec![table];
+    let (sender, batches) = sync_channel(WAITING);
+    let (opened, ready) = sync_channel(1);
+    thread::spawn(move || {
+        let mut sink = Channel {
+            sender,
+            opened: Mutex::new(Some(opened)),
+        };
+        let outcome = run(&inputs, &options, &mut sink, &Progress::default());
+        let opened = sink.opened();
+        match (outcome, opened) {
+            (Err(error), Some(opened)) => {
+                let _ = opened.send(Err(error));
+            }
+            (Err(error), None) => {
+                let _ = sink.sender.send(Err(error));
+            }
+            (Ok(summary), opened) => {
+                if let Some(opened) = opened {
+                    let _ = opened.send(Ok(()));
+                }
+                let _ = sink.sender.send(Ok(Step::End(summary.damage)));
+            }
+        }
+    });
+    match ready.recv() {
+        Ok(Ok(())) => Ok(TableStream {
+            schema: table.schema(),
+            batches,
+            on_damage: Some(on_damage),
+            ended: false,
+        }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(Error::Stopped),
+    }
+}
+
+struct Channel {
+    sender: SyncSender<Message>,
+    /// Told once that there is something to read.
+    opened: Mutex<Option<SyncSender<Result<(), Error>>>>,
+}
+
+impl Channel {
+    /// Whom to tell, once.
+    fn opened(&self) -> Option<SyncSender<Result<(), Error>>> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.take()
+    }
+}
+
+impl Sink for Channel {
+    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error> {
+        if let Some(opened) = self.opened() {
+            let _ = opened.send(Ok(()));
+        }
+        let batch = with_values(table, &batch)?;
+        self.sender
+            .send(Ok(Step::Batch(batch)))
+            .map_err(|_| Error::Stopped)
+    }
+}
+
+impl Iterator for TableStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let message = self.batches.recv().unwrap_or(Err(Error::Stopped));
+        self.ended = !matches!(message, Ok(Step::Batch(_)));
+        match message {
+            Ok(Step::Batch(batch)) => Some(Ok(batch)),
+            Ok(Step::End(damage)) => {
+                let tell = self.on_damage.take().filter(|_| !damage.is_empty())?;
+                tell(&damage).err().map(Err)
+            }
+            Err(error) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+        }
+    }
+}
+
+impl RecordBatchReader for TableStream {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}

@@ -1,0 +1,110 @@
+//! What is counted for one direction of one connection, whatever its protocol.
+
+use crate::decode::segment::Segment;
+use crate::track::count::gaps::Gaps;
+use crate::track::tcp::Tcp;
+
+/// Counts of one direction.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    /// Time of the last packet in the order of the capture, which need not be the latest.
+    last_time: i64,
+    pub earliest: i64,
+    pub packets: u64,
+    pub wire_bytes: u64,
+    pub ip_bytes: u64,
+    pub payload_bytes: u64,
+    pub gaps: Gaps,
+    /// Only where time went back.
+    regressions: Option<Box<Regressions>>,
+    pub tcp: Tcp,
+}
+
+#[derive(Debug)]
+struct Regressions {
+    count: u64,
+    /// Latest time before the last of them.
+    latest: i64,
+}
+
+/// Nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::decode::segment::since) its sign tells whether time went
+/// back, also where centuries lie between.
+#[inline]
+fn signed_since(later: i64, earlier: i64) -> i64 {
+    #[cold]
+    fn centuries(forward: bool) -> i64 {
+        if forward { i64::MAX } else { i64::MIN }
+    }
+    later
+        .checked_sub(earlier)
+        .unwrap_or_else(|| centuries(later > earlier))
+}
+
+impl Direction {
+    /// Of which no packet was seen, perhaps acknowledgements.
+    pub(crate) fn unheard() -> Self {
+        Self {
+            last_time: 0,
+            earliest: i64::MAX,
+            packets: 0,
+            wire_bytes: 0,
+            ip_bytes: 0,
+            payload_bytes: 0,
+            gaps: Gaps::default(),
+            regressions: None,
+            tcp: Tcp::default(),
+        }
+    }
+
+    /// Counts `segment`; the gap to the one before it.
+    #[inline]
+    pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
+        let gap = (self.packets > 0).then(|| signed_since(segment.time, self.last_time));
+        if let Some(gap) = gap {
+            if count_gaps {
+                self.gaps.count(gap);
+            }
+            if gap < 0 {
+                self.went_back(segment.time);
+            }
+        } else {
+            self.earliest = segment.time;
+        }
+        self.last_time = segment.time;
+        self.packets += 1;
+        self.wire_bytes += u64::from(segment.wire);
+        self.ip_bytes += u64::from(segment.ip_bytes);
+        self.payload_bytes += u64::from(segment.payload);
+        gap
+    }
+
+    #[cold]
+    fn went_back(&mut self, time: i64) {
+        self.earliest = self.earliest.min(time);
+        let last = self.last_time;
+        let back = self.regressions.get_or_insert_with(|| {
+            Box::new(Regressions {
+                count: 0,
+                latest: last,
+            })
+        });
+        back.count += 1;
+        back.latest = back.latest.max(last);
+    }
+
+    /// Asks for the memory behind this, which must be at hand itself.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        self.gaps.look_ahead();
+        self.tcp.look_ahead();
+    }
+
+    pub(crate) fn latest(&self) -> i64 {
+        let before = self.regressions.as_ref().map_or(i64::MIN, |it| it.latest);
+        before.max(self.last_time)
+    }
+
+    pub(crate) fn time_regressions(&self) -> u64 {
+        self.regressions.as_ref().map_or(0, |it| it.count)
+    }
+}

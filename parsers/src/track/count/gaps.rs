@@ -1,0 +1,236 @@
+//! Gaps between packets to counts in logarithmic buckets: exact integers, the same edges everywhere.
+//!
+//! Below 64 ns each value is its own bucket. Above, each power of two is divided into 64 equal buckets, so
+//! that none is wider than 1/64 (1.5625 %) of its lower edge. Buckets of any two flows, files or runs can be
+//! added up.
+
+use crate::common::memory::{in_wide_registers, prefetch};
+use crate::track::count::bucket_counts::{Dense, Sparse};
+
+/// Buckets per power of two, and the values below which every bucket holds one value.
+pub(crate) const STEPS: u64 = 64;
+const STEP_BITS: u32 = 6;
+
+/// Number of the bucket that holds `gap`.
+#[inline]
+pub(crate) fn bucket(gap: u64) -> u16 {
+    if gap < STEPS {
+        return gap as u16;
+    }
+    let exponent = gap.ilog2() - STEP_BITS;
+    (STEPS + STEPS * u64::from(exponent) + ((gap >> exponent) & (STEPS - 1))) as u16
+}
+
+/// Lower edge, contained, and upper edge, not contained, of a bucket in nanoseconds.
+pub(crate) fn bucket_bounds(bucket: u16) -> (i64, i64) {
+    let bucket = u64::from(bucket);
+    if bucket < STEPS {
+        return (bucket as i64, bucket as i64 + 1);
+    }
+    let exponent = (bucket - STEPS) / STEPS;
+    let low = (STEPS + (bucket % STEPS)) << exponent;
+    let width = 1_u64 << exponent;
+    (low as i64, i64::try_from(low + width).unwrap_or(i64::MAX))
+}
+
+/// Gaps that are only listed. Most flows have no more.
+const LISTED: usize = 30;
+/// So many fill whole registers.
+const LANES: usize = 32;
+/// Greater than the number of any bucket, which has 12 bits.
+const NO_BUCKET: i16 = i16::MAX;
+
+/// Counts by bucket.
+#[derive(Debug, Default)]
+pub(crate) enum Gaps {
+    /// No gap yet.
+    #[default]
+    None,
+    /// Few: a list of their buckets.
+    Few(Box<Few>),
+    /// More: a small hash table of counts.
+    Sparse(Box<Sparse>),
+    /// Many: counts side by side.
+    Dense(Box<Dense>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Few {
+    length: u16,
+    buckets: [u16; LISTED],
+}
+
+impl Few {
+    /// Sorted by counting how many are less than each: without a branch on values that look random.
+    fn each(&self, mut each: impl FnMut(u16, i64)) {
+        let buckets = &self.buckets[..usize::from(self.length)];
+        let mut lanes = [NO_BUCKET; LANES];
+        for (lane, &bucket) in lanes.iter_mut().zip(buckets) {
+            *lane = bucket as i16;
+        }
+        let less = in_wide_registers(
+            #[inline(always)]
+            || {
+                let mut less = [0_i16; LANES];
+                for other in lanes {
+                    // Not a count of rounds: several of them at once would need more registers than there are.
+                    if other == NO_BUCKET {
+                        break;
+                    }
+                    for lane in 0..LANES {
+                        less[lane] += i16::from(other < lanes[lane]);
+                    }
+                }
+                less
+            },
+        );
+        let (mut sorted, mut counts) = ([0; LANES], [0_u8; LANES]);
+        for (&bucket, &less) in buckets.iter().zip(&less) {
+            let place = less as usize % LANES;
+            sorted[place] = bucket;
+            counts[place] += 1;
+        }
+        let places = sorted.into_iter().zip(counts).take(buckets.len());
+        for (bucket, count) in places.filter(|&(_, count)| count > 0) {
+            each(bucket, count.into());
+        }
+    }
+}
+
+impl Gaps {
+    /// Counts one gap; one below 0 as 0.
+    #[inline]
+    pub(crate) fn count(&mut self, gap_ns: i64) {
+        let bucket = bucket(gap_ns.max(0) as u64);
+        match self {
+            Self::Dense(counts) => counts.add_one(bucket),
+            Self::Sparse(counts) if counts.has_room() => counts.add(bucket, 1),
+            Self::Few(few) if usize::from(few.length) < LISTED => {
+                few.buckets[usize::from(few.length)] = bucket;
+                few.length += 1;
+            }
+            _ => self.grow(bucket),
+        }
+    }
+
+    /// Asks for the memory of a short list.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        if let Self::Few(few) = self {
+            prefetch(&**few);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, bucket: u16) {
+        match self {
+            Self::None | Self::Dense(_) => {
+                let mut buckets = [0; LISTED];
+                buckets[0] = bucket;
+                *self = Self::Few(Box::new(Few { length: 1, buckets }));
+            }
+            Self::Few(few) => {
+                let mut counts = Sparse::default();
+                for bucket in few.buckets.into_iter().chain([bucket]) {
+                    counts.add(bucket, 1);
+                }
+                *self = Self::Sparse(Box::new(counts));
+            }
+            Self::Sparse(few) => {
+                let mut counts = Dense::default();
+                few.each(|bucket, count| counts.add(bucket, count as u64));
+                counts.add(bucket, 1);
+                *self = Self::Dense(Box::new(counts));
+            }
+        }
+    }
+
+    /// Hands buckets and their counts to `each`, ascending.
+    pub(crate) fn each(&self, each: impl FnMut(u16, i64)) {
+        match self {
+            Self::None => {}
+            Self::Few(few) => few.each(each),
+            Self::Sparse(counts) => counts.each(each),
+            Self::Dense(counts) => counts.each(each),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::track::count::bucket_counts::ROWS;
+
+    #[test]
+    fn every_gap_lies_inside_its_bucket_and_buckets_are_narrow() {
+        let around = (0..63).flat_map(|bit| {
+            let power = 1_u64 << bit;
+            [
+                power - 1,
+                power,
+                power + 1,
+                power + power / 3,
+                i64::MAX as u64,
+            ]
+        });
+        for gap in around {
+            let (low, high) = bucket_bounds(bucket(gap));
+            assert!(
+                low as u64 <= gap && gap < high as u64 || high == i64::MAX,
+                "{gap} in {low}..{high}"
+            );
+            assert!(
+                gap < 64 || (high - low) * 64 <= low,
+                "{gap} in {low}..{high}"
+            );
+        }
+    }
+
+    #[test]
+    fn buckets_follow_each_other_without_a_hole() {
+        let last = bucket(i64::MAX as u64);
+        for number in 0..last {
+            assert_eq!(bucket_bounds(number).1, bucket_bounds(number + 1).0);
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_every_bucket() {
+        assert!(usize::from(bucket(i64::MAX as u64)) < ROWS * STEPS as usize);
+    }
+
+    proptest! {
+        #[test]
+        fn few_come_in_order(gaps in prop::collection::vec(0..i64::MAX, 0..=LISTED), same in 0..64_u32) {
+            let gaps: Vec<_> = gaps.into_iter().map(|gap| gap >> same.min(62)).collect();
+            let mut counted = Gaps::default();
+            let mut expected = BTreeMap::new();
+            for &gap in &gaps {
+                counted.count(gap);
+                *expected.entry(bucket(gap as u64)).or_insert(0_i64) += 1;
+            }
+            let mut found = Vec::new();
+            counted.each(|bucket, count| found.push((bucket, count)));
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn counts_survive_growth() {
+        let mut gaps = Gaps::default();
+        for round in 0..3 {
+            for gap in 0..5000 {
+                gaps.count(gap * 977 + round);
+            }
+        }
+        gaps.count(-5);
+        let mut counts = Vec::new();
+        gaps.each(|bucket, count| counts.push((bucket, count)));
+        assert_eq!(counts.iter().map(|&(_, count)| count).sum::<i64>(), 15_001);
+        assert!(counts.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

@@ -1,0 +1,304 @@
+//! Packets of connections to their counts, connection after connection, so that each one's state is looked up
+//! once for all its packets of a chunk; on several threads, because no two connections share a state.
+
+use rayon::prelude::*;
+
+use crate::capture::chunk::{Chunk, Listed};
+use crate::common::arena::Arena;
+use crate::common::memory::prefetch;
+use crate::common::threads::several_threads;
+use crate::decode::TcpOptions;
+use crate::decode::segment::Segment;
+use crate::track::count::direction::Direction;
+use crate::track::count::partition::{Share, shares};
+use crate::track::find::grouping::{Group, Order};
+use crate::track::tcp::messages::ended::{Ended, Rows};
+
+/// Fewer packets than this are not worth another thread.
+const WORTH_SPLITTING: usize = 2048;
+/// Parts of a chunk for each thread: one that ends early takes another.
+const PARTS: usize = 8;
+/// Connections between asking for the memory behind one's state and using it: the state itself is asked for twice as
+/// early, what lies further behind half as early.
+const AHEAD: usize = 4;
+/// Packets between asking for one's memory and counting it, whosever they are.
+const SEGMENTS_AHEAD: usize = 64;
+
+/// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
+/// for memory than one long one.
+const BLOCK: usize = 64;
+
+/// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct State {
+    pub sides: [Option<Direction>; 2],
+}
+
+/// What counting tells of one packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub gap_ns: Option<i64>,
+    pub window_bytes: Option<i64>,
+}
+
+/// All states, by number of the connection.
+#[derive(Debug)]
+pub(crate) struct States {
+    list: Arena<State>,
+    count_gaps: bool,
+    find_messages: bool,
+}
+
+/// What all connections of a chunk are counted from.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    segments: &'a [Segment],
+    options: &'a [Listed],
+    positions: &'a [u32],
+    count_gaps: bool,
+    find_messages: bool,
+}
+
+impl States {
+    pub(crate) fn new(count_gaps: bool, find_messages: bool) -> Self {
+        Self {
+            list: Arena::new(),
+            count_gaps,
+            find_messages,
+        }
+    }
+
+    /// Bytes that the states of so many connections take, without what each has apart.
+    pub(crate) fn bytes_of(connections: usize) -> u64 {
+        (connections * size_of::<State>()) as u64
+    }
+
+    /// Frees them on several threads: with many connections that takes a while.
+    pub(crate) fn free(self) {
+        self.list.into_parts().into_par_iter().for_each(|part| {
+            part.into_par_iter()
+                .with_min_len(WORTH_SPLITTING)
+                .for_each(drop);
+        });
+    }
+
+    pub(crate) fn get(&self, connection: u32) -> Option<&State> {
+        self.list.get(connection)
+    }
+
+    /// Asks for the memory of connections behind `connection`, where one after the other is looked at.
+    #[inline]
+    pub(crate) fn look_ahead(&self, connection: u32) {
+        if let Some(state) = self.list.get(connection.saturating_add(2 * AHEAD as u32)) {
+            prefetch(state);
+        }
+        if let Some(state) = self.list.get(connection.saturating_add(AHEAD as u32)) {
+            state.look_ahead();
+        }
+    }
+
+    /// Counts the packets of `chunk`. `told`, where wanted, is given one entry for each position of `order`;
+    /// the lists of `messages` those that ended, in the order of connections.
+    pub(crate) fn count(
+        &mut self,
+        chunk: &Chunk,
+        order: &Order,
+        told: Option<&mut Vec<Told>>,
+        messages: &mut Vec<Rows>,
+    ) {
+        self.list.lengthen(order.connections);
+        let work = Work {
+            segments: chunk.segments(),
+            options: &chunk.options,
+            positions: &order.positions,
+            count_gaps: self.count_gaps,
+            find_messages: self.find_messages,
+        };
+        let told = match told {
+            None => &mut [][..],
+            Some(told) => {
+                told.clear();
+                told.resize(order.positions.len(), Told::default());
+                told.as_mut_slice()
+            }
+        };
+        let parts = if several_threads() {
+            (order.positions.len() / WORTH_SPLITTING).clamp(1, PARTS * rayon::current_num_threads())
+        } else {
+            1
+        };
+        let packets = order.positions.len().div_ceil(parts) as u32;
+        let shares = shares(&mut self.list, &order.groups, told, packets);
+        if messages.len() < shares.len() {
+            messages.resize_with(shares.len(), Rows::default);
+        }
+        if several_threads() {
+            let shares = shares.into_par_iter().zip(messages);
+            // One by one: a thread that comes late still finds some.
+            let shares = shares.with_max_len(1);
+            shares.for_each(|(share, messages)| work.count(share, messages));
+        } else {
+            for (share, messages) in shares.into_iter().zip(messages) {
+                work.count(share, messages);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Asks for the memory behind this, which must be at hand itself.
+    #[inline]
+    fn look_ahead(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.look_ahead();
+        }
+    }
+
+    /// Asks for the memory behind that, which must be at hand too.
+    #[inline]
+    fn look_further(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.tcp.look_further();
+        }
+    }
+}
+
+impl Work<'_> {
+    fn count(self, share: Share, messages: &mut Rows) {
+        let Share {
+            states,
+            first,
+            groups,
+            mut told,
+        } = share;
+        for (index, group) in groups.iter().enumerate() {
+            if let Some(next) = groups.get(index + 2 * AHEAD) {
+                prefetch(&states[(next.connection - first) as usize]);
+            }
+            if let Some(next) = groups.get(index + AHEAD) {
+                states[(next.connection - first) as usize].look_ahead();
+            }
+            if let Some(next) = groups.get(index + AHEAD / 2) {
+                states[(next.connection - first) as usize].look_further();
+            }
+            let state = &mut states[(group.connection - first) as usize];
+            let positions = &self.positions[group.from as usize..group.to as usize];
+            let mut coming = self.positions[group.from as usize..]
+                .iter()
+                .skip(SEGMENTS_AHEAD);
+            for block in positions.chunks(BLOCK) {
+                let places = block.len().min(told.len());
+                let (now, later) = std::mem::take(&mut told).split_at_mut(places);
+                told = later;
+                self.count_packets(state, block, &mut coming, now);
+                self.follow(state, block, now, group, messages);
+            }
+        }
+    }
+
+    /// What is counted of any protocol.
+    #[inline]
+    fn count_packets<'p>(
+        self,
+        state: &mut State,
+        block: &[u32],
+        coming: &mut impl Iterator<Item = &'p u32>,
+        told: &mut [Told],
+    ) {
+        let mut told = told.iter_mut();
+        for &position in block {
+            if let Some(&later) = coming.next() {
+                prefetch(&self.segments[later as usize]);
+            }
+            let segment = &self.segments[position as usize];
+            let own = state.sides[usize::from(segment.is_from_high())]
+                .get_or_insert_with(Direction::unheard);
+            let gap_ns = own.count(segment, self.count_gaps);
+            if let Some(told) = told.next() {
+                told.gap_ns = gap_ns;
+            }
+        }
+    }
+
+    /// What is counted of TCP.
+    #[inline]
+    fn follow(
+        self,
+        state: &mut State,
+        block: &[u32],
+        told: &mut [Told],
+        group: &Group,
+        messages: &mut Rows,
+    ) {
+        let mut told = told.iter_mut();
+        let [low, high] = &mut state.sides;
+        let mut ended = Ended {
+            connection: group.connection,
+            position: 0,
+            backward: false,
+            rows: self.find_messages.then_some(messages),
+        };
+        let mut packets = block.iter();
+        while let Some(&position) = packets.next() {
+            let told_of = told.next();
+            let segment = &self.segments[position as usize];
+            if !segment.tcp() {
+                continue;
+            }
+            let (own, peer) = if segment.is_from_high() {
+                (&mut *high, &mut *low)
+            } else {
+                (&mut *low, &mut *high)
+            };
+            let Some(own) = own else { continue };
+            ended.position = position;
+            ended.backward = segment.is_from_high() != group.forward_from_high;
+            if let Some(told) = told_of {
+                let peer = peer.as_ref().map(|peer| &peer.tcp);
+                told.window_bytes = own.tcp.window_bytes(segment, peer);
+            }
+            if let Some(peer) = peer
+                && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
+            {
+                let following = packets.as_slice();
+                // One or two are soon taken one by one.
+                if segment.payload > 0
+                    && let &[next, later, ..] = following
+                    && [next, later]
+                        .iter()
+                        .all(|&it| self.segments[it as usize].is_like(segment))
+                {
+                    let count =
+                        own.tcp
+                            .take_burst(&mut peer.tcp, segment, self.segments, following);
+                    packets = following[count..].iter();
+                    let window_bytes = own.tcp.window_bytes(segment, Some(&peer.tcp));
+                    told.by_ref()
+                        .take(count)
+                        .for_each(|told| told.window_bytes = window_bytes);
+                }
+                continue;
+            }
+            if peer.is_none() && segment.acknowledgement().is_some() {
+                // What it acknowledges may come behind it.
+                *peer = Some(Direction::unheard());
+            }
+            let peer = peer.as_mut().map(|peer| &mut peer.tcp);
+            let silent = TcpOptions::silent(segment.options_bytes());
+            let options = self.listed(position, segment).unwrap_or(&silent);
+            own.tcp.take(peer, segment, options, &mut ended);
+        }
+    }
+
+    /// TCP options of `segment`, which is at `position`, where they are listed.
+    fn listed(&self, position: u32, segment: &Segment) -> Option<&TcpOptions> {
+        if !segment.lists_options() {
+            return None;
+        }
+        let index = self
+            .options
+            .binary_search_by_key(&position, |it| it.position);
+        Some(&self.options[index.ok()?].options)
+    }
+}

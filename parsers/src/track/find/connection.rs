@@ -1,0 +1,172 @@
+//! One connection: who talks with whom, where it ends and the next one begins, who initiated it.
+
+use crate::decode::segment::{Segment, since};
+use crate::decode::{Key, flag};
+use crate::track::find::connections::NONE;
+use crate::track::find::throughput::Throughput;
+
+/// One connection: the packets of one key from one initial sequence number, or without a long pause. Fills one
+/// cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Connection {
+    low: u128,
+    high: u128,
+    /// Time of the latest packet but for TCP, for the idle timeout.
+    latest: i64,
+    /// Initial sequence number of each side, or the number before the first octet seen.
+    bases: [u32; 2],
+    /// Where each side's bytes are counted over time; [`NONE`] before its first packet.
+    lanes: [u32; 2],
+    low_port: u16,
+    high_port: u16,
+    /// Outermost VLAN id of the first packet.
+    pub vlan: u16,
+    protocol: u8,
+    bits: u8,
+}
+
+const V6: u8 = 1;
+/// The first packet came from the higher endpoint.
+const FIRST_HIGH: u8 = 2;
+/// A SYN or SYN-ACK told who initiated, ...
+const TOLD: u8 = 4;
+/// ... and it was the higher endpoint.
+const TOLD_HIGH: u8 = 8;
+/// A SYN, with or without ACK, was captured.
+const SYN: u8 = 16;
+const RESET: u8 = 32;
+/// `bases[0]` holds; shifted by one: `bases[1]`.
+const BASE: u8 = 64;
+
+impl Connection {
+    /// Begins with `segment`; the initiator is thought to be who sent it, or if `turned` the other side.
+    pub(crate) fn new(key: &Key, vlan: u16, segment: &Segment, turned: bool) -> Self {
+        let mut bits = if key.v6 { V6 } else { 0 };
+        if segment.is_from_high() != turned {
+            bits |= FIRST_HIGH;
+        }
+        Self {
+            low: key.low,
+            high: key.high,
+            latest: segment.time,
+            bases: [0; 2],
+            lanes: [NONE; 2],
+            low_port: key.low_port,
+            high_port: key.high_port,
+            vlan,
+            protocol: key.protocol,
+            bits,
+        }
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        Key {
+            low: self.low,
+            high: self.high,
+            low_port: self.low_port,
+            high_port: self.high_port,
+            protocol: self.protocol,
+            v6: self.has(V6),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, key: &Key) -> bool {
+        self.key() == *key
+    }
+
+    #[inline]
+    fn has(&self, bit: u8) -> bool {
+        self.bits & bit != 0
+    }
+
+    /// Whether the initiator is the key's higher endpoint.
+    pub(crate) fn forward_from_high(&self) -> bool {
+        self.has(if self.has(TOLD) {
+            TOLD_HIGH
+        } else {
+            FIRST_HIGH
+        })
+    }
+
+    /// A SYN, with or without ACK, was captured.
+    pub(crate) fn syn_seen(&self) -> bool {
+        self.has(SYN)
+    }
+
+    /// A RST was captured.
+    pub(crate) fn reset(&self) -> bool {
+        self.has(RESET)
+    }
+
+    /// Whether `segment` begins another connection between these endpoints: a SYN with another initial
+    /// sequence number, or the end of a long silence where there are none.
+    #[inline]
+    pub(crate) fn ended_before(&self, segment: &Segment, idle_ns: i64) -> bool {
+        if segment.tcp() {
+            if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
+                return false;
+            }
+            let side = usize::from(segment.is_from_high());
+            return self.has(BASE << side) && self.bases[side] != segment.seq;
+        }
+        self.protocol != 6 && since(segment.time, self.latest) > idle_ns
+    }
+
+    /// Keeps what `segment` says; whether that turned the direction.
+    #[inline]
+    fn note(&mut self, segment: &Segment) -> bool {
+        if !segment.tcp() {
+            self.latest = self.latest.max(segment.time);
+            return false;
+        }
+        let side = usize::from(segment.is_from_high());
+        if !self.has(BASE << side) {
+            self.bits |= BASE << side;
+            self.bases[side] = segment.seq.wrapping_sub(u32::from(!segment.has(flag::SYN)));
+        }
+        if !segment.has(flag::SYN | flag::RST) {
+            return false;
+        }
+        let forward = self.forward_from_high();
+        self.note_ends(segment);
+        forward != self.forward_from_high()
+    }
+
+    /// Takes in a packet; whether that turned the direction.
+    #[inline]
+    pub(crate) fn take(&mut self, segment: &Segment, throughput: &mut Throughput) -> bool {
+        let turned = self.note(segment);
+        let side = usize::from(segment.is_from_high());
+        if self.lanes[side] == NONE {
+            self.lanes[side] = throughput.lane(&self.key(), side);
+        }
+        throughput.count(self.lanes[side], segment);
+        turned
+    }
+
+    /// Takes in packets of the side that sent the one before them: [`crate::decode::segment::Part::Run`].
+    #[inline]
+    pub(crate) fn take_run(&mut self, run: &[Segment], throughput: &mut Throughput) {
+        let Some(first) = run.first() else { return };
+        throughput.count_run(self.lanes[usize::from(first.is_from_high())], run);
+    }
+
+    fn note_ends(&mut self, segment: &Segment) {
+        if segment.has(flag::RST) {
+            self.bits |= RESET;
+        }
+        if !segment.has(flag::SYN) {
+            return;
+        }
+        self.bits |= SYN;
+        if !self.has(TOLD) {
+            let answer = segment.has(flag::ACK);
+            self.bits |= TOLD;
+            if segment.is_from_high() != answer {
+                self.bits |= TOLD_HIGH;
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Packets to connections: finds the one of each packet, or begins it.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
+use crate::capture::chunk::Chunk;
+use crate::common::arena::Arena;
+use crate::common::budget::{bytes, grouped};
+use crate::common::index::Index;
+use crate::common::memory::prefetch;
+use crate::decode::Key;
+use crate::decode::segment::{Owner, Part, Segment};
+use crate::track::find::connection::Connection;
+use crate::track::find::throughput::Throughput;
+use crate::track::find::tunnels::Tunnels;
+
+/// No connection: the packet belongs to none.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Packets whose connections are guessed together.
+const AHEAD: usize = 16;
+/// Connections that stay in the cache while a chunk is read.
+const CACHED: usize = 1024;
+/// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
+const REASSEMBLY_NS: i64 = 60_000_000_000;
+/// First fragments that are remembered at most.
+const MOST_FRAGMENTED: usize = 1 << 16;
+
+/// The fragment that carried the ports.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    connection: u32,
+    time: i64,
+    from_high: bool,
+}
+
+impl First {
+    fn is_recent(&self, time: i64) -> bool {
+        time.abs_diff(self.time) <= REASSEMBLY_NS as u64
+    }
+}
+
+/// All connections, in order of their first packet.
+pub(crate) struct Connections {
+    hashing: RandomState,
+    index: Index,
+    list: Arena<Connection>,
+    pub throughput: Throughput,
+    /// The connection that was looked up last, unless a fragment came since.
+    last: u32,
+    /// The connection of the last packet of each slot.
+    slots: [u32; 256],
+    /// A connection took the place of another one between the same endpoints: what was guessed before may be that one.
+    replaced: bool,
+    /// Silence after which a flow that is not TCP ends.
+    idle_ns: i64,
+    /// First fragments.
+    fragmented: HashMap<u64, First, RandomState>,
+    pub tunnels: Tunnels,
+    /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
+    pub turned: Vec<u32>,
+    /// The same, known from an earlier pass.
+    known: HashSet<u32>,
+}
+
+impl Connections {
+    pub(crate) fn new(bin_ns: i64, idle_ns: i64, known: HashSet<u32>) -> Self {
+        let hashing = RandomState::default();
+        Self {
+            index: Index::new(),
+            list: Arena::new(),
+            throughput: Throughput::new(bin_ns),
+            last: NONE,
+            slots: [NONE; 256],
+            replaced: false,
+            idle_ns,
+            fragmented: HashMap::with_hasher(hashing.clone()),
+            tunnels: Tunnels::new(&hashing),
+            hashing,
+            turned: Vec::new(),
+            known,
+        }
+    }
+
+    /// An empty chunk whose hashes are of use here.
+    pub(crate) fn chunk(&self, with_places: bool, verify: bool) -> Chunk {
+        Chunk::new(self.hashing.clone(), with_places, verify)
+    }
+
+    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
+    /// came in runs. `before` connections there were before the chunk.
+    pub(crate) fn assign(
+        &mut self,
+        chunk: &mut Chunk,
+        before: u32,
+        numbers: &mut Vec<u32>,
+    ) -> usize {
+        let out_of_cache = self.list.len() > CACHED;
+        let (owners, segments) = chunk.take_unfound();
+        let start = numbers.len();
+        numbers.resize(start + owners.len(), NONE);
+        let numbers = &mut numbers[start..];
+        let (mut position, mut guessed, mut in_runs) = (0, 0, 0);
+        while let (Some(owner), Some(segment)) = (owners.get(position), segments.get_mut(position))
+        {
+            while out_of_cache && guessed < owners.len() && guessed < position + AHEAD {
+                self.guess(owners, guessed, numbers);
+                guessed += AHEAD;
+            }
+            let guess = numbers[position];
+            let known = self.list.get_mut(guess).filter(|connection| {
+                connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
+            });
+            let (number, turned) = if let Some(connection) = known {
+                (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
+                (guess, connection.take(segment, &mut self.throughput))
+            } else if owner.part == Part::None {
+                (NONE, false)
+            } else {
+                let number = self.number(owner, segment);
+                let connection = self.list.get_mut(number);
+                let turned = connection.map(|it| it.take(segment, &mut self.throughput));
+                (number, turned.unwrap_or_default())
+            };
+            if turned && number < before {
+                self.turned.push(number);
+            }
+            numbers[position] = number;
+            position += 1;
+            if std::mem::take(&mut self.replaced) && position < guessed {
+                let end = guessed.min(numbers.len());
+                numbers[position..end].fill(NONE);
+            }
+            let run = owners[position..]
+                .iter()
+                .take_while(|owner| owner.part == Part::Run);
+            let run = position..position + run.count();
+            // One alone is soon taken in.
+            if run.len() > 1
+                && let Some(connection) = self.list.get_mut(number)
+            {
+                position = run.end;
+                in_runs += run.len();
+                numbers[run.clone()].fill(number);
+                connection.take_run(&segments[run], &mut self.throughput);
+            }
+        }
+        in_runs
+    }
+
+    /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for
+    /// what the next guesses need.
+    fn guess(&self, owners: &[Owner], from: usize, numbers: &mut [u32]) {
+        let packets = owners[from..].iter().zip(&mut numbers[from..]);
+        for (owner, number) in packets.take(AHEAD) {
+            if owner.part == Part::Whole
+                && let Some(guess) = self.index.guess(owner.hash)
+                && let Some(connection) = self.list.get(guess)
+            {
+                *number = guess;
+                prefetch(connection);
+            }
+        }
+        for owner in owners.iter().skip(from + AHEAD).take(AHEAD) {
+            if owner.part == Part::Whole {
+                self.index.prefetch(owner.hash);
+            }
+        }
+    }
+
+    #[inline]
+    fn remember(&mut self, owner: &Owner, number: u32) -> u32 {
+        self.last = number;
+        self.slots[usize::from(owner.slot)] = number;
+        number
+    }
+
+    #[inline]
+    fn number(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+        if matches!(owner.part, Part::Again | Part::Run) {
+            self.slots[usize::from(owner.slot)]
+        } else {
+            self.look_up(owner, segment)
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+        if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
+            // It may have begun another one between the same endpoints.
+            self.last = NONE;
+            return self.of_fragment(owner, segment);
+        }
+        // Packets come in bursts.
+        let last = self.list.get(self.last);
+        if !last.is_some_and(|it| it.is(&owner.key) && !it.ended_before(segment, self.idle_ns)) {
+            self.last = self.find_or_add(&owner.key, owner.hash, owner.vlan, segment);
+        }
+        self.remember(owner, self.last)
+    }
+
+    #[inline]
+    fn find_or_add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment) -> u32 {
+        let list = &self.list;
+        let found = self
+            .index
+            .find(hash, |number| list.get(number).is_some_and(|it| it.is(key)));
+        if let Some(number) = found
+            && let Some(connection) = list.get(number)
+            && !connection.ended_before(segment, self.idle_ns)
+        {
+            return number;
+        }
+        self.add(key, hash, vlan, segment, found)
+    }
+
+    fn add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment, old: Option<u32>) -> u32 {
+        let turned = !self.known.is_empty() && self.known.contains(&(self.list.len() as u32));
+        let connection = Connection::new(key, vlan, segment, turned);
+        let number = self.list.push(connection);
+        if let Some(old) = old {
+            self.index.replace(hash, old, number);
+            self.replaced = true;
+        } else {
+            self.index.insert(hash, number);
+        }
+        number
+    }
+
+    /// A later fragment goes to the connection of the first one; where that was not captured before it, to a
+    /// flow of fragments between the two addresses.
+    #[cold]
+    fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+        let datagram = owner.hash;
+        if owner.part == Part::LaterFragment
+            && let Some(first) = self.fragmented.get(&datagram)
+            && first.is_recent(segment.time)
+        {
+            // Without ports the two ends of a host that talks to itself cannot be told apart.
+            segment.set_from_high(first.from_high);
+            return first.connection;
+        }
+        let hash = owner.key.hash(&self.hashing);
+        let number = self.find_or_add(&owner.key, hash, owner.vlan, segment);
+        if owner.part == Part::FirstFragment {
+            if self.fragmented.len() >= MOST_FRAGMENTED {
+                self.fragmented
+                    .retain(|_, first| first.is_recent(segment.time));
+            }
+            if self.fragmented.len() >= MOST_FRAGMENTED {
+                self.fragmented.clear();
+            }
+            let first = First {
+                connection: number,
+                time: segment.time,
+                from_high: segment.is_from_high(),
+            };
+            self.fragmented.insert(datagram, first);
+        }
+        number
+    }
+
+    /// Bytes that may be taken at once by so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        self.index.growth(more) + self.throughput.growth(more)
+    }
+
+    /// What is held of them, in words.
+    pub(crate) fn told(&self, states: u64) -> String {
+        let list = (self.list.len() * size_of::<Connection>()) as u64 + self.index.bytes();
+        format!(
+            "{} connections ({}, and {} of counts), {} of throughput",
+            grouped(self.list.len() as u64),
+            bytes(list),
+            bytes(states),
+            bytes(self.throughput.bytes()),
+        )
+    }
+
+    /// Connections in order of their first packet.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
+        self.list.iter()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Connection> {
+        self.list.get(number)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::records::{Interface, Record};
+
+    /// The connections of frames, found so many at once.
+    fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
+        let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
+        let mut chunk = connections.chunk(false, false);
+        let interface = Interface::of(1);
+        let mut numbers = Vec::new();
+        for frames in frames.chunks(at_once) {
+            let records: Vec<Record> = (0..frames.len() as u32)
+                .map(|number| Record {
+                    time: 0,
+                    wire: 54,
+                    captured: 54,
+                    interface: 0,
+                    at: 0,
+                    data: number * 54,
+                })
+                .collect();
+            let interfaces = std::slice::from_ref(&interface);
+            chunk.append(&records, interfaces, (frames.as_flattened(), 0), 0, &mut []);
+            connections.assign(&mut chunk, 0, &mut numbers);
+        }
+        numbers
+    }
+
+    /// A TCP segment from a port of one host to another one.
+    fn frame(port: u16, seq: u8, syn: bool) -> [u8; 54] {
+        let mut frame = [0; 54];
+        frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
+        (frame[23], frame[29], frame[33]) = (6, 1, 2);
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
+        (frame[37], frame[41], frame[46]) = (80, seq, 0x50);
+        frame[47] = if syn { 2 } else { 16 };
+        frame
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_guessed_gives_way_to_a_new_connection(
+            steps in prop::collection::vec((0_u16..5, 0_u8..3, prop::bool::weighted(0.3)), 1..200),
+        ) {
+            // So many that guessing begins.
+            let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
+            let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
+            let frames: Vec<_> = before.chain(steps).collect();
+            let all = numbers(&frames, 2 * CACHED);
+            prop_assert_eq!(&all, &numbers(&frames, 1));
+            prop_assert_eq!(&all, &numbers(&frames, 7));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Packets to connections, in the order of the capture, and what is common to a connection.
+
+pub(crate) mod connection;
+pub(crate) mod connections;
+pub(crate) mod grouping;
+pub(crate) mod throughput;
+pub(crate) mod tunnels;

@@ -1,0 +1,183 @@
+//! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
+
+use super::{
+    Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS, WINDOW,
+};
+use crate::decode::segment::{Segment, since};
+use crate::decode::{Sack, TcpOptions, flag};
+use crate::track::tcp::sender::DONE;
+
+impl Tcp {
+    /// Takes in `segment` of the other side, which acknowledges octets of this one. `window` is what it
+    /// advertises, where that is known.
+    #[inline]
+    pub(super) fn acknowledged(
+        &mut self,
+        segment: &Segment,
+        options: &TcpOptions,
+        window: Option<i64>,
+    ) -> Acknowledged {
+        let mut told = Acknowledged {
+            repeats: false,
+            all: false,
+            peer_window: self.has(WINDOW).then_some(self.last_window),
+            peer_mss: self.has(HAS_MSS).then_some(self.mss),
+            behind_ns: self.round_trip_ns(),
+        };
+        if !segment.has(flag::ACK) {
+            return told;
+        }
+        let ack = self.unwrap(segment.ack);
+        // A RST may carry any number: it is believed where it answers the last octet, as to a SYN.
+        if segment.has(flag::RST) && (!self.has(STARTED) || ack != self.end) {
+            return told;
+        }
+        if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
+            return told;
+        }
+        told.all = self.has(STARTED) && ack >= self.end;
+        let mut sent = None;
+        if ack == self.una {
+            told.repeats = self.has(STARTED) && self.end > self.una;
+        } else {
+            sent = self.advance(ack, segment.time);
+        }
+        let opens = window.is_some_and(|window| ack + window > self.edge);
+        if let Some(window) = window {
+            self.edge = self.edge.max(ack + window);
+        }
+        if let Some(sender) = &mut self.sender {
+            if opens {
+                // A window update alone, too.
+                sender.limits.released(segment.time, ack, 0);
+            }
+            if segment.payload > 0 && told.all {
+                sender.message.answered = true;
+                sender.limits.answered(segment.time);
+            }
+        }
+        if options.sack_count > 0 {
+            let blocks = &options.sacks[..usize::from(options.sack_count)];
+            sent = self.selectively_acknowledged(ack, blocks, sent);
+        }
+        self.measure(sent, segment.time);
+        told.behind_ns = self.round_trip_ns();
+        told
+    }
+
+    /// Before its SYN is answered an acknowledgement of what was never sent belongs to a connection that the
+    /// other side still holds between these ports (RFC 9293 3.5.1).
+    fn is_of_another_time(&self, segment: &Segment, ack: i64) -> bool {
+        self.has(SYN) && !segment.has(flag::SYN) && ack > self.end
+    }
+
+    /// What was `sent` then is acknowledged at `time`: one sample.
+    #[inline]
+    pub(super) fn measure(&mut self, sent: Option<i64>, time: i64) {
+        if let Some(sent) = sent
+            && let Some(sender) = &mut self.sender
+        {
+            let ns = since(time, sent);
+            sender.rtt.add(ns);
+            sender.limits.measured(ns);
+        }
+    }
+
+    /// The cumulative acknowledgement moves up to `ack`. It is one sample, of the newest segment it covers:
+    /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3). When that was sent.
+    #[inline]
+    pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
+        let una = self.una;
+        self.una = ack;
+        // Karn: where any of the octets was sent twice, nobody knows which sending is acknowledged.
+        let ambiguous = self
+            .rare
+            .as_mut()
+            .is_some_and(|rare| rare.acknowledged(una, ack));
+        if self.has(WAITS) {
+            self.bits &= !WAITS;
+            let rtt = since(time, self.handshake);
+            if !ambiguous && rtt >= 0 {
+                self.handshake = rtt;
+                self.bits |= MEASURED;
+                if self.first == ack {
+                    self.bits |= SAMPLE;
+                }
+            }
+        }
+        let sender = self.sender.as_mut()?;
+        let mut newest = None;
+        while let Some(first) = sender.pending.front() {
+            if first.to > ack {
+                break;
+            }
+            newest = Some((first.to, first.time));
+            sender.pending.pop_front();
+        }
+        let octets = if una == UNKNOWN { 0 } else { ack - una };
+        let octets = u32::try_from(octets).unwrap_or(u32::MAX);
+        sender.limits.released(time, ack, octets);
+        // An acknowledgement of octets that were not captured measures nothing that was.
+        newest
+            .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous && !sender.was_held(to))
+            .map(|(_, sent)| sent)
+    }
+
+    /// Segments above a hole are acknowledged by SACK; the cumulative acknowledgement that follows when the
+    /// hole is filled would measure the recovery. An acknowledgement is one sample: of the newest segment in
+    /// the first block that covers a new one, which made the other side send it (RFC 2018 4), or else of the
+    /// one that the cumulative number covers, `sent` then.
+    #[cold]
+    fn selectively_acknowledged(
+        &mut self,
+        una: i64,
+        blocks: &[Sack],
+        mut sent: Option<i64>,
+    ) -> Option<i64> {
+        let mut answered = false;
+        for &(left, right) in blocks {
+            let (left, right) = (self.unwrap(left), self.unwrap(right));
+            // Below the cumulative acknowledgement a block reports a duplicate (RFC 2883).
+            if left < una || right <= left || right > self.end {
+                continue;
+            }
+            let ambiguous = self
+                .rare
+                .as_ref()
+                .is_some_and(|rare| rare.repeated.touches(left, right));
+            let sender = self.sender.as_mut()?;
+            sender.limits.lost(self.end);
+            let behind = sender
+                .pending
+                .partition_point(|segment| segment.to <= right);
+            let mut newest = None;
+            for index in (0..behind).rev() {
+                let pending = &mut sender.pending[index];
+                // What an earlier block covered is done, and so is everything before it in this block.
+                if pending.from < left || pending.time == DONE {
+                    break;
+                }
+                let time = std::mem::replace(&mut pending.time, DONE);
+                newest.get_or_insert((pending.to, time));
+            }
+            if let Some((to, time)) = newest
+                && !std::mem::replace(&mut answered, true)
+            {
+                sent = (to == right && !ambiguous).then_some(time);
+            }
+        }
+        sent
+    }
+}
+
+impl Rare {
+    /// Whether an octet from `una` to before `ack` was sent twice; forgets those below.
+    fn acknowledged(&mut self, una: i64, ack: i64) -> bool {
+        if self.repeated.is_empty() {
+            return false;
+        }
+        let ambiguous = self.repeated.touches(una, ack);
+        self.repeated.forget_below(ack);
+        ambiguous
+    }
+}

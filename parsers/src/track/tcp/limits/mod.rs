@@ -1,0 +1,374 @@
+//! The time of one TCP direction to what limited it: its application, its send buffer, the receiver's window,
+//! or the network; or to nobody where headers do not tell.
+//!
+//! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
+//! the wait began, and what ended it, tell its cause, or which of the [`Kind`]s it is that the waits around it
+//! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
+//! `sndbuf_limited`), with the application's time apart.
+
+mod verdicts;
+
+use crate::decode::segment::since;
+use crate::track::tcp::limits::verdicts::{Kind, Wait, While};
+use crate::track::tcp::sender::Rtt;
+
+/// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
+/// of the RTT more.
+const RELEASE_NS: i64 = 200_000;
+/// Shorter pauses are the work of the host, inside a burst.
+const BURST_GAP_NS: i64 = 50_000;
+/// A kernel sends on so soon after an acknowledgement: it is the same piece of work. Measured: 3 to 10 µs.
+const KERNEL_NS: i64 = 16_000;
+/// A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
+const WAKING_NS: i64 = 100_000;
+/// A part of the RTT that counts as soon for a writer whose buffer an acknowledgement emptied.
+const DRAINED: u32 = 64;
+/// What was acknowledged earlier than that before a send did not release it.
+const IDLE_NS: i64 = 150_000;
+/// Segments of one buffer follow each other faster.
+const BUFFER_GAP_NS: i64 = 20_000;
+
+/// Linux hands at most 64 KiB to the card at once; it holds them back while the window has no room for them, unless
+/// the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
+const LARGEST_BUFFER: i64 = 65_536;
+
+/// Sums in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_field_names)] // the names of the columns
+pub(crate) struct Shares {
+    pub app_ns: i64,
+    pub sender_ns: i64,
+    pub receiver_ns: i64,
+    pub network_ns: i64,
+    pub unknown_ns: i64,
+}
+
+impl Shares {
+    /// The same time, with nothing told of it.
+    pub(crate) fn untold(self) -> Self {
+        let told = [
+            self.app_ns,
+            self.sender_ns,
+            self.receiver_ns,
+            self.network_ns,
+        ];
+        Self {
+            unknown_ns: told.into_iter().fold(self.unknown_ns, i64::saturating_add),
+            ..Self::default()
+        }
+    }
+}
+
+/// State between two sends.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // packed: one for every sender
+pub(crate) struct Limits {
+    shares: Shares,
+    /// The waits that are not shared out.
+    recent: While,
+    /// All before it is in `shares` or `recent`.
+    accounted: i64,
+    last_send: i64,
+    /// When an acknowledgement last freed octets or room; before `last_send` where none came since.
+    last_release: i64,
+    /// When data were last acknowledged; a FIN behind them is none.
+    last_acknowledged: i64,
+    /// Number behind the last data, and behind the last short segment.
+    end: i64,
+    short_end: i64,
+    /// When the other side last answered all that was sent before.
+    last_answer: i64,
+    /// Recovery lasts until this octet is acknowledged.
+    recovery_end: i64,
+    /// Octets in flight behind the last send.
+    flight: u32,
+    /// Most octets in flight that filled the window since something was lost: the congestion window allows them.
+    full_flight: u32,
+    /// Octets sent since the last wait.
+    octets: u32,
+    begun: bool,
+    /// Data are not acknowledged.
+    waiting: bool,
+    recovering: bool,
+    /// At the last send: no room for another segment.
+    full_window: bool,
+    /// At the last send: there was less room than a sender keeps back that hands several segments to its card at
+    /// once, and the congestion window is larger.
+    little_room: bool,
+    /// At the last send: the segment was short, so nothing more was queued.
+    short: bool,
+    /// At the last send: it had PUSH, ...
+    push: bool,
+    /// ... and was not the end of a larger buffer, which always has it.
+    alone: bool,
+    /// At the last send: a short segment was not acknowledged.
+    held: bool,
+}
+
+/// What is known when a segment is sent.
+#[allow(clippy::struct_excessive_bools)] // independent facts about one segment
+pub(crate) struct Sent {
+    pub time: i64,
+    /// It repeats octets.
+    pub repeats: bool,
+    /// Nothing was in flight before it.
+    pub idle: bool,
+    /// It is shorter than the MSS, and the window did not cut it.
+    pub short: bool,
+    pub push: bool,
+    /// Octets that the window has room for behind it, where that is known.
+    pub room: Option<i64>,
+    /// Octets in flight with it.
+    pub flight: u32,
+    pub payload: u32,
+    pub mss: u32,
+    /// Number behind it, and of the first octet that is not acknowledged.
+    pub end: i64,
+    pub una: i64,
+}
+
+/// Times of one capture may be centuries apart, again and again.
+fn add(sum: &mut i64, more: i64) {
+    *sum = sum.saturating_add(more);
+}
+
+impl Limits {
+    /// There was room and no recovery since the last send, and what is sent now waited for no acknowledgement:
+    /// `released` tells that.
+    #[inline]
+    pub(crate) fn free(&self, released: bool) -> bool {
+        !(self.recovering | self.full_window | released)
+    }
+
+    /// Nanoseconds to `time` since an acknowledgement last freed octets or room.
+    #[inline]
+    pub(crate) fn since_release(&self, time: i64) -> i64 {
+        since(time, self.last_release)
+    }
+
+    /// An acknowledgement came just before `time`.
+    fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
+        let after = since(time, self.last_release);
+        after <= RELEASE_NS + i64::from(rtt.smoothed_ns / 64)
+    }
+
+    /// An acknowledgement that was no answer let go what is sent at `time`.
+    #[inline]
+    pub(crate) fn was_released(&self, time: i64, rtt: &Rtt) -> bool {
+        self.last_release >= self.last_send
+            && self.last_answer < self.last_send
+            && self.released_soon(time, rtt)
+    }
+
+    /// An acknowledgement freed `octets` of this side or moved the window's end.
+    #[inline]
+    pub(crate) fn released(&mut self, time: i64, una: i64, octets: u32) {
+        self.last_release = self.last_release.max(time);
+        if octets > 0 {
+            self.recent.acknowledged(time, octets);
+            if self.waiting {
+                self.last_acknowledged = self.last_acknowledged.max(time);
+                self.waiting = una < self.end;
+            }
+        }
+        if self.recovering && una >= self.recovery_end {
+            self.recovering = false;
+        }
+    }
+
+    /// An RTT sample.
+    #[inline]
+    pub(crate) fn measured(&mut self, ns: i64) {
+        self.recent.measured(ns);
+    }
+
+    /// The other side sent data and had all of this side's: what follows may depend on it.
+    pub(crate) fn answered(&mut self, time: i64) {
+        self.last_answer = self.last_answer.max(time);
+    }
+
+    /// The third duplicate acknowledgement: something was lost.
+    pub(crate) fn lost(&mut self, end: i64) {
+        if !self.recovering {
+            self.recovering = true;
+            self.recovery_end = end;
+        }
+        self.recent.lost();
+        self.full_flight = 0;
+    }
+
+    /// Takes in a segment with payload.
+    #[allow(clippy::inline_always)] // as the caller, `Tcp::data`
+    #[inline(always)]
+    pub(crate) fn sent(&mut self, sent: &Sent, rtt: &Rtt) {
+        if sent.repeats {
+            self.lost(sent.end);
+        }
+        let gap = since(sent.time, self.last_send);
+        if !self.begun {
+            self.begin(sent.time);
+        } else if self.waits(sent.time) {
+            self.waited(gap, sent, rtt);
+        }
+        self.alone = self.push || gap > BUFFER_GAP_NS;
+        self.last_send = self.last_send.max(sent.time);
+        (self.short, self.push) = (sent.short, sent.push);
+        if sent.short {
+            self.short_end = sent.end;
+        }
+        self.held = self.short_end > sent.una;
+        self.octets = self.octets.saturating_add(sent.payload);
+        self.full_window = sent.room.is_some_and(|room| room < i64::from(sent.mss));
+        self.left(sent.room, sent.flight);
+        self.end = self.end.max(sent.end);
+        self.waiting = true;
+    }
+
+    #[cold]
+    fn begin(&mut self, time: i64) {
+        self.begun = true;
+        self.accounted = time;
+        self.last_send = time;
+        self.recent.begin(time);
+    }
+
+    /// Returns whether the sender waited before `time`, so that the segment continues no burst.
+    #[inline]
+    pub(crate) fn waits(&self, time: i64) -> bool {
+        since(time, self.last_send) >= BURST_GAP_NS
+    }
+
+    /// Takes in the time of another full segment of a burst.
+    #[inline]
+    pub(crate) fn goes_on(&mut self, time: i64, full_window: bool) {
+        self.alone = since(time, self.last_send) > BUFFER_GAP_NS;
+        self.last_send = self.last_send.max(time);
+        self.full_window = full_window;
+    }
+
+    /// The burst had so many `octets` and left so many in `flight`, and `room` as in [`Sent`]; `end` is the number
+    /// behind it.
+    #[inline]
+    pub(crate) fn went_on(&mut self, octets: u32, flight: u32, room: Option<i64>, end: i64) {
+        self.left(room, flight);
+        self.octets = self.octets.saturating_add(octets);
+        self.end = self.end.max(end);
+    }
+
+    /// What a send left: octets in `flight`, and `room` for more. The congestion window is known to be larger where
+    /// more filled the window since something was lost.
+    #[inline]
+    fn left(&mut self, room: Option<i64>, flight: u32) {
+        self.flight = flight;
+        if self.full_window && !self.recovering {
+            self.full_flight = self.full_flight.max(flight);
+        }
+        self.little_room = flight < self.full_flight
+            && room.is_some_and(|room| room < LARGEST_BUFFER && 2 * room < i64::from(flight));
+    }
+
+    /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
+    #[inline(never)] // the segments of a burst do not wait
+    fn waited(&mut self, gap: i64, sent: &Sent, rtt: &Rtt) {
+        let span = since(sent.time, self.accounted).max(0);
+        self.accounted = sent.time;
+        let age =
+            (self.last_release >= self.last_send).then(|| since(sent.time, self.last_release));
+        let answered = self.last_answer >= self.last_send;
+        let wait = Wait {
+            span_ns: span,
+            age_ns: age.filter(|_| !answered),
+            octets: std::mem::take(&mut self.octets),
+            flight: self.flight,
+        };
+        if self.recovering {
+            add(&mut self.shares.network_ns, span);
+        } else if self.full_window {
+            // The window reopened at the release; later than that an application with nothing queued was not ready.
+            let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
+            let after = if late {
+                age.map_or(0, |age| age.min(gap))
+            } else {
+                0
+            };
+            add(&mut self.shares.receiver_ns, span - after);
+            add(&mut self.shares.app_ns, after);
+        } else if self.little_room && !self.short && self.was_released(sent.time, rtt) {
+            add(&mut self.shares.receiver_ns, span);
+        } else {
+            self.waited_for_data(&wait, answered, sent, rtt);
+        }
+        if self.recent.is_over(sent.time, rtt) {
+            self.recent.end(sent.time, rtt, &mut self.shares);
+        }
+    }
+
+    /// The receiver did not hold back what came next.
+    fn waited_for_data(&mut self, wait: &Wait, answered: bool, sent: &Sent, rtt: &Rtt) {
+        self.recent.waited(wait, rtt);
+        let idle_ns = since(sent.time, self.last_acknowledged);
+        // A writer that slept until an acknowledgement freed its buffer may wake up late: on a long path that is
+        // still soon, and the other waits tell whether it goes by the acknowledgements.
+        let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
+        if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
+            return add(&mut self.shares.app_ns, wait.span_ns);
+        }
+        let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
+        let at_once = wait.age_ns.is_some_and(|age| age <= KERNEL_NS);
+        let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
+        let by_none = !at_once && !woken;
+        // Without PUSH more was queued, unless Nagle's algorithm held the short end of a write back.
+        let backlog = !self.short && !self.push;
+        let empty = self.short || self.push && self.alone;
+        let kind = if backlog && !self.held {
+            return add(&mut self.shares.network_ns, wait.span_ns);
+        } else if drained && self.held {
+            Kind::HeldDrained
+        } else if drained && !at_once && !empty {
+            Kind::Drained
+        } else if by_none && (self.short || backlog) {
+            if self.short || wait.age_ns.is_some() {
+                self.recent.owned(wait.span_ns);
+            }
+            return add(&mut self.shares.app_ns, wait.span_ns);
+        } else if self.short {
+            Kind::Empty
+        } else if empty && woken {
+            Kind::Alone
+        } else {
+            match (self.held, at_once, woken) {
+                (false, true, _) => Kind::Clocked,
+                (false, _, true) => Kind::Woken,
+                (false, ..) if wait.age_ns.is_none() => Kind::Bare,
+                (false, ..) => Kind::Paced,
+                (true, true, _) => Kind::HeldClocked,
+                (true, _, true) => Kind::HeldWoken,
+                (true, ..) if wait.age_ns.is_none() => Kind::HeldClocked,
+                (true, ..) => Kind::HeldPaced,
+            }
+        };
+        if !self.recent.add(kind, wait) {
+            // Nothing but an application leaves data alone for seconds.
+            add(&mut self.shares.app_ns, wait.span_ns);
+        }
+    }
+
+    /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a
+    /// FIN came behind the data, so nothing waited for room then.
+    pub(crate) fn shares(&self, closed: bool, rtt: &Rtt) -> Shares {
+        let mut shares = self.shares;
+        self.recent.share_out(rtt, &mut shares);
+        let last = self.last_send.max(self.last_acknowledged);
+        if self.begun {
+            let tail = last.saturating_sub(self.accounted).max(0);
+            if self.recovering {
+                add(&mut shares.network_ns, tail);
+            } else if self.full_window && !closed {
+                add(&mut shares.receiver_ns, tail);
+            } else {
+                add(&mut shares.app_ns, tail);
+            }
+        }
+        shares
+    }
+}

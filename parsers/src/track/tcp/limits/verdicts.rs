@@ -1,0 +1,493 @@
+//! What the waits of a while say together about what limited their sender.
+//!
+//! One wait says little: a write may happen to leave just behind an acknowledgement. Over some round trips it shows
+//! whose clock the sender goes by, its own or that of the acknowledgements, and whether the path is kept busy.
+//!
+//! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
+//! `tests/truth/data/limits/README.md`.
+
+use crate::track::tcp::limits::Shares;
+use crate::track::tcp::sender::Rtt;
+
+/// A congestion window needs so many whiles to recover from a loss.
+const LOSSY_WHILES: u8 = 4;
+/// Longer pauses between acknowledgements count as so long ones.
+const LONGEST_GAP_NS: i64 = 1 << 31;
+/// A while lasts so long at least, and four round trips.
+const LEAST_NS: i64 = 50_000_000;
+const ROUNDS: i64 = 4;
+/// Shorter waits are the work of the host.
+const SHORTEST_NS: i64 = 150_000;
+/// So many differences are needed to tell whose clock the sender goes by, and a while lasts so many times as long
+/// where there are not so many of them.
+const LEAST_STEPS: u16 = 3;
+const ENOUGH_STEPS: u16 = 8;
+const LONGEST: i64 = 4;
+
+/// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
+/// an acknowledgement ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing says whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
+    Paced,
+    /// The same, and none came.
+    Bare,
+    /// The kernel sent on at once when an acknowledgement came.
+    Clocked,
+    /// Sending went on so soon after an acknowledgement as a writer needs that wakes up.
+    Woken,
+    /// As these three, but a short segment was not acknowledged, for which Nagle's algorithm may have waited.
+    HeldPaced,
+    HeldClocked,
+    HeldWoken,
+    /// Nothing was queued, and an acknowledgement ended the wait.
+    Empty,
+    /// A full segment alone with PUSH was the end of what was queued, and a writer may have woken up.
+    Alone,
+    /// All was acknowledged just before; a short segment was among it, or not.
+    Drained,
+    HeldDrained,
+}
+
+const KINDS: usize = 11;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Application,
+    Sender,
+    Network,
+    Unknown,
+}
+
+/// What sends keep their distance from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Clock {
+    /// Each other, or a timer that paces them.
+    Own,
+    Either,
+    #[default]
+    Acknowledgements,
+}
+
+/// A wait, as far as it counts for the others.
+pub(crate) struct Wait {
+    /// From the end of the one before.
+    pub span_ns: i64,
+    /// From the last acknowledgement in the wait to its end.
+    pub age_ns: Option<i64>,
+    /// Octets sent since the wait before it, and those in flight when it began.
+    pub octets: u32,
+    pub flight: u32,
+}
+
+/// The acknowledgements of a while: apart, because each of them changes all of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Acks {
+    last: i64,
+    /// Moving averages of the octets that one frees, and of the time between two.
+    usual_octets: u32,
+    usual_gap_ns: u32,
+    /// Octets acknowledged, and those of them at more than twice the usual rate.
+    octets: u32,
+    fast: u32,
+    /// Smallest RTT; 0 where there is none.
+    rtt_ns: u32,
+}
+
+impl Acks {
+    #[inline]
+    fn add(&mut self, time: i64, octets: u32) {
+        if self.last != 0 {
+            let gap = time.wrapping_sub(self.last).clamp(0, LONGEST_GAP_NS) as u32;
+            let usual = u64::from(self.usual_octets) * u64::from(gap);
+            if 2 * usual < u64::from(self.usual_gap_ns) * u64::from(octets) {
+                self.fast = self.fast.wrapping_add(octets);
+            }
+            self.octets = self.octets.wrapping_add(octets);
+            self.usual_gap_ns = self.usual_gap_ns - self.usual_gap_ns / 16 + gap / 16;
+            self.usual_octets = self.usual_octets - self.usual_octets / 16 + octets / 16;
+        }
+        self.last = time;
+    }
+
+    #[inline]
+    fn measured(&mut self, ns: i64) {
+        let ns = u32::try_from(ns.max(1)).unwrap_or(u32::MAX);
+        if self.rtt_ns == 0 || ns < self.rtt_ns {
+            self.rtt_ns = ns;
+        }
+    }
+}
+
+/// The waits of a while, added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct While {
+    /// When it began.
+    begin: i64,
+    sums_ns: [u32; KINDS],
+    /// Waits with an empty queue that no acknowledgement ended, and half as much of those of each earlier while.
+    own_ns: f32,
+    /// The same of the waits before this while that they are compared with.
+    held_before_ns: f32,
+    /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
+    span_steps_ns: f32,
+    age_steps_ns: f32,
+    steps: u16,
+    /// How many of these waits lasted a round trip each, and ended soon behind an acknowledgement.
+    rounds: u16,
+    /// For so many whiles a loss counts.
+    lossy: u8,
+    /// What they showed in the while before.
+    clock_before: Clock,
+    last_span_ns: f32,
+    /// Negative where there is none.
+    last_age_ns: f32,
+    acks: Acks,
+    /// Octets that left when a writer woke up, and how often.
+    woken_octets: u32,
+    wakings: u32,
+    /// Most octets in flight, and in the while before.
+    flight: u32,
+    flight_before: u32,
+}
+
+impl While {
+    pub(crate) fn begin(&mut self, time: i64) {
+        self.begin = time;
+        self.last_age_ns = -1.0;
+    }
+
+    /// An acknowledgement of new octets. They come evenly from a path that is kept busy, and in clumps from one that
+    /// carries a burst now and then.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, time: i64, octets: u32) {
+        self.acks.add(time, octets);
+    }
+
+    /// Something was lost: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
+    pub(crate) fn lost(&mut self) {
+        self.lossy = LOSSY_WHILES;
+    }
+
+    #[inline]
+    pub(crate) fn measured(&mut self, ns: i64) {
+        self.acks.measured(ns);
+    }
+
+    /// Takes in any wait that was neither a recovery nor one for the receiver's window.
+    pub(crate) fn waited(&mut self, wait: &Wait, rtt: &Rtt) {
+        self.flight = self.flight.max(wait.flight);
+        let Some(age) = wait.age_ns else { return };
+        if wait.span_ns <= SHORTEST_NS {
+            return;
+        }
+        let (span, age) = (wait.span_ns as f32, age as f32);
+        if self.last_age_ns >= 0.0 {
+            self.span_steps_ns += (span - self.last_span_ns).abs();
+            self.age_steps_ns += (age - self.last_age_ns).abs();
+            let round = rtt.smoothed_ns as f32;
+            let is_round = (span - round).abs() < round / 16.0 && age < span / 64.0;
+            self.rounds = self.rounds.saturating_add(is_round.into());
+            self.steps = self.steps.saturating_add(1);
+        }
+        (self.last_span_ns, self.last_age_ns) = (span, age);
+    }
+
+    /// The application's: its queue was empty, and no acknowledgement ended the wait.
+    pub(crate) fn owned(&mut self, span_ns: i64) {
+        self.own_ns += span_ns as f32;
+    }
+
+    /// Whether the wait was taken in: not if it is longer than any while.
+    pub(crate) fn add(&mut self, kind: Kind, wait: &Wait) -> bool {
+        let sum = &mut self.sums_ns[kind as usize];
+        let Some(more) = u32::try_from(wait.span_ns)
+            .ok()
+            .and_then(|span| sum.checked_add(span))
+        else {
+            return false;
+        };
+        *sum = more;
+        if matches!(kind, Kind::Woken | Kind::HeldWoken | Kind::Alone) {
+            self.woken_octets = self.woken_octets.saturating_add(wait.octets);
+            self.wakings += 1;
+        }
+        true
+    }
+
+    /// It lasted long enough at `time`.
+    pub(crate) fn is_over(&self, time: i64, rtt: &Rtt) -> bool {
+        let least = LEAST_NS.max(ROUNDS * i64::from(rtt.smoothed_ns));
+        let lasted = time.wrapping_sub(self.begin);
+        lasted >= least && (self.steps >= ENOUGH_STEPS || lasted >= LONGEST * least)
+    }
+
+    /// Hands its waits to `shares`, and begins the next while at `time`.
+    pub(crate) fn end(&mut self, time: i64, rtt: &Rtt, shares: &mut Shares) {
+        self.share_out(rtt, shares);
+        let (own, held) = self.own_and_held();
+        *self = Self {
+            begin: time,
+            own_ns: own as f32 / 2.0,
+            held_before_ns: held as f32 / 2.0,
+            lossy: self.lossy.saturating_sub(1),
+            clock_before: self.own_clock().unwrap_or_default(),
+            last_span_ns: self.last_span_ns,
+            last_age_ns: self.last_age_ns,
+            flight_before: self.flight,
+            acks: Acks {
+                octets: 0,
+                fast: 0,
+                rtt_ns: 0,
+                ..self.acks
+            },
+            ..Self::default()
+        };
+    }
+
+    /// Adds its waits to `shares`, each to what limited it.
+    pub(crate) fn share_out(&self, rtt: &Rtt, shares: &mut Shares) {
+        const ALL: [Kind; KINDS] = [
+            Kind::Paced,
+            Kind::Bare,
+            Kind::Clocked,
+            Kind::Woken,
+            Kind::HeldPaced,
+            Kind::HeldClocked,
+            Kind::HeldWoken,
+            Kind::Empty,
+            Kind::Alone,
+            Kind::Drained,
+            Kind::HeldDrained,
+        ];
+        if self.sums_ns == [0; KINDS] {
+            return;
+        }
+        let signs = self.signs(rtt);
+        for kind in ALL {
+            let sum = match signs.verdict(kind) {
+                Verdict::Application => &mut shares.app_ns,
+                Verdict::Sender => &mut shares.sender_ns,
+                Verdict::Network => &mut shares.network_ns,
+                Verdict::Unknown => &mut shares.unknown_ns,
+            };
+            *sum = sum.saturating_add(self.sums_ns[kind as usize].into());
+        }
+    }
+
+    /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
+    fn own_clock(&self) -> Option<Clock> {
+        let clock = if self.age_steps_ns > 0.4 * self.span_steps_ns {
+            Clock::Own
+        } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
+            Clock::Either
+        } else {
+            Clock::Acknowledgements
+        };
+        (self.steps >= LEAST_STEPS).then_some(clock)
+    }
+
+    fn clock(&self) -> Clock {
+        // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
+        if self.by_rounds() {
+            return Clock::Acknowledgements;
+        }
+        self.own_clock().unwrap_or(self.clock_before)
+    }
+
+    /// Nearly all waits last a round trip, and end soon behind an acknowledgement: by chance that is rare.
+    fn by_rounds(&self) -> bool {
+        self.steps >= LEAST_STEPS && 8 * u32::from(self.rounds) >= 7 * u32::from(self.steps)
+    }
+
+    fn sum(&self, kinds: &[Kind]) -> f64 {
+        let sums = kinds
+            .iter()
+            .map(|&kind| f64::from(self.sums_ns[kind as usize]));
+        sums.sum()
+    }
+
+    fn own_and_held(&self) -> (f64, f64) {
+        let held = self.sum(&[
+            Kind::Empty,
+            Kind::HeldPaced,
+            Kind::HeldClocked,
+            Kind::HeldWoken,
+        ]);
+        (self.own_ns.into(), held + f64::from(self.held_before_ns))
+    }
+
+    fn signs(&self, rtt: &Rtt) -> Signs {
+        let (own, held) = self.own_and_held();
+        let paced = self.sum(&[Kind::Paced, Kind::Bare, Kind::HeldPaced]);
+        let woken = self.sum(&[Kind::Woken, Kind::HeldWoken]);
+        let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
+        let bare = self.sum(&[Kind::Bare]);
+        let others = self.sum(&[Kind::Bare, Kind::Clocked, Kind::Woken, Kind::Alone]);
+        let pauses = self.sum(&[Kind::Paced]);
+        let inflation = if self.acks.rtt_ns == 0 || rtt.min_ns <= 0 {
+            1.0
+        } else {
+            f64::from(self.acks.rtt_ns) / rtt.min_ns as f64
+        };
+        let clock = self.clock();
+        let timer = clock == Clock::Own;
+        let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
+        let stands = inflation > 1.25;
+        let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
+        let clocked = self.sum(&[Kind::Clocked]);
+        let at_once = clocked + self.sum(&[Kind::HeldClocked]);
+        let lossy = self.lossy > 0;
+        let mixed = clock != Clock::Acknowledgements;
+        Signs {
+            timer,
+            mixed,
+            clumps: !stands && (fast > 0.37 || fast > 0.2 && inflation < 1.05),
+            even: stands || fast <= 0.2,
+            own: if own > 0.0 { own / (own + held) } else { 0.0 },
+            inflation,
+            grows,
+            widens: grows && self.flight_before > 0,
+            lossy,
+            own_pace: mixed && fast > 0.37 && !grows && !lossy,
+            by_rounds: self.by_rounds(),
+            empties: self.sum(&[Kind::Empty, Kind::Alone]) > 0.1 * woken,
+            alternates: !timer
+                && !grows
+                && at_once > 0.1 * (at_once + woken)
+                && at_once < 0.9 * (at_once + woken),
+            paced: paced > 0.3 * (paced + woken),
+            only_pauses: pauses > 9.0 * others,
+            only_bare: bare > 9.0 * open,
+            few_clocked: clocked <= 0.1 * (clocked + held),
+            large_wakings: f64::from(self.woken_octets)
+                > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
+                && pauses <= 0.1 * open,
+        }
+    }
+}
+
+/// What a while shows.
+#[allow(clippy::struct_excessive_bools)] // independent signs
+struct Signs {
+    /// Sends keep their distance from each other better than from acknowledgements, or nearly as well.
+    timer: bool,
+    /// ... or not much worse.
+    mixed: bool,
+    /// Acknowledgements come in clumps, and no large queue stands: the path is not busy all the time.
+    clumps: bool,
+    /// They come evenly, or such a queue stands.
+    even: bool,
+    /// Of the waits with an empty queue or a short segment under way, the share that is certainly the application's.
+    own: f64,
+    /// Least RTT of this while to that of the flow: above 1 a queue stands.
+    inflation: f64,
+    /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
+    grows: bool,
+    /// The same, in a while that has one before it: the first flight is larger than none, which says nothing.
+    widens: bool,
+    /// Something was lost not long ago.
+    lossy: bool,
+    /// The clock is mixed, acknowledgements come in plain clumps, and nothing says that the congestion window holds
+    /// sends back.
+    own_pace: bool,
+    /// One wait lasts a round trip, and ends soon after it.
+    by_rounds: bool,
+    /// The queue was empty before some of the waits.
+    empties: bool,
+    /// The kernel sends on by itself, and a writer that wakes up does, by turns.
+    alternates: bool,
+    /// Much of the time was spent in pauses that no acknowledgement ended.
+    paced: bool,
+    /// Nearly all segments without a short one under way followed such a pause.
+    only_pauses: bool,
+    /// Nearly all of them before any acknowledgement came.
+    only_bare: bool,
+    /// The kernel hardly ever sent on by itself.
+    few_clocked: bool,
+    /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
+    large_wakings: bool,
+}
+
+impl Signs {
+    #[allow(clippy::match_same_arms)] // kind by kind
+    fn verdict(&self, kind: Kind) -> Verdict {
+        use Verdict::{Application, Network, Sender, Unknown};
+        let writer = self.timer && self.clumps;
+        match kind {
+            // A kernel that paces a burst shows the same as an application that writes it piece by piece.
+            Kind::Bare if writer && self.only_bare => Unknown,
+            Kind::Paced | Kind::Bare | Kind::Clocked if writer => self.writer(),
+            Kind::Paced if self.clumps && self.only_pauses => self.writer(),
+            Kind::Paced | Kind::Alone if self.own_pace => Application,
+            Kind::Paced | Kind::Alone if self.mixed && self.clumps => Unknown,
+            Kind::Paced | Kind::Bare | Kind::Clocked if self.timer && !self.even => Unknown,
+            Kind::Bare | Kind::Clocked if self.alternates => Unknown,
+            Kind::Paced | Kind::Bare | Kind::Clocked => Network,
+            Kind::Woken if writer && !self.large_wakings => self.writer(),
+            Kind::Woken if self.timer && !self.even => Unknown,
+            Kind::Woken if self.timer => Network,
+            Kind::Woken => self.woken(),
+            Kind::HeldPaced if self.own > 0.2 => Application,
+            Kind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
+            Kind::HeldPaced if self.mixed => Unknown,
+            Kind::HeldPaced => Network,
+            Kind::HeldClocked | Kind::HeldWoken if self.writes() => Application,
+            Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
+            Kind::HeldClocked => Network,
+            Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
+            // Growth speaks for the congestion window, the short segment and a path without a queue against it.
+            Kind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
+            Kind::HeldWoken => self.woken(),
+            Kind::Empty if self.own > 0.04 => Application,
+            Kind::Empty if self.timer || self.grows || self.lossy => Unknown,
+            Kind::Empty => Sender,
+            Kind::Alone if self.timer => Unknown,
+            Kind::Alone if self.inflation > 1.07 => Network,
+            Kind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
+            Kind::Alone => Unknown,
+            Kind::Drained | Kind::HeldDrained if self.by_rounds => self.refilled(),
+            Kind::Drained if self.timer => Application,
+            Kind::Drained => Network,
+            Kind::HeldDrained => Application,
+        }
+    }
+
+    /// The application writes by its own clock. Not certain where the flight has just become larger: then the network
+    /// may have held back what was there before.
+    fn writer(&self) -> Verdict {
+        if self.widens {
+            Verdict::Unknown
+        } else {
+            Verdict::Application
+        }
+    }
+
+    /// The application writes by its own clock, also where a short segment is under way.
+    fn writes(&self) -> bool {
+        let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
+        let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
+        let paced = self.own_pace && self.own > 0.005 && !self.large_wakings;
+        writer || paced || self.own > 0.06 && (self.clumps || self.timer || alone)
+    }
+
+    /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
+    fn refilled(&self) -> Verdict {
+        if self.grows || self.lossy || self.inflation > 1.04 {
+            Verdict::Unknown
+        } else {
+            Verdict::Sender
+        }
+    }
+
+    /// A writer woke up, or the congestion window let go what was queued.
+    fn woken(&self) -> Verdict {
+        if self.grows || self.lossy && !self.empties {
+            Verdict::Network
+        } else if self.lossy || self.paced || self.alternates || self.inflation > 1.04 {
+            Verdict::Unknown
+        } else {
+            Verdict::Sender
+        }
+    }
+}
