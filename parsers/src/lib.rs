@@ -19,14 +19,17 @@ mod table_file;
 mod tables;
 mod track;
 
+pub use capture::counts::Manifest;
+pub use capture::merge::FileSummary;
 pub use common::error::{Damage, Error};
 pub use common::memory::WithReserve;
-pub use pipeline::options::{Manifest, Options};
-pub use pipeline::run::{FileSummary, Progress, Sink, Summary, check, run};
+pub use common::progress::Progress;
+pub use pipeline::options::Options;
+pub use pipeline::run::{Summary, check, run};
 pub use pipeline::stream;
 pub use source::{Compression, Input, Octets, count};
 pub use table_file::folder;
-pub use tables::{Column, Kind, Table, protocol_name, with_values};
+pub use tables::{Column, Kind, Sink, Table, protocol_name, with_values};
 
 /// Version of this crate, written into every table.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

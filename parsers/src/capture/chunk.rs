@@ -3,13 +3,13 @@
 
 use foldhash::fast::RandomState;
 
+use super::counts::CaptureRow;
 use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::common::memory::{prefetch, use_large_pages};
 use crate::decode::fast::{Recent, plain};
 use crate::decode::segment::{Owner, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record};
-use crate::tables::CaptureRow;
 
 /// Packets between asking for a segment's memory and writing it.
 const AHEAD: usize = 16;
@@ -36,6 +36,15 @@ pub(crate) struct Tunnelled {
     pub outer: Outer,
 }
 
+/// What is kept and verified of packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChunkOptions {
+    /// Keep where each packet lies: its row is wanted.
+    pub with_places: bool,
+    /// Verify checksums: a packet with a wrong one belongs to no flow.
+    pub verify: bool,
+}
+
 /// Packets in the order of the capture.
 pub(crate) struct Chunk {
     /// Of the packets whose connections are not found yet.
@@ -60,8 +69,7 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
-    /// `verify`: packets with a wrong checksum belong to no flow.
-    pub(crate) fn new(hashing: RandomState, with_places: bool, verify: bool) -> Self {
+    pub(crate) fn new(hashing: RandomState, options: ChunkOptions) -> Self {
         Self {
             hashing,
             owners: Vec::new(),
@@ -70,8 +78,8 @@ impl Chunk {
             options: Vec::new(),
             tunnelled: Vec::new(),
             places: Vec::new(),
-            with_places,
-            verify,
+            with_places: options.with_places,
+            verify: options.verify,
             count: 0,
             recent: Recent::new(),
             packet: Packet::default(),
@@ -261,7 +269,7 @@ mod tests {
         };
         for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
             let interface = Interface::of(link_type);
-            let mut chunk = Chunk::new(RandomState::default(), false, false);
+            let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());
             chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
             assert_eq!(chunk.take_unfound().0[0].part, part);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::counts::CaptureRow;
 use crate::capture::chunk::Chunk;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
@@ -10,7 +11,6 @@ use crate::common::threads::several_threads;
 use crate::records::{HEAD, Reader, Record, Status};
 use crate::source::Input;
 use crate::source::{Source, Stamp};
-use crate::tables::CaptureRow;
 
 /// Records that are looked for together: they stay in the nearest cache.
 const BATCH: usize = 1024;

@@ -5,19 +5,18 @@
 //! files are read one after the other.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::counts::{CaptureRow, Manifest};
 use crate::capture::chunk::Chunk;
 use crate::capture::file::OpenFile;
 use crate::common::error::{Damage, Error};
-use crate::pipeline::options::Options;
-use crate::pipeline::run::{FileSummary, Progress};
+use crate::common::progress::Progress;
 use crate::records::Reader;
 use crate::source::Input;
 use crate::source::{Stamp, window};
-use crate::tables::CaptureRow;
 
 /// An input that waits for its turn.
 pub(crate) struct Waiting {
@@ -55,6 +54,15 @@ impl PartialEq for Open {
 
 impl Eq for Open {}
 
+/// What was read of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSummary {
+    /// Its name.
+    pub file: String,
+    /// Packets read.
+    pub packets: u64,
+}
+
 /// What is known of a file once it was read.
 struct Finished {
     number: usize,
@@ -66,7 +74,8 @@ struct Finished {
 
 /// Reads all inputs; holds what was found beside the packets.
 pub(crate) struct Reading<'a> {
-    pub options: &'a Options,
+    /// What the manifests say about files, by the file's name.
+    manifests: &'a HashMap<String, Manifest>,
     progress: &'a Progress,
     /// The next input is the last.
     waiting: Vec<Waiting>,
@@ -88,13 +97,13 @@ impl<'a> Reading<'a> {
     /// `inputs` in the order of their first packets.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
-        options: &'a Options,
+        manifests: &'a HashMap<String, Manifest>,
         progress: &'a Progress,
     ) -> Self {
         inputs.reverse();
         progress.read.store(0, Relaxed);
         Self {
-            options,
+            manifests,
             progress,
             waiting: inputs,
             opened: 0,
@@ -178,7 +187,7 @@ impl<'a> Reading<'a> {
             }
         }
         // A manifest speaks of one capture: with several interfaces its counters belong to none in particular.
-        if let (Some(manifest), [row]) = (self.options.manifests.get(name), rows) {
+        if let (Some(manifest), [row]) = (self.manifests.get(name), rows) {
             row.interface.dropped_kernel = manifest.dropped_kernel.or(row.interface.dropped_kernel);
             row.interface.dropped_interface = manifest
                 .dropped_interface

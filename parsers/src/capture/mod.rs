@@ -1,6 +1,7 @@
 //! Capture files to chunks of decoded packets, with the counts of each file and interface.
 
 pub(crate) mod chunk;
+pub(crate) mod counts;
 pub(crate) mod file;
 pub(crate) mod merge;
 pub(crate) mod sizes;

@@ -2,10 +2,8 @@
 
 use super::Walk;
 use super::network::Ip;
-use super::transport::{TCP, UDP};
+use super::protocols::{ICMP, ICMP6, TCP, UDP};
 
-const ICMP: u8 = 1;
-const ICMP6: u8 = 58;
 /// Home address, RFC 6275 6.3: the checksum is made of this one, not of the source.
 const HOME_ADDRESS: u8 = 201;
 /// The sum of what carries a right checksum.

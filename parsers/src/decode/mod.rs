@@ -8,6 +8,7 @@ pub(crate) mod fast;
 mod link;
 mod network;
 mod options;
+mod protocols;
 mod rare_links;
 pub(crate) mod segment;
 mod source_route;
@@ -16,6 +17,7 @@ mod tunnel;
 
 pub(crate) use checksum::Checksum;
 pub(crate) use options::{Sack, TcpOptions};
+pub(crate) use protocols::{FRAGMENT, TCP, has_ports};
 pub(crate) use tunnel::Outer;
 
 use std::hash::{BuildHasher, Hasher};
@@ -38,14 +40,6 @@ pub(crate) enum Outcome {
     Malformed,
     /// A checksum is wrong: whoever it is for discards it.
     BadChecksum,
-}
-
-/// Protocol number that stands for later fragments, which carry no ports; IANA reserves 255.
-pub(crate) const FRAGMENT: u8 = 255;
-
-/// Whether an IP protocol's header begins with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
-pub(crate) fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }
 
 /// Two endpoints and a protocol, the lower endpoint first, so that both directions have one key.
@@ -127,7 +121,7 @@ pub(crate) struct Packet {
 impl Packet {
     /// Of a TCP connection, but its header is cut behind the ports, or contradicts itself.
     pub(crate) fn has_unread_tcp(&self) -> bool {
-        self.outcome == Outcome::Flow && self.key.protocol == transport::TCP && !self.tcp
+        self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp
     }
 }
 

@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 
-use super::transport::TCP;
-use super::{FRAGMENT, Key, Layer, Outcome, Stop, Walk, has_ports, source_route};
+use super::protocols::{FRAGMENT, TCP, has_ports};
+use super::{Key, Layer, Outcome, Stop, Walk, source_route};
 
 const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;

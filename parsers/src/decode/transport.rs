@@ -1,12 +1,11 @@
 //! Transport headers to ports, payload length and TCP fields; tunnels go on to the packet inside.
 
 use super::network::Ip;
+use super::protocols::{TCP, UDP};
 use super::{Layer, Stop, Walk};
 
-pub(super) const TCP: u8 = 6;
 /// Bytes of a TCP header up to the window: what lies between that and the options is not needed.
 const UP_TO_WINDOW: usize = 16;
-pub(super) const UDP: u8 = 17;
 
 impl Walk<'_> {
     /// The header of `protocol` begins here.

@@ -5,8 +5,7 @@ use arrow_array::RecordBatch;
 use crate::capture::chunk::Chunk;
 use crate::common::error::Error;
 use crate::pipeline::options::Options;
-use crate::pipeline::run::Sink;
-use crate::tables::{self, Messages, Packets, Table};
+use crate::tables::{self, Messages, Packets, Sink, Table};
 use crate::track::{EndedRows, Order, States, Throughput, Told, by_packet};
 
 /// What is counted of the packets, connection by connection.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::capture::counts::Manifest;
 use crate::common::error::Error;
 use crate::tables::Table;
 
@@ -68,13 +69,4 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// What the capture agent's manifest says about a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Manifest {
-    /// Packets the kernel dropped.
-    pub dropped_kernel: Option<u64>,
-    /// Packets the interface dropped.
-    pub dropped_interface: Option<u64>,
 }

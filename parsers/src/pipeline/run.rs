@@ -1,72 +1,21 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
+use crate::capture::chunk::ChunkOptions;
+use crate::capture::counts::CaptureRow;
 use crate::capture::file::first_time;
-use crate::capture::merge::{Found, Reading, Waiting};
+use crate::capture::merge::{FileSummary, Found, Reading, Waiting};
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::{Damage, Error};
+use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::counting::Counting;
 use crate::pipeline::options::Options;
 use crate::pipeline::stages;
 use crate::source::Input;
-use crate::tables::{self, CaptureRow, Table};
+use crate::tables::{self, Sink, Table};
 use crate::track::{Connections, States};
-
-/// Receives the tables.
-pub trait Sink: Send + Sync {
-    /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema); [`with_values`](crate::with_values)
-    /// makes the table's own types of them. The rows of a table come one batch after the other, those of several tables
-    /// may come at once.
-    fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
-
-    /// All rows came.
-    fn end(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Forgets the rows of `table` received so far, because they come again; whether it can.
-    fn restart(&mut self, table: Table) -> Result<bool, Error> {
-        let _ = table;
-        Ok(false)
-    }
-}
-
-/// Seen from another thread: how far the work is; and a request to stop.
-#[derive(Debug, Clone, Default)]
-pub struct Progress {
-    /// Bytes of the inputs, as stored, that were read.
-    pub read: Arc<AtomicU64>,
-    /// Packets counted.
-    pub packets: Arc<AtomicU64>,
-    /// Set to make the work end with [`Error::Stopped`].
-    pub stop: Arc<AtomicBool>,
-}
-
-impl Progress {
-    /// Fails once the work is to end.
-    pub(crate) fn go_on(&self) -> Result<(), Error> {
-        if self.stop.load(Relaxed) {
-            return Err(Error::Stopped);
-        }
-        Ok(())
-    }
-}
-
-/// What was read of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSummary {
-    /// Its name.
-    pub file: String,
-    /// Packets read.
-    pub packets: u64,
-}
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,10 +145,22 @@ impl<'a> Pass<'a> {
     }
 
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
-        let mut reading = Reading::new(inputs, self.options, self.progress);
+        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
         let (connections, counting) = (&mut self.connections, &mut self.counting);
         let (progress, budget) = (self.progress, self.budget);
-        stages::pass(&mut reading, connections, counting, sink, progress, budget)?;
+        let wanted = ChunkOptions {
+            with_places: counting.packets.is_some(),
+            verify: self.options.verify_checksums,
+        };
+        stages::pass(
+            &mut reading,
+            wanted,
+            connections,
+            counting,
+            sink,
+            progress,
+            budget,
+        )?;
         let found = reading.finish();
         self.check_end()?;
         self.finish(&found, sink)?;

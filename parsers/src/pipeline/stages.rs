@@ -11,14 +11,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
 
-use crate::capture::chunk::Chunk;
+use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::capture::merge::Reading;
 use crate::capture::sizes::{LARGEST, SMALLEST, Sizes};
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::Error;
+use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::counting::{Counting, RecordBatches};
-use crate::pipeline::run::{Progress, Sink};
+use crate::tables::Sink;
 use crate::track::{Connections, Order, States};
 
 /// Chunks under way at most where several threads work on them; more gained nothing.
@@ -175,9 +176,10 @@ impl Count<'_> {
     }
 }
 
-/// Takes all packets of `reading` through the stages.
+/// Takes all packets of `reading` through the stages, in chunks of that kind.
 pub(crate) fn pass(
     reading: &mut Reading<'_>,
+    chunks: ChunkOptions,
     connections: &mut Connections,
     counting: &mut Counting,
     sink: &dyn Sink,
@@ -188,7 +190,7 @@ pub(crate) fn pass(
     let mut free = Vec::new();
     for _ in 0..if several_threads() { CHUNKS } else { 1 } {
         free.push(Portion {
-            chunk: connections.chunk(counting.packets.is_some(), reading.options.verify_checksums),
+            chunk: connections.chunk(chunks),
             order: Order::default(),
             settled: None,
             size: 0,

@@ -7,11 +7,12 @@ use std::thread;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::run::run;
 use crate::common::error::{Damage, Error};
+use crate::common::progress::Progress;
 use crate::pipeline::options::Options;
-use crate::pipeline::run::{Progress, Sink, run};
 use crate::source::Input;
-use crate::tables::{Table, with_values};
+use crate::tables::{Sink, Table, with_values};
 
 /// Batches that wait for the reader, at most.
 const WAITING: usize = 4;

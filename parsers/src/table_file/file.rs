@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter};
+use std::path::PathBuf;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt16Type;
@@ -18,8 +19,16 @@ use super::blocks::Blocks;
 use super::column::ColumnWriter;
 use crate::common::error::Error;
 use crate::common::threads::{few_by_few, several_threads};
-use crate::table_file::folder::Place;
 use crate::tables::{Table, spark_schema};
+
+/// Where one table goes.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The file, of which there is none yet.
+    pub path: PathBuf,
+    /// What errors call it: who gives it its final name later gives that.
+    pub name: String,
+}
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;

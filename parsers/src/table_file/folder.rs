@@ -9,20 +9,11 @@ use std::thread;
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
+pub use super::file::Place;
 use super::file::TableFile;
 use crate::common::error::Error;
 use crate::common::threads::several_threads;
-use crate::pipeline::run::Sink;
-use crate::tables::Table;
-
-/// Where one table goes.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The file, of which there is none yet.
-    pub path: PathBuf,
-    /// What errors call it: who gives it its final name later gives that.
-    pub name: String,
-}
+use crate::tables::{Sink, Table};
 
 /// Where each table goes, and what is noted in it.
 #[derive(Debug, Clone)]

@@ -7,11 +7,9 @@ use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::text::NO_LINK;
 use super::{Table, text};
+use crate::capture::counts::CaptureRow;
 use crate::common::error::Error;
-use crate::decode::{Checksum, Outcome, Packet};
-use crate::records::{Interface, Record};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("file", Text, "", "Name of the capture file as it was given.", ""),
@@ -43,149 +41,6 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null(),
 ];
 
-/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
-const LONGEST_JUMBO: u32 = 9216;
-
-/// One row: the counts of one file and interface.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CaptureRow {
-    pub file: String,
-    pub number: u32,
-    pub interface: Interface,
-    pub truncated_tail: bool,
-    packets: i64,
-    wire_bytes: i64,
-    captured_bytes: i64,
-    first_time: Option<i64>,
-    last_time: Option<i64>,
-    not_ip: i64,
-    unknown_link: i64,
-    cut: i64,
-    malformed: i64,
-    bad_checksum: i64,
-    unverified: i64,
-    unread_tcp: i64,
-    fragments: i64,
-    /// Packets that no network carries.
-    longest: i64,
-    /// TCP packets by payload, of those longer than [`COMMON_MSS`]: whether the network carries them is known
-    /// when all SYNs were seen.
-    long: Vec<u32>,
-    greatest_mss: u16,
-    tunnelled: i64,
-    snapped: i64,
-    time_regressions: i64,
-}
-
-/// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.
-const COMMON_MSS: u32 = 1460;
-
-impl CaptureRow {
-    /// The row of interface `number`, with nothing counted.
-    pub(crate) fn new(file: &str, number: u32, interface: Interface) -> Self {
-        Self {
-            file: file.to_owned(),
-            number,
-            interface,
-            ..Self::default()
-        }
-    }
-
-    /// The row of a pcapng file that describes no interface.
-    pub(crate) fn without_interface(file: &str) -> Self {
-        let nothing = Interface {
-            link_type: NO_LINK,
-            resolution_ns: 1,
-            ..Interface::default()
-        };
-        Self::new(file, 0, nothing)
-    }
-
-    /// Counts `records`; `before` is the time of the one before them in the file.
-    pub(crate) fn count(&mut self, records: &[Record], mut before: i64) {
-        let (Some(first), Some(last)) = (records.first(), records.last()) else {
-            return;
-        };
-        self.packets += records.len() as i64;
-        self.first_time.get_or_insert(first.time);
-        self.last_time = Some(last.time);
-        for record in records {
-            self.wire_bytes += i64::from(record.wire);
-            self.captured_bytes += i64::from(record.captured);
-            self.snapped += i64::from(record.captured < record.wire);
-            self.time_regressions += i64::from(record.time < before);
-            before = record.time;
-        }
-    }
-
-    /// Counts a TCP packet that is not in a tunnel, no fragment, no SYN.
-    #[inline]
-    pub(crate) fn count_plain(&mut self, ip_bytes: u32, payload: u32) {
-        if payload > COMMON_MSS {
-            self.count_long(ip_bytes, payload);
-        }
-    }
-
-    #[cold]
-    fn count_long(&mut self, ip_bytes: u32, payload: u32) {
-        if ip_bytes > LONGEST_JUMBO {
-            self.longest += 1;
-            return;
-        }
-        let payload = payload as usize;
-        if self.long.len() <= payload {
-            self.long.resize(payload + 1, 0);
-        }
-        self.long[payload] += 1;
-    }
-
-    /// Packets whose headers could not be read.
-    pub(crate) fn unreadable(&self) -> u64 {
-        (self.unknown_link + self.cut + self.malformed) as u64
-    }
-
-    pub(crate) fn bad_checksums(&self) -> u64 {
-        self.bad_checksum as u64
-    }
-
-    /// Packets that offloading made.
-    fn super_packets(&self) -> i64 {
-        let most = usize::from(self.greatest_mss).max(COMMON_MSS as usize);
-        let longer = self.long.iter().skip(most + 1);
-        let known = if self.greatest_mss > 0 {
-            longer.map(|&count| i64::from(count)).sum()
-        } else {
-            0
-        };
-        self.longest + known
-    }
-
-    /// Counts what became of `packet`.
-    pub(crate) fn count_decoded(&mut self, packet: &Packet) {
-        self.fragments += i64::from(packet.fragment);
-        match packet.outcome {
-            Outcome::Flow => {
-                if packet.tcp {
-                    self.greatest_mss = self.greatest_mss.max(packet.options.mss.unwrap_or(0));
-                }
-                if packet.offloaded || packet.ip_bytes > LONGEST_JUMBO {
-                    self.longest += 1;
-                } else if packet.tcp && packet.payload > COMMON_MSS {
-                    self.count_long(packet.ip_bytes, packet.payload);
-                }
-                self.tunnelled += i64::from(packet.is_inside());
-                self.unverified += i64::from(packet.checksum == Checksum::Unverified);
-                self.unread_tcp += i64::from(packet.has_unread_tcp());
-            }
-            Outcome::NotIp => self.not_ip += 1,
-            Outcome::UnknownLink => self.unknown_link += 1,
-            Outcome::Cut => self.cut += 1,
-            Outcome::Malformed => self.malformed += 1,
-            Outcome::BadChecksum => self.bad_checksum += 1,
-        }
-    }
-}
-
 /// All rows as one batch; `verified`: checksums were looked at.
 pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatch, Error> {
     let int = |value: fn(&CaptureRow) -> i64| arrays::int64(rows.iter().map(value));
@@ -211,7 +66,7 @@ pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatc
             arrays::time_or_null(rows.iter().map(|row| row.first_time)),
             arrays::time_or_null(rows.iter().map(|row| row.last_time)),
             arrays::boolean(rows.iter().map(|row| row.truncated_tail)),
-            int(|row| row.not_ip + row.unknown_link + row.cut + row.malformed + row.bad_checksum),
+            int(CaptureRow::undecoded),
             int(|row| row.not_ip),
             int(|row| row.unknown_link),
             int(|row| row.cut),

@@ -8,6 +8,7 @@ mod flows;
 mod intervals;
 mod messages;
 mod packets;
+mod sink;
 mod text;
 mod throughput;
 
@@ -15,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_schema::SchemaRef;
 
-pub(crate) use captures::{CaptureRow, captures};
+pub(crate) use captures::captures;
 pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
 pub use dictionary::with_values;
@@ -23,6 +24,7 @@ pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
 pub(crate) use packets::Packets;
+pub use sink::Sink;
 pub use text::protocol as protocol_name;
 pub(crate) use throughput::throughput;
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::capture::counts::NO_LINK;
 use crate::decode::FRAGMENT;
 
 /// Each octet in decimal with a dot behind it, and how many characters that is.
@@ -82,9 +83,6 @@ pub fn protocol(number: u8) -> Cow<'static, str> {
         other => return Cow::Owned(format!("ip-{other}")),
     })
 }
-
-/// Stands for the link type of a file that names none.
-pub(super) const NO_LINK: u32 = u32::MAX;
 
 /// Name of a LINKTYPE_ number in the tcpdump registry, without the prefix.
 pub(crate) fn link_type(number: u32) -> Cow<'static, str> {

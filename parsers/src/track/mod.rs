@@ -7,9 +7,10 @@ mod count;
 mod find;
 mod tcp;
 
+pub(crate) use count::buckets::{bucket, bucket_bounds};
 pub(crate) use count::direction::Direction;
-pub(crate) use count::gaps::{bucket, bucket_bounds};
-pub(crate) use count::states::{States, Told};
+pub(crate) use count::state::Told;
+pub(crate) use count::states::States;
 pub(crate) use find::connection::Connection;
 pub(crate) use find::connections::{Connections, NONE};
 pub(crate) use find::grouping::Order;
@@ -18,7 +19,7 @@ pub(crate) use tcp::limits::Shares;
 pub(crate) use tcp::messages::ended::{Ended, Rows as EndedRows, by_packet};
 pub(crate) use tcp::messages::vantage::Place;
 pub(crate) use tcp::messages::{MessageRow, NO_GAP, evidence};
-pub(crate) use tcp::sender::Rtt;
+pub(crate) use tcp::rtt::Rtt;
 pub(crate) use tcp::{RareCounts, SynOptions};
 
 /// One direction of one connection that sent a packet, with the counts of the other side.
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_connection_stays_below_the_memory_it_is_promised() {
-        let all = size_of::<Connection>() + size_of::<count::states::State>();
+        let all = size_of::<Connection>() + size_of::<count::state::State>();
         let sender = size_of::<tcp::sender::Sender>();
         println!("{all} bytes, and {sender} for each side that sends data");
         assert!(all <= 512);

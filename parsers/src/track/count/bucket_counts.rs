@@ -1,6 +1,6 @@
 //! Counts by bucket: few of them in a hash table, many side by side.
 
-use crate::track::count::gaps::STEPS;
+use super::buckets::STEPS;
 
 /// Slots of the largest hash table.
 const MOST_SLOTS: usize = 128;

@@ -1,7 +1,7 @@
 //! What is counted for one direction of one connection, whatever its protocol.
 
+use super::gaps::Gaps;
 use crate::decode::segment::Segment;
-use crate::track::count::gaps::Gaps;
 use crate::track::tcp::Tcp;
 
 /// Counts of one direction.

@@ -1,7 +1,9 @@
 //! Packets of a connection to the counts of its two directions.
 
 pub(crate) mod bucket_counts;
+pub(crate) mod buckets;
 pub(crate) mod direction;
 pub(crate) mod gaps;
 pub(crate) mod partition;
+pub(crate) mod state;
 pub(crate) mod states;

@@ -1,7 +1,7 @@
 //! The connections of a chunk to shares, which threads count side by side.
 
+use super::state::{State, Told};
 use crate::common::arena::Arena;
-use crate::track::count::states::{State, Told};
 use crate::track::find::grouping::Group;
 
 /// What of a chunk one thread counts.

@@ -3,14 +3,15 @@
 
 use rayon::prelude::*;
 
+use super::direction::Direction;
+use super::partition::{Share, shares};
+use super::state::{State, Told};
 use crate::capture::chunk::{Chunk, Listed};
 use crate::common::arena::Arena;
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
 use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
-use crate::track::count::direction::Direction;
-use crate::track::count::partition::{Share, shares};
 use crate::track::find::grouping::{Group, Order};
 use crate::track::tcp::messages::ended::{Ended, Rows};
 
@@ -27,20 +28,6 @@ const SEGMENTS_AHEAD: usize = 64;
 /// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
 /// for memory than one long one.
 const BLOCK: usize = 64;
-
-/// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct State {
-    pub sides: [Option<Direction>; 2],
-}
-
-/// What counting tells of one packet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub gap_ns: Option<i64>,
-    pub window_bytes: Option<i64>,
-}
 
 /// All states, by number of the connection.
 #[derive(Debug)]
@@ -142,24 +129,6 @@ impl States {
             for (share, messages) in shares.into_iter().zip(messages) {
                 work.count(share, messages);
             }
-        }
-    }
-}
-
-impl State {
-    /// Asks for the memory behind this, which must be at hand itself.
-    #[inline]
-    fn look_ahead(&self) {
-        for direction in self.sides.iter().flatten() {
-            direction.look_ahead();
-        }
-    }
-
-    /// Asks for the memory behind that, which must be at hand too.
-    #[inline]
-    fn look_further(&self) {
-        for direction in self.sides.iter().flatten() {
-            direction.tcp.look_further();
         }
     }
 }

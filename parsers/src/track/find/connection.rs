@@ -1,9 +1,8 @@
 //! One connection: who talks with whom, where it ends and the next one begins, who initiated it.
 
+use super::throughput::{NO_LANE, Throughput};
 use crate::decode::segment::{Segment, since};
 use crate::decode::{Key, flag};
-use crate::track::find::connections::NONE;
-use crate::track::find::throughput::Throughput;
 
 /// One connection: the packets of one key from one initial sequence number, or without a long pause. Fills one
 /// cache line.
@@ -16,7 +15,7 @@ pub(crate) struct Connection {
     latest: i64,
     /// Initial sequence number of each side, or the number before the first octet seen.
     bases: [u32; 2],
-    /// Where each side's bytes are counted over time; [`NONE`] before its first packet.
+    /// Where each side's bytes are counted over time; [`NO_LANE`] before its first packet.
     lanes: [u32; 2],
     low_port: u16,
     high_port: u16,
@@ -51,7 +50,7 @@ impl Connection {
             high: key.high,
             latest: segment.time,
             bases: [0; 2],
-            lanes: [NONE; 2],
+            lanes: [NO_LANE; 2],
             low_port: key.low_port,
             high_port: key.high_port,
             vlan,
@@ -139,7 +138,7 @@ impl Connection {
     pub(crate) fn take(&mut self, segment: &Segment, throughput: &mut Throughput) -> bool {
         let turned = self.note(segment);
         let side = usize::from(segment.is_from_high());
-        if self.lanes[side] == NONE {
+        if self.lanes[side] == NO_LANE {
             self.lanes[side] = throughput.lane(&self.key(), side);
         }
         throughput.count(self.lanes[side], segment);

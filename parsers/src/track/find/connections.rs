@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use crate::capture::chunk::Chunk;
+use super::connection::Connection;
+use super::throughput::Throughput;
+use super::tunnels::Tunnels;
+use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::common::arena::Arena;
 use crate::common::budget::{bytes, grouped};
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
 use crate::decode::Key;
 use crate::decode::segment::{Owner, Part, Segment};
-use crate::track::find::connection::Connection;
-use crate::track::find::throughput::Throughput;
-use crate::track::find::tunnels::Tunnels;
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -83,8 +83,8 @@ impl Connections {
     }
 
     /// An empty chunk whose hashes are of use here.
-    pub(crate) fn chunk(&self, with_places: bool, verify: bool) -> Chunk {
-        Chunk::new(self.hashing.clone(), with_places, verify)
+    pub(crate) fn chunk(&self, options: ChunkOptions) -> Chunk {
+        Chunk::new(self.hashing.clone(), options)
     }
 
     /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
@@ -301,7 +301,7 @@ mod tests {
     /// The connections of frames, found so many at once.
     fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
         let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
-        let mut chunk = connections.chunk(false, false);
+        let mut chunk = connections.chunk(ChunkOptions::default());
         let interface = Interface::of(1);
         let mut numbers = Vec::new();
         for frames in frames.chunks(at_once) {

@@ -1,9 +1,9 @@
 //! The packets of a chunk by connection.
 
+use super::connection::Connection;
+use super::connections::{Connections, NONE};
 use crate::capture::chunk::Chunk;
 use crate::common::memory::prefetch;
-use crate::track::find::connection::Connection;
-use crate::track::find::connections::{Connections, NONE};
 
 /// Consecutive packets of [`Order::positions`] that belong to one connection.
 #[derive(Debug, Clone, Copy)]

@@ -8,12 +8,14 @@ use crate::common::index::Index;
 use crate::common::memory::note_short;
 use crate::decode::Key;
 use crate::decode::segment::Segment;
-use crate::track::find::connections::NONE;
 
 /// Closed bins that are kept before old ones are handed over, at least.
 const FEWEST_KEPT: usize = 1 << 20;
 /// How far behind the latest packet bins are still expected to grow.
 const SETTLED_NS: i64 = 5_000_000_000;
+
+/// The number of no lane.
+pub(crate) const NO_LANE: u32 = u32::MAX;
 
 /// One non-empty bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +126,7 @@ impl Throughput {
     /// Counts a packet of lane number `lane`.
     #[inline]
     pub(crate) fn count(&mut self, lane: u32, segment: &Segment) {
-        debug_assert_ne!(lane, NONE);
+        debug_assert_ne!(lane, NO_LANE);
         let Some(bin) = self.open.get_mut(lane as usize) else {
             return;
         };

@@ -1,11 +1,11 @@
 //! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
 
+use super::sender::DONE;
 use super::{
     Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS, WINDOW,
 };
 use crate::decode::segment::{Segment, since};
 use crate::decode::{Sack, TcpOptions, flag};
-use crate::track::tcp::sender::DONE;
 
 impl Tcp {
     /// Takes in `segment` of the other side, which acknowledges octets of this one. `window` is what it

@@ -1,10 +1,10 @@
 //! The shortest way, for bursts: full segments one behind the other, as a large write leaves a host. Only time and
 //! number change from one to the next, so that the rest is looked at once. Counts as the short way does.
 
+use super::sender::{Pending, Sender};
 use super::sending::most_pending;
 use super::{Tcp, UNKNOWN};
 use crate::decode::segment::Segment;
-use crate::track::tcp::sender::{Pending, Sender};
 
 impl Tcp {
     /// Takes in the first of the segments at `following` as long as they only go on what `before` began, which was

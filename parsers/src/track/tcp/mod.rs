@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod messages;
 mod quick;
 mod ranges;
+pub(crate) mod rtt;
 pub(crate) mod sender;
 mod sending;
 
@@ -16,7 +17,8 @@ use self::limits::Shares;
 use self::messages::ended::Ended;
 use self::messages::evidence;
 use self::ranges::Ranges;
-use self::sender::{Rtt, Sender};
+use self::rtt::Rtt;
+use self::sender::Sender;
 use crate::common::memory::{prefetch, prefetch_start};
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};

@@ -1,11 +1,11 @@
 //! The short way for the most frequent segments: no flag but ACK and PSH, the next octets in order or none, and
 //! an acknowledgement of what the other side sent. Counts as the long way does, in half its time.
 
+use super::messages::ended::Ended;
+use super::sender::Pending;
 use super::sending::{Data, most_pending};
 use super::{Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, STARTED, SYN, Tcp, UNKNOWN, WINDOW};
 use crate::decode::segment::Segment;
-use crate::track::tcp::messages::ended::Ended;
-use crate::track::tcp::sender::Pending;
 
 /// With more octets outstanding, a number could be an earlier one.
 const LONGEST_FLIGHT: u64 = 1 << 31;

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::track::tcp::limits::Limits;
-use crate::track::tcp::messages::Message;
+use super::limits::Limits;
+use super::messages::Message;
+use super::rtt::Rtt;
 
 /// A segment sent once and not yet acknowledged.
 #[derive(Debug, Clone, Copy)]
@@ -50,36 +51,5 @@ impl Sender {
     #[inline]
     pub(crate) fn was_held(&self, to: i64) -> bool {
         to <= self.held_to && to > self.held_to - i64::from(self.held)
-    }
-}
-
-/// RTT samples of one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Rtt {
-    pub samples: u32,
-    /// Smoothed, RFC 6298 2, in nanoseconds; at most 4.29 s.
-    pub smoothed_ns: u32,
-    pub min_ns: i64,
-    pub max_ns: i64,
-    pub sum_ns: i64,
-}
-
-impl Rtt {
-    pub(crate) fn add(&mut self, ns: i64) {
-        // A clock that stepped back measures nothing.
-        if ns < 0 {
-            return;
-        }
-        let short = u32::try_from(ns).unwrap_or(u32::MAX);
-        if self.samples == 0 {
-            self.min_ns = ns;
-            self.smoothed_ns = short;
-        } else {
-            self.min_ns = self.min_ns.min(ns);
-            self.smoothed_ns = self.smoothed_ns - self.smoothed_ns / 8 + short / 8;
-        }
-        self.max_ns = self.max_ns.max(ns);
-        self.sum_ns = self.sum_ns.saturating_add(ns);
-        self.samples += 1;
     }
 }

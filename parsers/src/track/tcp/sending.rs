@@ -1,17 +1,17 @@
 //! What the segments of a direction say about its octets: repeated, late, probes, windows, messages.
 
+use super::limits::Sent;
+use super::messages::ended::Ended;
+use super::messages::mss::Length;
+use super::messages::{Sending, evidence};
+use super::ranges::{Added, Ranges};
+use super::sender::Pending;
 use super::{
     Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN,
     WAITS, WINDOW,
 };
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
-use crate::track::tcp::limits::Sent;
-use crate::track::tcp::messages::ended::Ended;
-use crate::track::tcp::messages::mss::Length;
-use crate::track::tcp::messages::{Sending, evidence};
-use crate::track::tcp::ranges::{Added, Ranges};
-use crate::track::tcp::sender::Pending;
 
 /// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
 const MOST_PENDING: usize = 65_536;

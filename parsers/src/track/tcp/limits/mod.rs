@@ -9,8 +9,8 @@
 mod verdicts;
 
 use crate::decode::segment::since;
-use crate::track::tcp::limits::verdicts::{Kind, Wait, While};
-use crate::track::tcp::sender::Rtt;
+use crate::track::tcp::rtt::Rtt;
+use verdicts::{Kind, Wait, While};
 
 /// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
 /// of the RTT more.

@@ -6,8 +6,8 @@
 //! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
 //! `tests/truth/data/limits/README.md`.
 
-use crate::track::tcp::limits::Shares;
-use crate::track::tcp::sender::Rtt;
+use super::Shares;
+use crate::track::tcp::rtt::Rtt;
 
 /// A congestion window needs so many whiles to recover from a loss.
 const LOSSY_WHILES: u8 = 4;

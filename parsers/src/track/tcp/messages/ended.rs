@@ -1,9 +1,9 @@
 //! Messages that ended in a chunk, on their way from the connections to the table.
 
+use super::vantage::Place;
+use super::{MessageRow, NO_GAP};
 use crate::common::memory::prefetch;
 use crate::track::find::grouping::counts_to_starts;
-use crate::track::tcp::messages::vantage::Place;
-use crate::track::tcp::messages::{MessageRow, NO_GAP};
 
 /// Takes the messages of one direction that ended.
 pub(crate) struct Ended<'a> {

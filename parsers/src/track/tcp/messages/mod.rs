@@ -13,10 +13,10 @@ pub(crate) mod pace;
 pub(crate) mod vantage;
 
 use crate::decode::segment::since;
-use crate::track::tcp::messages::ended::Ended;
-use crate::track::tcp::messages::mss::{Length, Mss};
-use crate::track::tcp::messages::pace::{Pace, Path};
-use crate::track::tcp::messages::vantage::Place;
+use ended::Ended;
+use mss::{Length, Mss};
+use pace::{Pace, Path};
+use vantage::Place;
 
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
 pub(crate) mod evidence {

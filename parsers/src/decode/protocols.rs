@@ -1,0 +1,16 @@
+//! IP protocol numbers (IANA) that decoding looks at.
+
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+const DCCP: u8 = 33;
+pub(crate) const ICMP6: u8 = 58;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+/// Later fragments, which carry no ports; IANA reserves the number.
+pub(crate) const FRAGMENT: u8 = 255;
+
+/// Whether the header of an IP protocol begins with two ports.
+pub(crate) fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
+}

@@ -1,0 +1,35 @@
+//! What is counted of one connection, and of one packet.
+
+use super::direction::Direction;
+
+/// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct State {
+    pub sides: [Option<Direction>; 2],
+}
+
+/// What counting tells of one packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub gap_ns: Option<i64>,
+    pub window_bytes: Option<i64>,
+}
+
+impl State {
+    /// Asks for the memory behind this, which must be at hand itself.
+    #[inline]
+    pub(crate) fn look_ahead(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.look_ahead();
+        }
+    }
+
+    /// Asks for the memory behind that, which must be at hand too.
+    #[inline]
+    pub(crate) fn look_further(&self) {
+        for direction in self.sides.iter().flatten() {
+            direction.tcp.look_further();
+        }
+    }
+}

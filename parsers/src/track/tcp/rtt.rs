@@ -1,0 +1,32 @@
+//! Round trip times of one direction.
+
+/// RTT samples of one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rtt {
+    pub samples: u32,
+    /// Smoothed, RFC 6298 2, in nanoseconds; at most 4.29 s.
+    pub smoothed_ns: u32,
+    pub min_ns: i64,
+    pub max_ns: i64,
+    pub sum_ns: i64,
+}
+
+impl Rtt {
+    pub(crate) fn add(&mut self, ns: i64) {
+        // A clock that stepped back measures nothing.
+        if ns < 0 {
+            return;
+        }
+        let short = u32::try_from(ns).unwrap_or(u32::MAX);
+        if self.samples == 0 {
+            self.min_ns = ns;
+            self.smoothed_ns = short;
+        } else {
+            self.min_ns = self.min_ns.min(ns);
+            self.smoothed_ns = self.smoothed_ns - self.smoothed_ns / 8 + short / 8;
+        }
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.samples += 1;
+    }
+}
