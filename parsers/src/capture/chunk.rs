@@ -16,14 +16,14 @@ const AHEAD: usize = 16;
 
 /// Where a packet lies; only kept where its row is wanted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct RecordPlace {
     pub file_offset: u64,
     pub interface: u32,
 }
 
 /// TCP options of the packet at `position` of the chunk.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Listed {
+pub(crate) struct ListedOptions {
     pub position: u32,
     pub options: TcpOptions,
 }
@@ -53,10 +53,10 @@ pub(crate) struct Chunk {
     found: usize,
     pub segments: Vec<Segment>,
     /// Of the packets that have others than timestamps, in their order.
-    pub options: Vec<Listed>,
+    pub options: Vec<ListedOptions>,
     /// Of the packets in tunnels whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
-    pub places: Vec<Place>,
+    pub places: Vec<RecordPlace>,
     hashing: RandomState,
     with_places: bool,
     verify: bool,
@@ -138,7 +138,7 @@ impl Chunk {
         lengthen(&mut self.owners, self.count - self.found);
         if self.with_places {
             for (place, record) in self.places[from..].iter_mut().zip(records) {
-                *place = Place {
+                *place = RecordPlace {
                     file_offset: start + u64::from(record.at),
                     interface: record.interface,
                 };
@@ -200,7 +200,7 @@ impl Chunk {
                     });
                 }
                 if segment.lists_options() {
-                    self.options.push(Listed {
+                    self.options.push(ListedOptions {
                         position: position as u32 - 1,
                         options: packet.options,
                     });
@@ -252,7 +252,7 @@ fn any(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::segment::Part;
+    use crate::decode::segment::OwnerKind;
 
     #[test]
     fn only_ethernet_is_taken_for_ethernet() {
@@ -267,11 +267,11 @@ mod tests {
             at: 0,
             data: 0,
         };
-        for (link_type, part) in [(ETHERNET, Part::Whole), (147, Part::None)] {
+        for (link_type, kind) in [(ETHERNET, OwnerKind::Whole), (147, OwnerKind::None)] {
             let interface = Interface::of(link_type);
             let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());
             chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
-            assert_eq!(chunk.take_unfound().0[0].part, part);
+            assert_eq!(chunk.take_unfound().0[0].kind, kind);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::capture::chunk::Chunk;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
-use crate::records::{HEAD, Reader, Record, Status};
+use crate::records::{HEAD, Record, RecordReader, Status};
 use crate::source::Input;
 use crate::source::{Source, Stamp};
 
@@ -18,12 +18,12 @@ const BATCH: usize = 1024;
 const FIRST: usize = 16 << 10;
 
 /// An open file.
-pub(crate) struct OpenFile {
+pub(crate) struct CaptureFile {
     /// Place in the order of the inputs.
     pub number: usize,
     pub name: String,
     source: Source,
-    pub reader: Reader,
+    pub reader: RecordReader,
     /// Place in the window behind the records found.
     at: usize,
     /// Where in the window the records' offsets begin to count.
@@ -38,7 +38,7 @@ pub(crate) struct OpenFile {
     last_time: i64,
 }
 
-impl OpenFile {
+impl CaptureFile {
     /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
     /// file as it was when it was opened before.
     pub(crate) fn new(
@@ -179,9 +179,9 @@ impl OpenFile {
     }
 }
 
-fn detect(name: &str, source: &mut Source) -> Result<(Reader, usize), Error> {
+fn detect(name: &str, source: &mut Source) -> Result<(RecordReader, usize), Error> {
     source.advance(0, HEAD);
-    Reader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
+    RecordReader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
         (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
             Error::NotACapture {
                 file,

@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::counts::{CaptureRow, Manifest};
 use crate::capture::chunk::Chunk;
-use crate::capture::file::OpenFile;
+use crate::capture::file::CaptureFile;
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
-use crate::records::Reader;
+use crate::records::RecordReader;
 use crate::source::Input;
 use crate::source::{Stamp, window};
 
@@ -28,31 +28,31 @@ pub(crate) struct Waiting {
 }
 
 /// A file that is read. The greatest one has the earliest next packet; of equally early ones that of the first input.
-struct Open {
+struct QueuedFile {
     time: i64,
-    file: Box<OpenFile>,
+    file: Box<CaptureFile>,
 }
 
-impl Ord for Open {
+impl Ord for QueuedFile {
     fn cmp(&self, other: &Self) -> Ordering {
         let later = other.time.cmp(&self.time);
         later.then_with(|| other.file.number.cmp(&self.file.number))
     }
 }
 
-impl PartialOrd for Open {
+impl PartialOrd for QueuedFile {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Open {
+impl PartialEq for QueuedFile {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Open {}
+impl Eq for QueuedFile {}
 
 /// What was read of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(crate) struct Reading<'a> {
     /// The next input is the last.
     waiting: Vec<Waiting>,
     opened: usize,
-    open: BinaryHeap<Open>,
+    open: BinaryHeap<QueuedFile>,
     finished: Vec<Finished>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
         while chunk.count() < size {
             self.progress.go_on()?;
             self.open_files()?;
-            let Some(Open { mut file, .. }) = self.open.pop() else {
+            let Some(QueuedFile { mut file, .. }) = self.open.pop() else {
                 return Ok(false);
             };
             let others = self.open.peek().map(|open| open.time);
@@ -137,7 +137,7 @@ impl<'a> Reading<'a> {
         }) {
             let room = window(self.open.len());
             let read = Arc::clone(&self.progress.read);
-            let file = OpenFile::new(&next.input, self.opened, room, read, next.before)?;
+            let file = CaptureFile::new(&next.input, self.opened, room, read, next.before)?;
             self.opened += 1;
             self.go_on(Box::new(file));
         }
@@ -145,17 +145,17 @@ impl<'a> Reading<'a> {
     }
 
     /// Finds out when the next packet of `file` comes.
-    fn go_on(&mut self, mut file: Box<OpenFile>) {
+    fn go_on(&mut self, mut file: Box<CaptureFile>) {
         let alone = self.open.is_empty();
         if file.refill(alone) {
             let time = file.next_time();
-            self.open.push(Open { time, file });
+            self.open.push(QueuedFile { time, file });
         } else {
             self.close(*file);
         }
     }
 
-    fn close(&mut self, mut file: OpenFile) {
+    fn close(&mut self, mut file: CaptureFile) {
         let (damage, stamp) = (file.damage(), file.stamp());
         let mut rows = std::mem::take(&mut file.rows);
         if rows.is_empty() {
@@ -178,7 +178,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Drop counters of the file itself come first, then those of the manifest.
-    fn note_drops(&self, rows: &mut [CaptureRow], reader: &Reader, name: &str) {
+    fn note_drops(&self, rows: &mut [CaptureRow], reader: &RecordReader, name: &str) {
         for (row, interface) in rows.iter_mut().zip(reader.interfaces()) {
             row.interface = interface.clone();
             // Totals of the interface, where there are any, count the same packets again.

@@ -2,7 +2,7 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::segment::{Owner, Part, Segment};
+use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, NO_VLAN, flag};
 use crate::records::Record;
 
@@ -140,7 +140,11 @@ pub(crate) fn plain(
     }
     if again && flags & flag::SYN == 0 {
         let run = same && flags & flag::RST == 0;
-        owner.part = if run { Part::Run } else { Part::Again };
+        owner.kind = if run {
+            OwnerKind::Run
+        } else {
+            OwnerKind::Again
+        };
         owner.slot = recent.slot;
     } else {
         whole(head, recent, hashing, owner);
@@ -182,7 +186,7 @@ fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState, owner: &mut Ow
     };
     owner.hash = key.hash(hashing);
     owner.vlan = NO_VLAN;
-    owner.part = Part::Whole;
+    owner.kind = OwnerKind::Whole;
     owner.slot = recent.slot;
 }
 
@@ -286,15 +290,15 @@ mod tests {
                     continue;
                 }
                 let this = Some((connection, packet.from_high));
-                if matches!(owner.part, Part::Again | Part::Run) {
+                if matches!(owner.kind, OwnerKind::Again | OwnerKind::Run) {
                     prop_assert!(!syn);
                     prop_assert_eq!(slots[usize::from(owner.slot)], Some(connection));
                     let reset = packet.tcp_flags & flag::RST != 0;
                     // Another DSCP or TTL is another header.
-                    prop_assert!(owner.part == Part::Again || this == before && !reset);
-                    prop_assert!(owner.part == Part::Run || spoilt.is_some() || spoilt_before || this != before || reset);
+                    prop_assert!(owner.kind == OwnerKind::Again || this == before && !reset);
+                    prop_assert!(owner.kind == OwnerKind::Run || spoilt.is_some() || spoilt_before || this != before || reset);
                 } else {
-                    prop_assert_eq!(owner.part, Part::Whole);
+                    prop_assert_eq!(owner.kind, OwnerKind::Whole);
                     prop_assert_eq!(owner.key, packet.key);
                     prop_assert_eq!(owner.hash, packet.key.hash(&hashing));
                     slots[usize::from(owner.slot)] = Some(connection);

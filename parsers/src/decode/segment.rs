@@ -7,7 +7,7 @@ use crate::records::Record;
 
 /// How a packet belongs to its flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum OwnerKind {
     /// It belongs to none: nothing else is known of its owner.
     #[default]
     None,
@@ -29,8 +29,8 @@ pub(crate) const NO_SLOT: u8 = u8::MAX;
 pub(crate) struct Owner {
     pub key: Key,
     pub vlan: u16,
-    pub part: Part,
-    /// Where the connection is remembered for those that come [`Part::Again`] or in a run; [`NO_SLOT`] where it is not.
+    pub kind: OwnerKind,
+    /// Where the connection is remembered for those that come [`OwnerKind::Again`] or in a run; [`NO_SLOT`] where it is not.
     pub slot: u8,
     /// Hash of the key; of a fragment, which packet it is a part of.
     pub hash: u64,
@@ -41,14 +41,14 @@ impl Owner {
         Self {
             key: packet.key,
             vlan: packet.vlan,
-            part: if packet.outcome != Outcome::Flow {
-                Part::None
+            kind: if packet.outcome != Outcome::Flow {
+                OwnerKind::None
             } else if packet.later_fragment {
-                Part::LaterFragment
+                OwnerKind::LaterFragment
             } else if packet.fragment {
-                Part::FirstFragment
+                OwnerKind::FirstFragment
             } else {
-                Part::Whole
+                OwnerKind::Whole
             },
             slot: NO_SLOT,
             hash: if packet.fragment {

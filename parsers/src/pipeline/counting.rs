@@ -6,7 +6,7 @@ use crate::capture::chunk::Chunk;
 use crate::common::error::Error;
 use crate::pipeline::options::Options;
 use crate::tables::{self, Messages, Packets, Sink, Table};
-use crate::track::{EndedRows, Order, States, Throughput, Told, by_packet};
+use crate::track::{EndedRows, Grouping, PacketFacts, States, Throughput, by_packet};
 
 /// What is counted of the packets, connection by connection.
 pub(crate) struct Counting {
@@ -18,7 +18,7 @@ pub(crate) struct Counting {
     throughput: bool,
     /// Packets so far.
     pub number: u64,
-    told: Vec<Told>,
+    facts: Vec<PacketFacts>,
     /// Messages that ended in the chunk: several lists, each in the order of connections.
     ended: Vec<EndedRows>,
 }
@@ -33,7 +33,7 @@ impl Counting {
             settles: false,
             throughput: wants(Table::Throughput),
             number: 0,
-            told: Vec::new(),
+            facts: Vec::new(),
             ended: Vec::new(),
         }
     }
@@ -57,17 +57,17 @@ impl Counting {
     pub(crate) fn count(
         &mut self,
         chunk: &Chunk,
-        order: &Order,
+        grouping: &Grouping,
         settled: Option<RecordBatches>,
         sink: &dyn Sink,
     ) -> Result<(), Error> {
         for batch in settled.transpose()?.unwrap_or_default() {
             sink.batch(Table::Throughput, batch)?;
         }
-        let told = self.packets.is_some().then_some(&mut self.told);
-        self.states.count(chunk, order, told, &mut self.ended);
+        let facts = self.packets.is_some().then_some(&mut self.facts);
+        self.states.count(chunk, grouping, facts, &mut self.ended);
         if let Some(rows) = &mut self.packets {
-            rows.add(self.number + 1, chunk, order, &self.told, |batch| {
+            rows.add(self.number + 1, chunk, grouping, &self.facts, |batch| {
                 sink.batch(Table::Packets, batch)
             })?;
         }

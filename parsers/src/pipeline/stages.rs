@@ -20,7 +20,7 @@ use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::counting::{Counting, RecordBatches};
 use crate::tables::Sink;
-use crate::track::{Connections, Order, States};
+use crate::track::{Connections, Grouping, States};
 
 /// Chunks under way at most where several threads work on them; more gained nothing.
 const CHUNKS: usize = 3;
@@ -28,7 +28,7 @@ const CHUNKS: usize = 3;
 /// A chunk on its way, and what became known of it.
 struct Portion {
     chunk: Chunk,
-    order: Order,
+    grouping: Grouping,
     /// Bins of throughput that are written before its rows.
     settled: Option<RecordBatches>,
     /// Packets that it should hold.
@@ -38,7 +38,7 @@ struct Portion {
 impl Portion {
     /// Decides, by what it is, on the size of a later one.
     fn decide(&self, sizes: &mut Sizes) {
-        sizes.decide(self.size, self.chunk.count(), self.order.groups.len());
+        sizes.decide(self.size, self.chunk.count(), self.grouping.groups.len());
     }
 }
 
@@ -101,29 +101,29 @@ const BESIDE: u64 = 128;
 
 impl Find<'_> {
     fn begin(&self, portion: &mut Portion) {
-        portion.order.begin(self.connections);
+        portion.grouping.begin(self.connections);
     }
 
     /// Finds the connections of what was read since.
     fn take(&mut self, portion: &mut Portion) -> Result<(), Error> {
-        let before = portion.order.numbers.len();
+        let before = portion.grouping.numbers.len();
         let packets = portion.chunk.count() - before;
         if self.until_checked < packets {
             self.check(portion, packets.max(UNCHECKED))?;
             self.until_checked = packets.max(UNCHECKED);
         }
         self.until_checked -= packets;
-        portion.order.find(&mut portion.chunk, self.connections);
+        portion.grouping.find(&mut portion.chunk, self.connections);
         Ok(())
     }
 
     /// Fails where so many more packets, and counting those found, might take more memory than there is.
     fn check(&self, portion: &Portion, packets: usize) -> Result<(), Error> {
-        let found = portion.order.numbers.len();
+        let found = portion.grouping.numbers.len();
         let new = portion
-            .order
+            .grouping
             .connections
-            .saturating_sub(portion.order.before);
+            .saturating_sub(portion.grouping.before);
         // Where several threads work, the new ones of another portion may not be counted yet.
         let portions = if several_threads() { 2 } else { 1 };
         let counted = portions * (States::bytes_of(new) + new as u64 * BESIDE);
@@ -141,7 +141,7 @@ impl Find<'_> {
 
     fn end(&mut self, portion: &mut Portion) -> Result<(), Error> {
         self.check(portion, 0)?;
-        portion.order.end(self.connections);
+        portion.grouping.end(self.connections);
         self.number += portion.chunk.count();
         portion.settled = if self.settles && self.number.is_multiple_of(LARGEST) {
             Counting::settle(&mut self.connections.throughput)
@@ -163,12 +163,12 @@ impl Count<'_> {
     fn take(&mut self, portion: &mut Portion) -> Result<(), Error> {
         let Portion {
             chunk,
-            order,
+            grouping,
             settled,
             ..
         } = portion;
         self.counting
-            .count(chunk, order, settled.take(), self.sink)?;
+            .count(chunk, grouping, settled.take(), self.sink)?;
         self.progress
             .packets
             .store(self.counting.number, Ordering::Relaxed);
@@ -191,7 +191,7 @@ pub(crate) fn pass(
     for _ in 0..if several_threads() { CHUNKS } else { 1 } {
         free.push(Portion {
             chunk: connections.chunk(chunks),
-            order: Order::default(),
+            grouping: Grouping::default(),
             settled: None,
             size: 0,
         });
@@ -225,7 +225,7 @@ pub(crate) fn pass(
         }
         return Ok(());
     }
-    let stages = Stages(Mutex::new(State {
+    let stages = Stages(Mutex::new(Queues {
         read: Some(read),
         find: Some(find),
         count: Some(count),
@@ -241,7 +241,7 @@ pub(crate) fn pass(
 }
 
 /// Stages that no thread is at, and the chunks that wait for each.
-struct State<'a, 'b> {
+struct Queues<'a, 'b> {
     read: Option<Read<'a, 'b>>,
     find: Option<Find<'b>>,
     count: Option<Count<'b>>,
@@ -252,7 +252,7 @@ struct State<'a, 'b> {
     failed: Option<Error>,
 }
 
-impl<'b> State<'_, 'b> {
+impl<'b> Queues<'_, 'b> {
     fn find_ended(&mut self, find: Find<'b>, portion: Portion) {
         self.find = Some(find);
         portion.decide(&mut self.sizes);
@@ -260,15 +260,15 @@ impl<'b> State<'_, 'b> {
     }
 }
 
-struct Stages<'a, 'b>(Mutex<State<'a, 'b>>);
+struct Stages<'a, 'b>(Mutex<Queues<'a, 'b>>);
 
 impl<'a, 'b> Stages<'a, 'b> {
-    fn lock(&self) -> MutexGuard<'_, State<'a, 'b>> {
+    fn lock(&self) -> MutexGuard<'_, Queues<'a, 'b>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins what can begin. Of what it began last a thread itself takes the latest, others the first.
-    fn start<'s>(&'s self, scope: &Scope<'s>, state: &mut State<'a, 'b>) {
+    fn start<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if state.failed.is_some() {
             return;
         }
@@ -305,7 +305,7 @@ impl<'a, 'b> Stages<'a, 'b> {
         }
     }
 
-    fn read<'s>(&'s self, scope: &Scope<'s>, state: &mut State<'a, 'b>) {
+    fn read<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if let Some(mut portion) = state.free.pop()
             && let Some(mut read) = state.read.take()
         {
@@ -322,7 +322,7 @@ impl<'a, 'b> Stages<'a, 'b> {
     }
 
     /// Large chunks are counted right away: two of them suffice.
-    fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut State<'a, 'b>) {
+    fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if state.filled.is_empty()
             && state.found.len() <= usize::from(state.count.is_some())
             && state.find.is_some()
@@ -346,7 +346,7 @@ impl<'a, 'b> Stages<'a, 'b> {
         &'s self,
         scope: &Scope<'s>,
         outcome: Result<(), Error>,
-        hand_on: impl FnOnce(&mut State<'a, 'b>),
+        hand_on: impl FnOnce(&mut Queues<'a, 'b>),
     ) {
         let mut state = self.lock();
         hand_on(&mut state);

@@ -23,7 +23,7 @@ enum Step {
     End(Vec<Damage>),
 }
 
-type Message = Result<Step, Error>;
+type Delivery = Result<Step, Error>;
 
 /// Is told at the end of a stream what was damaged; what it fails with, the stream fails with.
 pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
@@ -31,7 +31,7 @@ pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
 /// The batches of one table.
 pub struct TableStream {
     schema: SchemaRef,
-    batches: Receiver<Message>,
+    batches: Receiver<Delivery>,
     on_damage: Option<OnDamage>,
     ended: bool,
 }
@@ -83,7 +83,7 @@ pub fn stream(
 }
 
 struct Channel {
-    sender: SyncSender<Message>,
+    sender: SyncSender<Delivery>,
     /// Told once that there is something to read.
     opened: Mutex<Option<SyncSender<Result<(), Error>>>>,
 }

@@ -81,7 +81,7 @@ pub(crate) enum Status {
 }
 
 /// Reads the records of one file.
-pub(crate) enum Reader {
+pub(crate) enum RecordReader {
     /// Classic pcap.
     Pcap(Pcap),
     /// pcapng.
@@ -91,7 +91,7 @@ pub(crate) enum Reader {
 /// Bytes needed to tell what a file is.
 pub(crate) const HEAD: usize = 28;
 
-impl Reader {
+impl RecordReader {
     /// Tells by the first bytes what `file` is; also how many bytes the header took.
     pub(crate) fn detect(file: &str, head: &[u8]) -> Result<(Self, usize), Error> {
         if let Some((reader, taken)) = Pcap::detect(head) {
@@ -171,11 +171,11 @@ fn remedy(head: &[u8]) -> String {
 
 /// Reads integers in the byte order of the machine that wrote the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Order {
+pub(crate) struct ByteOrder {
     pub big: bool,
 }
 
-impl Order {
+impl ByteOrder {
     #[inline]
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let raw = *bytes.get(at..)?.first_chunk::<2>()?;

@@ -2,14 +2,14 @@
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::{Interface, Order, Record, Status, ask_ahead, longest_record, then_the_end};
+use super::{ByteOrder, Interface, Record, Status, ask_ahead, longest_record, then_the_end};
 use crate::common::error::Fault;
 
 const FILE_HEADER: usize = 24;
 
-/// Reader of one classic pcap file.
+/// Reads one classic pcap file.
 pub(crate) struct Pcap {
-    order: Order,
+    order: ByteOrder,
     /// Nanoseconds in one unit of the sub-second field.
     unit: i64,
     /// Length of a record header: 16, or 24 in the "modified" variant of A. Kuznetzov.
@@ -70,7 +70,7 @@ impl Pcap {
     }
 
     /// By the magic number: the byte order, nanoseconds in a unit, length of a record header.
-    fn variant(head: &[u8]) -> Option<(Order, i64, usize)> {
+    fn variant(head: &[u8]) -> Option<(ByteOrder, i64, usize)> {
         let (big, unit, record_header) = match head.first_chunk::<4>()? {
             [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
             [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000, 16),
@@ -80,7 +80,7 @@ impl Pcap {
             [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
             _ => return None,
         };
-        Some((Order { big }, unit, record_header))
+        Some((ByteOrder { big }, unit, record_header))
     }
 
     pub(crate) fn interfaces(&self) -> &[Interface] {

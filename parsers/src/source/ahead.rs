@@ -57,23 +57,23 @@ impl FreeRooms {
 }
 
 /// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
-pub(super) struct Ahead {
-    shared: Arc<Shared>,
+pub(super) struct FileAhead {
+    shared: Arc<SharedFile>,
     /// The window that is taken next.
     next: u64,
 }
 
-struct Shared {
+struct SharedFile {
     file: Arc<File>,
     /// Where the first window begins, and how many whole ones there are.
     begin: u64,
     windows: u64,
-    state: Mutex<State>,
+    state: Mutex<WindowQueue>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WindowQueue {
     /// Windows before this were begun to be read, ...
     begun: u64,
     /// ... and those before this may be.
@@ -85,12 +85,12 @@ struct State {
     waiting: bool,
 }
 
-impl Ahead {
+impl FileAhead {
     /// Of the bytes of `file` from `begin` to `end`; none where they are too few.
     pub(super) fn new(file: &Arc<File>, begin: u64, end: u64) -> Option<Self> {
         let windows = end.saturating_sub(begin) / WINDOW as u64;
         (windows >= WINDOWS as u64).then(|| Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedFile {
                 file: Arc::clone(file),
                 begin,
                 windows,
@@ -132,19 +132,22 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for FileAhead {
     fn drop(&mut self) {
         self.shared.lock().wanted = 0;
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedFile {
+    fn lock(&self) -> MutexGuard<'_, WindowQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the first window that no thread has begun, if one is wanted.
-    fn read_one<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn read_one<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, WindowQueue>,
+    ) -> MutexGuard<'a, WindowQueue> {
         let number = state.begun;
         if number >= state.wanted {
             return state;

@@ -12,8 +12,8 @@ use crate::common::error::{Error, Fault};
 use crate::source::Input;
 
 /// An opened input.
-pub(super) struct Opened {
-    pub reader: Reader,
+pub(super) struct OpenInput {
+    pub reader: ByteReader,
     pub compressed: bool,
     /// Length of the plain input where it is known.
     pub length: Option<u64>,
@@ -86,7 +86,7 @@ impl Watched {
 /// Bytes that come one after the other.
 pub(super) type Stream = Box<dyn Read + Send>;
 
-pub(super) enum Reader {
+pub(super) enum ByteReader {
     Stream(Stream),
     /// A plain file: any part of it can be read.
     File(Positioned),
@@ -114,7 +114,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl Opened {
+impl OpenInput {
     /// Opens `input` and looks at its first bytes to learn how it is compressed. To `consumed` the bytes of the
     /// input as stored are added, for progress.
     pub(crate) fn open(
@@ -179,7 +179,7 @@ impl Opened {
         let found = if Compression::detect(head.get(..got).unwrap_or_default()).is_some() {
             Self::stream(Box::new(file.take(length)), None, consumed)?
         } else {
-            let reader = Reader::File(Positioned {
+            let reader = ByteReader::File(Positioned {
                 file,
                 at: 0,
                 length,
@@ -221,14 +221,14 @@ impl Opened {
         let compression = Compression::detect(head.get(..got).unwrap_or_default());
         let whole = Box::new(Cursor::new(head).take(got as u64).chain(input));
         let plain = length.filter(|_| compression.is_none());
-        let reader = Reader::Stream(match compression {
+        let reader = ByteReader::Stream(match compression {
             Some(kind) => kind.decoder(whole)?,
             None => whole,
         });
         Ok(Self::new(reader, compression.is_some(), plain))
     }
 
-    fn new(reader: Reader, compressed: bool, length: Option<u64>) -> Self {
+    fn new(reader: ByteReader, compressed: bool, length: Option<u64>) -> Self {
         Self {
             reader,
             compressed,
@@ -238,7 +238,7 @@ impl Opened {
     }
 }
 
-impl Reader {
+impl ByteReader {
     /// As [`Read::read`].
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {

@@ -19,14 +19,14 @@ pub(super) struct Window {
 }
 
 /// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
-pub(super) struct Unpacking(Arc<Shared>);
+pub(super) struct Unpacking(Arc<SharedStream>);
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedStream {
+    state: Mutex<StreamQueue>,
     arrived: Condvar,
 }
 
-struct State {
+struct StreamQueue {
     /// Not here while a thread reads from it, and behind its end.
     stream: Option<Stream>,
     read: VecDeque<Window>,
@@ -41,8 +41,8 @@ struct State {
 
 impl Unpacking {
     pub(super) fn new(stream: Stream) -> Self {
-        Self(Arc::new(Shared {
-            state: Mutex::new(State {
+        Self(Arc::new(SharedStream {
+            state: Mutex::new(StreamQueue {
                 stream: Some(stream),
                 read: VecDeque::new(),
                 wanted: WINDOWS,
@@ -85,8 +85,8 @@ impl Drop for Unpacking {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedStream {
+    fn lock(&self) -> MutexGuard<'_, StreamQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,9 +103,9 @@ impl Shared {
 
     fn read_one<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, StreamQueue>,
         mut stream: Stream,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, StreamQueue> {
         let room = state.free.take();
         drop(state);
         let mut room = room.unwrap_or_else(|| Room::new(FRONT + WINDOW));

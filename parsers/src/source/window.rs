@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::Stamp;
 use super::ahead::{self, FRONT, Room};
-use super::open_input::{Opened, Reader};
+use super::open_input::{ByteReader, OpenInput};
 use super::unpacking::{Unpacking, Window};
 
 use crate::common::error::{Error, Fault};
@@ -28,7 +28,7 @@ pub(crate) fn window(open: usize) -> usize {
 
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
-    input: Opened,
+    input: OpenInput,
     /// Room for the window; it lies in `held`.
     buffer: Room,
     held: Range<usize>,
@@ -45,7 +45,7 @@ pub(crate) struct Source {
 /// What other threads read ahead.
 enum Ahead {
     /// Several parts of a plain file.
-    File(ahead::Ahead),
+    File(ahead::FileAhead),
     /// The next part of a stream.
     Stream(Unpacking),
 }
@@ -59,7 +59,7 @@ impl Source {
         consumed: Arc<AtomicU64>,
         before: Option<Stamp>,
     ) -> Result<Self, Error> {
-        let input = Opened::open(input, consumed, before)?;
+        let input = OpenInput::open(input, consumed, before)?;
         let room = input
             .length
             .map_or(room, |length| room.min(length as usize + 1));
@@ -95,10 +95,10 @@ impl Source {
     pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
         if self.ahead.is_none() && !self.ended {
             self.ahead = match (&mut self.input.reader, self.input.length) {
-                (Reader::File(file), Some(length)) => {
-                    ahead::Ahead::new(&file.file, file.at, length).map(Ahead::File)
+                (ByteReader::File(file), Some(length)) => {
+                    ahead::FileAhead::new(&file.file, file.at, length).map(Ahead::File)
                 }
-                (Reader::Stream(stream), _) if self.input.compressed => {
+                (ByteReader::Stream(stream), _) if self.input.compressed => {
                     let stream = std::mem::replace(stream, Box::new(io::empty()));
                     Some(Ahead::Stream(Unpacking::new(stream)))
                 }
@@ -113,7 +113,7 @@ impl Source {
     fn take_ahead(&mut self) -> bool {
         let spare = std::mem::take(&mut self.spare);
         let window = match (&mut self.ahead, &mut self.input.reader) {
-            (Some(Ahead::File(ahead)), Reader::File(file)) => ahead.take(spare).map(|room| {
+            (Some(Ahead::File(ahead)), ByteReader::File(file)) => ahead.take(spare).map(|room| {
                 file.skip(ahead::WINDOW as u64);
                 Window { room, end: None }
             }),

@@ -34,7 +34,7 @@ enum Held {
 impl Values {
     pub(super) fn of(column: &Column) -> Self {
         let held = match column.kind {
-            _ if column.few => Held::Listed(Listed::new()),
+            _ if column.dictionary => Held::Listed(Listed::new()),
             Kind::Int64 | Kind::Int32 | Kind::Time => {
                 Held::Integers(Box::new(Differences::new(column.kind == Kind::Int32)))
             }

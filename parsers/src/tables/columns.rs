@@ -35,7 +35,7 @@ pub struct Column {
     /// Where the definition comes from, empty for our own.
     pub source: &'static str,
     /// Few different values, without order: batches and files have each once, and its number in every row.
-    pub few: bool,
+    pub dictionary: bool,
     /// Two rows have the same value here where they have the same in the column before, which is of few different
     /// values, too: in a file both have the same pages, but for those that list their values.
     pub twin: bool,
@@ -57,7 +57,7 @@ impl Column {
             unit,
             meaning,
             source,
-            few: false,
+            dictionary: false,
             twin: false,
         }
     }
@@ -68,16 +68,16 @@ impl Column {
         self
     }
 
-    /// A column of few different values, whose rows [`few`](super::dictionary::few) makes.
-    pub(crate) const fn of_few(mut self) -> Self {
-        self.few = true;
+    /// A column of few different values, whose rows [`numbered`](super::dictionary::numbered) makes.
+    pub(crate) const fn in_dictionary(mut self) -> Self {
+        self.dictionary = true;
         self
     }
 
     /// The same, with the numbers of the column before.
-    pub(crate) const fn of_as_few(mut self) -> Self {
+    pub(crate) const fn in_twin_dictionary(mut self) -> Self {
         self.twin = true;
-        self.of_few()
+        self.in_dictionary()
     }
 
     fn data_type(&self) -> DataType {
@@ -116,7 +116,7 @@ pub(crate) fn batch_schema(columns: &[Column]) -> Schema {
         let values = Box::new(column.data_type());
         let numbers = DataType::Dictionary(Box::new(DataType::UInt16), values);
         let field = column.field();
-        if column.few {
+        if column.dictionary {
             field.with_data_type(numbers)
         } else {
             field

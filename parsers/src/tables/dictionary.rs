@@ -12,10 +12,10 @@ use super::arrays::Making;
 use crate::common::error::Error;
 
 /// The different values of a column.
-pub(crate) type Few = LazyLock<ArrayRef>;
+pub(crate) type ValueList = LazyLock<ArrayRef>;
 
 /// forward and backward, as numbered by false and true.
-pub(crate) static DIRECTIONS: Few = LazyLock::new(|| texts(["forward", "backward"]));
+pub(crate) static DIRECTIONS: ValueList = LazyLock::new(|| texts(["forward", "backward"]));
 
 /// A list of texts.
 pub(crate) fn texts<S: AsRef<str>>(all: impl IntoIterator<Item = S>) -> ArrayRef {
@@ -23,8 +23,8 @@ pub(crate) fn texts<S: AsRef<str>>(all: impl IntoIterator<Item = S>) -> ArrayRef
 }
 
 /// Numbers of values of `all` that are known in the rows of `known`.
-pub(crate) fn few<'a>(
-    all: &'static Few,
+pub(crate) fn numbered<'a>(
+    all: &'static ValueList,
     known: Option<&NullBuffer>,
     numbers: impl IntoIterator<Item = u16> + Send + 'a,
 ) -> Making<'a> {
@@ -38,8 +38,8 @@ pub(crate) fn few<'a>(
 /// Numbers of values of `all`, and the same ones of another list that is as long: a column and its
 /// [twin](super::Column::twin).
 pub(crate) fn twins<'a>(
-    all: &Few,
-    others: &Few,
+    all: &ValueList,
+    others: &ValueList,
     numbers: impl IntoIterator<Item = u16>,
 ) -> [Making<'a>; 2] {
     let numbers = UInt16Array::from_iter_values(numbers);

@@ -9,18 +9,18 @@ use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::dictionary::{DIRECTIONS, Few, few, texts};
+use super::dictionary::{DIRECTIONS, ValueList, numbered, texts};
 use super::{Table, text};
 use crate::common::error::Error;
 use crate::decode::{Key, NO_VLAN, Outer, has_ports};
 use crate::track::{
-    Connections, Direction, RareCounts, Rtt, Shares, Side, States, SynOptions, sides,
+    Connections, Direction, LimitTimes, RareCounts, Rtt, Side, States, SynOptions, sides,
 };
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
-    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").of_few(),
-    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers").of_few(),
+    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").in_dictionary(),
+    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers").in_dictionary(),
     Column::new("src_ip", Text, "", "Sender.", ""),
     Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null(),
     Column::new("dst_ip", Text, "", "Receiver.", ""),
@@ -38,8 +38,8 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200"),
     Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", ""),
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", ""),
-    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().of_few(),
-    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().of_few(),
+    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().in_dictionary(),
+    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().in_dictionary(),
     Column::new("syn_packets", Int64, "packets", "Segments with SYN.", "").or_null(),
     Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null(),
     Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null(),
@@ -68,17 +68,17 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 /// What is computed once for several columns of a row.
-struct Row<'a> {
+struct FlowRow<'a> {
     side: Side<'a>,
     key: Key,
     tcp: bool,
     tunnel: Option<&'a Outer>,
     rtt: Option<Rtt>,
     rare: RareCounts,
-    shares: Shares,
+    limits: LimitTimes,
 }
 
-impl<'a> Row<'a> {
+impl<'a> FlowRow<'a> {
     fn new(side: Side<'a>, connections: &'a Connections) -> Self {
         let key = side.connection.key();
         let tcp = key.protocol == 6;
@@ -90,10 +90,10 @@ impl<'a> Row<'a> {
             tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
-            shares: if is_far(&rtt, side.peer.map(|peer| peer.tcp.rtt())) {
-                own.shares().untold()
+            limits: if is_far(&rtt, side.peer.map(|peer| peer.tcp.rtt())) {
+                own.limit_times().untold()
             } else {
-                own.shares()
+                own.limit_times()
             },
             side,
         }
@@ -159,9 +159,9 @@ fn is_far(own: &Rtt, peer: Option<Rtt>) -> bool {
     })
 }
 
-static PROTOCOLS: Few = LazyLock::new(|| texts((0..=u8::MAX).map(text::protocol)));
-static STARTS: Few = LazyLock::new(|| texts(["midstream", "syn"]));
-static ENDS: Few = LazyLock::new(|| texts(["open", "fin", "rst"]));
+static PROTOCOLS: ValueList = LazyLock::new(|| texts((0..=u8::MAX).map(text::protocol)));
+static STARTS: ValueList = LazyLock::new(|| texts(["midstream", "syn"]));
+static ENDS: ValueList = LazyLock::new(|| texts(["open", "fin", "rst"]));
 
 /// Rows in a batch: few enough that their states stay in the cache while every column is read from them.
 const FLOW_ROWS: usize = 1 << 10;
@@ -180,19 +180,19 @@ pub(crate) fn flows(
             sides
                 .by_ref()
                 .take(FLOW_ROWS)
-                .map(|side| Row::new(side, connections)),
+                .map(|side| FlowRow::new(side, connections)),
         );
         (!rows.is_empty()).then(|| batch(&rows))
     });
     arrays::hand_over(batches, emit)
 }
 
-fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
+fn batch(rows: &[FlowRow<'_>]) -> Result<RecordBatch, Error> {
     let int = |value: fn(&Direction) -> u64| {
         arrays::int64(rows.iter().map(move |row| value(row.side.own) as i64))
     };
     let with_tcp = arrays::known(rows.iter().map(|row| row.tcp));
-    let tcp = |value: fn(&Row<'_>) -> i64| {
+    let tcp = |value: fn(&FlowRow<'_>) -> i64| {
         arrays::int64_where(with_tcp.as_ref(), rows.iter().map(move |row| value(row)))
     };
     let syn = |value: fn(&SynOptions) -> Option<i64>| {
@@ -211,12 +211,12 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
         rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.side.number))),
-            few(
+            numbered(
                 &DIRECTIONS,
                 None,
                 rows.iter().map(|row| row.side.backward.into()),
             ),
-            few(
+            numbered(
                 &PROTOCOLS,
                 None,
                 rows.iter().map(|row| row.key.protocol.into()),
@@ -241,8 +241,8 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
             int(|own| own.ip_bytes),
             int(|own| own.payload_bytes),
             int(Direction::time_regressions),
-            few(&STARTS, with_tcp.as_ref(), rows.iter().map(Row::start)),
-            few(&ENDS, with_tcp.as_ref(), rows.iter().map(Row::end)),
+            numbered(&STARTS, with_tcp.as_ref(), rows.iter().map(FlowRow::start)),
+            numbered(&ENDS, with_tcp.as_ref(), rows.iter().map(FlowRow::end)),
             tcp(|row| row.side.own.tcp.syn_packets.into()),
             tcp(|row| row.side.own.tcp.fin_packets.into()),
             tcp(|row| row.side.own.tcp.rst_packets.into()),
@@ -272,11 +272,11 @@ fn batch(rows: &[Row<'_>]) -> Result<RecordBatch, Error> {
             rtt(|rtt| rtt.min_ns),
             rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples)),
             rtt(|rtt| rtt.max_ns),
-            tcp(|row| row.shares.app_ns),
-            tcp(|row| row.shares.sender_ns),
-            tcp(|row| row.shares.receiver_ns),
-            tcp(|row| row.shares.network_ns),
-            tcp(|row| row.shares.unknown_ns),
+            tcp(|row| row.limits.app_ns),
+            tcp(|row| row.limits.sender_ns),
+            tcp(|row| row.limits.receiver_ns),
+            tcp(|row| row.limits.network_ns),
+            tcp(|row| row.limits.unknown_ns),
         ],
     )
 }

@@ -9,7 +9,7 @@ use super::columns::{
     Column,
     Kind::{Int64, Text},
 };
-use super::dictionary::{DIRECTIONS, Few, few, twins};
+use super::dictionary::{DIRECTIONS, ValueList, numbered, twins};
 use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
@@ -29,7 +29,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "forward or backward, as in flows.",
         "",
     )
-    .of_few(),
+    .in_dictionary(),
     Column::new(
         "bucket_low_ns",
         Int64,
@@ -37,7 +37,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "Shortest gap in the bucket.",
         "",
     )
-    .of_few(),
+    .in_dictionary(),
     Column::new(
         "bucket_high_ns",
         Int64,
@@ -45,7 +45,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "The gap behind the longest in the bucket. Buckets are the same in every table and at most 1/64 wide.",
         "",
     )
-    .of_as_few(),
+    .in_twin_dictionary(),
     Column::new(
         "count",
         Int64,
@@ -62,7 +62,7 @@ pub(crate) fn intervals(
     emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let mut sides = sides(connections, states);
-    let mut rows: Vec<Row> = Vec::with_capacity(2 * BATCH_ROWS);
+    let mut rows: Vec<GapRow> = Vec::with_capacity(2 * BATCH_ROWS);
     let mut gone = 0;
     let batches = std::iter::from_fn(|| {
         rows.drain(..gone);
@@ -70,7 +70,7 @@ pub(crate) fn intervals(
             && let Some(side) = sides.next()
         {
             side.own.gaps.each(|bucket, count| {
-                rows.push(Row {
+                rows.push(GapRow {
                     connection: side.number,
                     backward: side.backward,
                     bucket,
@@ -84,15 +84,15 @@ pub(crate) fn intervals(
     arrays::hand_over(batches, emit)
 }
 
-struct Row {
+struct GapRow {
     connection: u32,
     backward: bool,
     bucket: u16,
     count: i64,
 }
 
-static LOW: Few = LazyLock::new(|| Arc::new(bounds(|(low, _)| low)));
-static HIGH: Few = LazyLock::new(|| Arc::new(bounds(|(_, high)| high)));
+static LOW: ValueList = LazyLock::new(|| Arc::new(bounds(|(low, _)| low)));
+static HIGH: ValueList = LazyLock::new(|| Arc::new(bounds(|(_, high)| high)));
 
 /// One edge of every bucket.
 fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
@@ -100,7 +100,7 @@ fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
     Int64Array::from_iter_values(buckets.map(|bucket| edge(bucket_bounds(bucket))))
 }
 
-fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
+fn batch(rows: &[GapRow]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
     let [low, high] = twins(&LOW, &HIGH, rows.iter().map(|row| row.bucket));
     arrays::batch(
@@ -108,7 +108,7 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, Error> {
         rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
-            few(&DIRECTIONS, None, directions),
+            numbered(&DIRECTIONS, None, directions),
             low,
             high,
             arrays::int64(rows.iter().map(|row| row.count)),

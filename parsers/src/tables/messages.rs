@@ -9,10 +9,12 @@ use super::columns::{
     Column,
     Kind::{Bool, Int64, Text, Time},
 };
-use super::dictionary::{DIRECTIONS, Few, few, texts};
+use super::dictionary::{DIRECTIONS, ValueList, numbered, texts};
 use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
-use crate::track::{Connections, MessageRow, NO_GAP, Place, States, evidence, unfinished_messages};
+use crate::track::{
+    Connections, MessageRow, NO_GAP, States, Vantage, evidence, unfinished_messages,
+};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new(
@@ -29,7 +31,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "forward or backward, as in flows.",
         "",
     )
-    .of_few(),
+    .in_dictionary(),
     Column::new("first_time", Time, "", "Time of its first segment.", ""),
     Column::new("last_time", Time, "", "Time of its last segment.", ""),
     Column::new(
@@ -61,7 +63,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (a stop that neither window, recovery, acknowledgement nor pacing explains), push (full segment, handed over alone, with PSH before a stop), close (FIN or RST), open (the capture ends). A stop that may lie within a write ends nothing: counts are lower bounds, sizes upper.",
         "RFC 9293 3.7, 3.8.6.2",
     )
-    .of_few(),
+    .in_dictionary(),
     Column::new(
         "at_sender",
         Bool,
@@ -122,7 +124,7 @@ impl Messages {
 }
 
 /// The reasons of every set of evidence, numbered by its bits.
-static REASONS: Few = LazyLock::new(|| texts((0..64).map(reasons)));
+static REASONS: ValueList = LazyLock::new(|| texts((0..64).map(reasons)));
 
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
     let directions = rows.iter().map(|row| row.backward.into());
@@ -132,7 +134,7 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
         rows.len(),
         vec![
             arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
-            few(&DIRECTIONS, None, directions),
+            numbered(&DIRECTIONS, None, directions),
             arrays::time(rows.iter().map(|row| row.first_time)),
             arrays::time(rows.iter().map(|row| row.last_time)),
             arrays::int64(rows.iter().map(|row| row.bytes as i64)),
@@ -141,14 +143,14 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
                 rows.iter()
                     .map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)),
             ),
-            few(&REASONS, None, reasons),
-            arrays::boolean_or_null(rows.iter().map(|row| match row.place {
-                Place::Unknown => None,
-                place => Some(place == Place::AtSender),
+            numbered(&REASONS, None, reasons),
+            arrays::boolean_or_null(rows.iter().map(|row| match row.vantage {
+                Vantage::Unknown => None,
+                vantage => Some(vantage == Vantage::AtSender),
             })),
             arrays::boolean_or_null(
                 rows.iter()
-                    .map(|row| (row.place == Place::AtSender).then_some(row.held)),
+                    .map(|row| (row.vantage == Vantage::AtSender).then_some(row.held)),
             ),
         ],
     )

@@ -8,18 +8,18 @@ use super::columns::{
     Column,
     Kind::{Int32, Int64, Text, Time},
 };
-use super::dictionary::{DIRECTIONS, few};
-use crate::capture::chunk::{Chunk, Place};
+use super::dictionary::{DIRECTIONS, numbered};
+use crate::capture::chunk::{Chunk, RecordPlace};
 use crate::capture::sizes::SMALLEST;
 use crate::common::error::Error;
 use crate::decode::segment::Segment;
-use crate::track::{NONE, Order, Told};
+use crate::track::{Grouping, NONE, PacketFacts};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("packet", Int64, "", "Number of the packet in the capture, from 1; it goes on across several files.", ""),
     Column::new("time", Time, "", "Time stamp of the record.", ""),
     Column::new("connection", Int64, "", "Number of the connection, as in flows; null for a packet that belongs to no flow.", "").or_null(),
-    Column::new("direction", Text, "", "forward or backward, as in flows; null for a packet that belongs to no flow.", "").or_null().of_few(),
+    Column::new("direction", Text, "", "forward or backward, as in flows; null for a packet that belongs to no flow.", "").or_null().in_dictionary(),
     Column::new("wire_bytes", Int64, "B", "Length on the wire, with link header, without FCS.", ""),
     Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths; 0 for other packets.", ""),
     Column::new("gap_ns", Int64, "ns", "Time since the packet before it in its connection and direction; below 0 where time stamps go back, null for the first.", "").or_null(),
@@ -36,18 +36,18 @@ const ROWS: usize = SMALLEST;
 
 /// Consecutive packets of a chunk.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct PacketRows<'a> {
     /// Number of the first.
     first: i64,
     segments: &'a [Segment],
-    places: &'a [Place],
+    places: &'a [RecordPlace],
     /// Connection of each.
     numbers: &'a [u32],
     ranks: &'a [Rank],
-    told: &'a [Told],
+    facts: &'a [PacketFacts],
 }
 
-/// Place of a packet in the order by connection, and whether the initiator is the key's higher endpoint.
+/// Position of a packet in the order by connection, and whether the initiator is the key's higher endpoint.
 type Rank = (u32, bool);
 
 /// Makes rows of chunks.
@@ -57,44 +57,44 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    /// Hands the packets of `chunk`, numbered from `first`, to `emit`. `told` is in the order of `order`.
+    /// Hands the packets of `chunk`, numbered from `first`, to `emit`. `facts` is in the order of `grouping`.
     pub(crate) fn add(
         &mut self,
         first: u64,
         chunk: &Chunk,
-        order: &Order,
-        told: &[Told],
+        grouping: &Grouping,
+        facts: &[PacketFacts],
         emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
         self.ranks.clear();
         self.ranks.resize(chunk.count(), (NONE, false));
-        for group in &order.groups {
+        for group in &grouping.groups {
             for rank in group.from..group.to {
-                let packet = order.positions[rank as usize] as usize;
+                let packet = grouping.positions[rank as usize] as usize;
                 self.ranks[packet] = (rank, group.forward_from_high);
             }
         }
         let batches = (0..chunk.count()).step_by(ROWS).map(|from| {
             let rows = from..chunk.count().min(from + ROWS);
-            batch(Rows {
+            batch(PacketRows {
                 first: (first + from as u64) as i64,
                 segments: &chunk.segments()[rows.clone()],
                 places: &chunk.places[rows.clone()],
-                numbers: &order.numbers[rows.clone()],
+                numbers: &grouping.numbers[rows.clone()],
                 ranks: &self.ranks[rows],
-                told,
+                facts,
             })
         });
         arrays::hand_over(batches, emit)
     }
 }
 
-impl Rows<'_> {
+impl PacketRows<'_> {
     /// What counting told of each.
-    fn told(&self) -> impl Iterator<Item = Told> {
+    fn facts(&self) -> impl Iterator<Item = PacketFacts> {
         self.ranks
             .iter()
-            .map(|&(rank, _)| self.told.get(rank as usize).copied().unwrap_or_default())
+            .map(|&(rank, _)| self.facts.get(rank as usize).copied().unwrap_or_default())
     }
 
     /// Of those that belong to a flow.
@@ -106,15 +106,15 @@ impl Rows<'_> {
     }
 }
 
-fn batch(rows: Rows) -> Result<RecordBatch, Error> {
-    let Rows {
+fn batch(rows: PacketRows) -> Result<RecordBatch, Error> {
+    let PacketRows {
         first,
         segments,
         places,
         numbers,
         ..
     } = rows;
-    let told: Vec<Told> = rows.told().collect();
+    let facts: Vec<PacketFacts> = rows.facts().collect();
     let in_flow = arrays::known(numbers.iter().map(|&number| number != NONE));
     let with_tcp = arrays::known(segments.iter().map(Segment::tcp));
     arrays::batch(
@@ -124,10 +124,10 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
             arrays::int64((first..).take(segments.len())),
             arrays::time(segments.iter().map(|it| it.time)),
             arrays::int64_where(in_flow.as_ref(), numbers.iter().map(|&it| i64::from(it))),
-            few(&DIRECTIONS, in_flow.as_ref(), rows.directions()),
+            numbered(&DIRECTIONS, in_flow.as_ref(), rows.directions()),
             arrays::int64(segments.iter().map(|it| i64::from(it.wire))),
             arrays::int64(segments.iter().map(|it| i64::from(it.payload))),
-            arrays::int64_or_null(told.iter().map(|told| told.gap_ns)),
+            arrays::int64_or_null(facts.iter().map(|facts| facts.gap_ns)),
             arrays::int32_where(
                 with_tcp.as_ref(),
                 segments.iter().map(|it| i32::from(it.flags())),
@@ -141,7 +141,7 @@ fn batch(rows: Rows) -> Result<RecordBatch, Error> {
                     .iter()
                     .map(|it| it.acknowledgement().map(i64::from)),
             ),
-            arrays::int64_or_null(told.iter().map(|told| told.window_bytes)),
+            arrays::int64_or_null(facts.iter().map(|facts| facts.window_bytes)),
             arrays::int32(places.iter().map(|it| it.interface as i32)),
             arrays::int64(places.iter().map(|it| it.file_offset as i64)),
         ],

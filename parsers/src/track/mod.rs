@@ -9,15 +9,15 @@ mod tcp;
 
 pub(crate) use count::buckets::{bucket, bucket_bounds};
 pub(crate) use count::direction::Direction;
-pub(crate) use count::state::Told;
+pub(crate) use count::state::PacketFacts;
 pub(crate) use count::states::States;
 pub(crate) use find::connection::Connection;
 pub(crate) use find::connections::{Connections, NONE};
-pub(crate) use find::grouping::Order;
+pub(crate) use find::grouping::Grouping;
 pub(crate) use find::throughput::{Bin, Lane, Throughput};
-pub(crate) use tcp::limits::Shares;
-pub(crate) use tcp::messages::ended::{Ended, Rows as EndedRows, by_packet};
-pub(crate) use tcp::messages::vantage::Place;
+pub(crate) use tcp::limits::LimitTimes;
+pub(crate) use tcp::messages::ended::{Ended, EndedRows, by_packet};
+pub(crate) use tcp::messages::vantage::Vantage;
 pub(crate) use tcp::messages::{MessageRow, NO_GAP, evidence};
 pub(crate) use tcp::rtt::Rtt;
 pub(crate) use tcp::{RareCounts, SynOptions};
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_connection_stays_below_the_memory_it_is_promised() {
-        let all = size_of::<Connection>() + size_of::<count::state::State>();
+        let all = size_of::<Connection>() + size_of::<count::state::ConnectionState>();
         let sender = size_of::<tcp::sender::Sender>();
         println!("{all} bytes, and {sender} for each side that sends data");
         assert!(all <= 512);

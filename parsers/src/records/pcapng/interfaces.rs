@@ -3,7 +3,7 @@
 use super::Pcapng;
 use super::fast::Usual;
 use crate::common::error::Fault;
-use crate::records::{Interface, Order, Status, longest_record};
+use crate::records::{ByteOrder, Interface, Status, longest_record};
 
 /// How an interface's timestamps become nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -140,7 +140,7 @@ impl Pcapng {
 }
 
 /// The options in `bytes` as (code, value), up to the end mark or the first that does not fit.
-pub(super) fn options(order: Order, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(super) fn options(order: ByteOrder, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let code = order.u16(bytes, 0)?;
         let length = usize::from(order.u16(bytes, 2)?);

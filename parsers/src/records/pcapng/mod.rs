@@ -9,7 +9,7 @@ use fast::Usual;
 use interfaces::{Clock, options};
 
 use super::{
-    Interface, MAX_LARGE_RECORD, Order, Record, Status, ask_ahead, longest_record, then_the_end,
+    ByteOrder, Interface, MAX_LARGE_RECORD, Record, Status, ask_ahead, longest_record, then_the_end,
 };
 use crate::common::error::Fault;
 
@@ -31,10 +31,10 @@ struct Block<'a> {
     body: &'a [u8],
 }
 
-/// Reader of one pcapng file.
+/// Reads one pcapng file.
 #[derive(Clone, Default)]
 pub(crate) struct Pcapng {
-    order: Order,
+    order: ByteOrder,
     in_section: bool,
     interfaces: Vec<Interface>,
     clocks: Vec<Clock>,
@@ -107,8 +107,8 @@ impl Pcapng {
         }
         if rest.starts_with(&SECTION_HEADER) {
             self.order = match rest.get(8..12) {
-                Some([0x1a, 0x2b, 0x3c, 0x4d]) => Order { big: true },
-                Some([0x4d, 0x3c, 0x2b, 0x1a]) => Order { big: false },
+                Some([0x1a, 0x2b, 0x3c, 0x4d]) => ByteOrder { big: true },
+                Some([0x4d, 0x3c, 0x2b, 0x1a]) => ByteOrder { big: false },
                 found => {
                     return Err(Status::Damaged(Fault::new(
                         format!("byte-order magic {found:02x?}"),

@@ -18,7 +18,7 @@ pub(crate) enum Gaps {
     #[default]
     None,
     /// Few: a list of their buckets.
-    Few(Box<Few>),
+    List(Box<GapList>),
     /// More: a small hash table of counts.
     Sparse(Box<Sparse>),
     /// Many: counts side by side.
@@ -26,12 +26,12 @@ pub(crate) enum Gaps {
 }
 
 #[derive(Debug)]
-pub(crate) struct Few {
+pub(crate) struct GapList {
     length: u16,
     buckets: [u16; LISTED],
 }
 
-impl Few {
+impl GapList {
     /// Sorted by counting how many are less than each: without a branch on values that look random.
     fn each(&self, mut each: impl FnMut(u16, i64)) {
         let buckets = &self.buckets[..usize::from(self.length)];
@@ -76,9 +76,9 @@ impl Gaps {
         match self {
             Self::Dense(counts) => counts.add_one(bucket),
             Self::Sparse(counts) if counts.has_room() => counts.add(bucket, 1),
-            Self::Few(few) if usize::from(few.length) < LISTED => {
-                few.buckets[usize::from(few.length)] = bucket;
-                few.length += 1;
+            Self::List(list) if usize::from(list.length) < LISTED => {
+                list.buckets[usize::from(list.length)] = bucket;
+                list.length += 1;
             }
             _ => self.grow(bucket),
         }
@@ -87,8 +87,8 @@ impl Gaps {
     /// Asks for the memory of a short list.
     #[inline]
     pub(crate) fn look_ahead(&self) {
-        if let Self::Few(few) = self {
-            prefetch(&**few);
+        if let Self::List(list) = self {
+            prefetch(&**list);
         }
     }
 
@@ -98,18 +98,18 @@ impl Gaps {
             Self::None | Self::Dense(_) => {
                 let mut buckets = [0; LISTED];
                 buckets[0] = bucket;
-                *self = Self::Few(Box::new(Few { length: 1, buckets }));
+                *self = Self::List(Box::new(GapList { length: 1, buckets }));
             }
-            Self::Few(few) => {
+            Self::List(list) => {
                 let mut counts = Sparse::default();
-                for bucket in few.buckets.into_iter().chain([bucket]) {
+                for bucket in list.buckets.into_iter().chain([bucket]) {
                     counts.add(bucket, 1);
                 }
                 *self = Self::Sparse(Box::new(counts));
             }
-            Self::Sparse(few) => {
+            Self::Sparse(counted) => {
                 let mut counts = Dense::default();
-                few.each(|bucket, count| counts.add(bucket, count as u64));
+                counted.each(|bucket, count| counts.add(bucket, count as u64));
                 counts.add(bucket, 1);
                 *self = Self::Dense(Box::new(counts));
             }
@@ -120,7 +120,7 @@ impl Gaps {
     pub(crate) fn each(&self, each: impl FnMut(u16, i64)) {
         match self {
             Self::None => {}
-            Self::Few(few) => few.each(each),
+            Self::List(list) => list.each(each),
             Self::Sparse(counts) => counts.each(each),
             Self::Dense(counts) => counts.each(each),
         }

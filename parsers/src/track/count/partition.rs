@@ -1,24 +1,24 @@
 //! The connections of a chunk to shares, which threads count side by side.
 
-use super::state::{State, Told};
+use super::state::{ConnectionState, PacketFacts};
 use crate::common::arena::Arena;
 use crate::track::find::grouping::Group;
 
 /// What of a chunk one thread counts.
 pub(crate) struct Share<'a> {
     /// Those of its connections, from number `first`.
-    pub states: &'a mut [State],
+    pub states: &'a mut [ConnectionState],
     pub first: u32,
     /// Ascending by connection.
     pub groups: &'a [Group],
-    pub told: &'a mut [Told],
+    pub facts: &'a mut [PacketFacts],
 }
 
 /// Divides `groups` into shares of at least so many packets, but for the last one of each part of `states`.
 pub(crate) fn shares<'a>(
-    states: &'a mut Arena<State>,
+    states: &'a mut Arena<ConnectionState>,
     mut groups: &'a [Group],
-    mut told: &'a mut [Told],
+    mut facts: &'a mut [PacketFacts],
     packets: u32,
 ) -> Vec<Share<'a>> {
     let mut shares = Vec::new();
@@ -33,17 +33,17 @@ pub(crate) fn shares<'a>(
             let next = later
                 .first()
                 .map_or(behind, |next| next.connection.min(behind));
-            let own_told = own_groups.last().map_or(0, |last| last.to - begin.from) as usize;
+            let own_facts = own_groups.last().map_or(0, |last| last.to - begin.from) as usize;
             let (own_states, later_states) = states.split_at_mut((next - first) as usize);
-            let (own_told, later_told) = told.split_at_mut(own_told.min(told.len()));
+            let (own_facts, later_facts) = facts.split_at_mut(own_facts.min(facts.len()));
             shares.push(Share {
                 states: own_states,
                 first,
                 groups: own_groups,
-                told: own_told,
+                facts: own_facts,
             });
             first = next;
-            (states, groups, told) = (later_states, later, later_told);
+            (states, groups, facts) = (later_states, later, later_facts);
         }
         first = behind;
     }
@@ -65,7 +65,7 @@ mod tests {
             packets in 1..3000_u32,
         ) {
             let mut states = Arena::new();
-            (0..connections).for_each(|_| _ = states.push(State::default()));
+            (0..connections).for_each(|_| _ = states.push(ConnectionState::default()));
             let mut groups = Vec::new();
             let mut from = 0;
             for connection in (0..connections).step_by(step as usize) {
@@ -73,16 +73,16 @@ mod tests {
                 groups.push(Group { connection, from, to, forward_from_high: false });
                 from = to;
             }
-            let mut told = vec![Told::default(); from as usize];
+            let mut facts = vec![PacketFacts::default(); from as usize];
             let mut found = Vec::new();
-            for share in shares(&mut states, &groups, &mut told, packets) {
+            for share in shares(&mut states, &groups, &mut facts, packets) {
                 for group in share.groups {
                     prop_assert!(group.connection >= share.first);
                     prop_assert!(((group.connection - share.first) as usize) < share.states.len());
                     found.push((group.connection, group.from, group.to));
                 }
                 let held: u32 = share.groups.iter().map(|group| group.to - group.from).sum();
-                prop_assert_eq!(share.told.len(), held as usize);
+                prop_assert_eq!(share.facts.len(), held as usize);
             }
             let all: Vec<_> = groups.iter().map(|it| (it.connection, it.from, it.to)).collect();
             prop_assert_eq!(found, all);

@@ -5,18 +5,18 @@ use super::direction::Direction;
 /// State of one connection: what each endpoint sent, the key's lower endpoint first. Fills cache lines.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct State {
+pub(crate) struct ConnectionState {
     pub sides: [Option<Direction>; 2],
 }
 
 /// What counting tells of one packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PacketFacts {
     pub gap_ns: Option<i64>,
     pub window_bytes: Option<i64>,
 }
 
-impl State {
+impl ConnectionState {
     /// Asks for the memory behind this, which must be at hand itself.
     #[inline]
     pub(crate) fn look_ahead(&self) {

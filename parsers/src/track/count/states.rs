@@ -5,15 +5,15 @@ use rayon::prelude::*;
 
 use super::direction::Direction;
 use super::partition::{Share, shares};
-use super::state::{State, Told};
-use crate::capture::chunk::{Chunk, Listed};
+use super::state::{ConnectionState, PacketFacts};
+use crate::capture::chunk::{Chunk, ListedOptions};
 use crate::common::arena::Arena;
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
 use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
-use crate::track::find::grouping::{Group, Order};
-use crate::track::tcp::messages::ended::{Ended, Rows};
+use crate::track::find::grouping::{Group, Grouping};
+use crate::track::tcp::messages::ended::{Ended, EndedRows};
 
 /// Fewer packets than this are not worth another thread.
 const WORTH_SPLITTING: usize = 2048;
@@ -32,7 +32,7 @@ const BLOCK: usize = 64;
 /// All states, by number of the connection.
 #[derive(Debug)]
 pub(crate) struct States {
-    list: Arena<State>,
+    list: Arena<ConnectionState>,
     count_gaps: bool,
     find_messages: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) struct States {
 #[derive(Clone, Copy)]
 struct Work<'a> {
     segments: &'a [Segment],
-    options: &'a [Listed],
+    options: &'a [ListedOptions],
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
@@ -58,7 +58,7 @@ impl States {
 
     /// Bytes that the states of so many connections take, without what each has apart.
     pub(crate) fn bytes_of(connections: usize) -> u64 {
-        (connections * size_of::<State>()) as u64
+        (connections * size_of::<ConnectionState>()) as u64
     }
 
     /// Frees them on several threads: with many connections that takes a while.
@@ -70,7 +70,7 @@ impl States {
         });
     }
 
-    pub(crate) fn get(&self, connection: u32) -> Option<&State> {
+    pub(crate) fn get(&self, connection: u32) -> Option<&ConnectionState> {
         self.list.get(connection)
     }
 
@@ -85,40 +85,41 @@ impl States {
         }
     }
 
-    /// Counts the packets of `chunk`. `told`, where wanted, is given one entry for each position of `order`;
+    /// Counts the packets of `chunk`. `facts`, where wanted, is given one entry for each position of `grouping`;
     /// the lists of `messages` those that ended, in the order of connections.
     pub(crate) fn count(
         &mut self,
         chunk: &Chunk,
-        order: &Order,
-        told: Option<&mut Vec<Told>>,
-        messages: &mut Vec<Rows>,
+        grouping: &Grouping,
+        facts: Option<&mut Vec<PacketFacts>>,
+        messages: &mut Vec<EndedRows>,
     ) {
-        self.list.lengthen(order.connections);
+        self.list.lengthen(grouping.connections);
         let work = Work {
             segments: chunk.segments(),
             options: &chunk.options,
-            positions: &order.positions,
+            positions: &grouping.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
         };
-        let told = match told {
+        let facts = match facts {
             None => &mut [][..],
-            Some(told) => {
-                told.clear();
-                told.resize(order.positions.len(), Told::default());
-                told.as_mut_slice()
+            Some(facts) => {
+                facts.clear();
+                facts.resize(grouping.positions.len(), PacketFacts::default());
+                facts.as_mut_slice()
             }
         };
         let parts = if several_threads() {
-            (order.positions.len() / WORTH_SPLITTING).clamp(1, PARTS * rayon::current_num_threads())
+            (grouping.positions.len() / WORTH_SPLITTING)
+                .clamp(1, PARTS * rayon::current_num_threads())
         } else {
             1
         };
-        let packets = order.positions.len().div_ceil(parts) as u32;
-        let shares = shares(&mut self.list, &order.groups, told, packets);
+        let packets = grouping.positions.len().div_ceil(parts) as u32;
+        let shares = shares(&mut self.list, &grouping.groups, facts, packets);
         if messages.len() < shares.len() {
-            messages.resize_with(shares.len(), Rows::default);
+            messages.resize_with(shares.len(), EndedRows::default);
         }
         if several_threads() {
             let shares = shares.into_par_iter().zip(messages);
@@ -134,12 +135,12 @@ impl States {
 }
 
 impl Work<'_> {
-    fn count(self, share: Share, messages: &mut Rows) {
+    fn count(self, share: Share, messages: &mut EndedRows) {
         let Share {
             states,
             first,
             groups,
-            mut told,
+            mut facts,
         } = share;
         for (index, group) in groups.iter().enumerate() {
             if let Some(next) = groups.get(index + 2 * AHEAD) {
@@ -157,9 +158,9 @@ impl Work<'_> {
                 .iter()
                 .skip(SEGMENTS_AHEAD);
             for block in positions.chunks(BLOCK) {
-                let places = block.len().min(told.len());
-                let (now, later) = std::mem::take(&mut told).split_at_mut(places);
-                told = later;
+                let places = block.len().min(facts.len());
+                let (now, later) = std::mem::take(&mut facts).split_at_mut(places);
+                facts = later;
                 self.count_packets(state, block, &mut coming, now);
                 self.follow(state, block, now, group, messages);
             }
@@ -170,12 +171,12 @@ impl Work<'_> {
     #[inline]
     fn count_packets<'p>(
         self,
-        state: &mut State,
+        state: &mut ConnectionState,
         block: &[u32],
         coming: &mut impl Iterator<Item = &'p u32>,
-        told: &mut [Told],
+        facts: &mut [PacketFacts],
     ) {
-        let mut told = told.iter_mut();
+        let mut facts = facts.iter_mut();
         for &position in block {
             if let Some(&later) = coming.next() {
                 prefetch(&self.segments[later as usize]);
@@ -184,8 +185,8 @@ impl Work<'_> {
             let own = state.sides[usize::from(segment.is_from_high())]
                 .get_or_insert_with(Direction::unheard);
             let gap_ns = own.count(segment, self.count_gaps);
-            if let Some(told) = told.next() {
-                told.gap_ns = gap_ns;
+            if let Some(facts) = facts.next() {
+                facts.gap_ns = gap_ns;
             }
         }
     }
@@ -194,13 +195,13 @@ impl Work<'_> {
     #[inline]
     fn follow(
         self,
-        state: &mut State,
+        state: &mut ConnectionState,
         block: &[u32],
-        told: &mut [Told],
+        facts: &mut [PacketFacts],
         group: &Group,
-        messages: &mut Rows,
+        messages: &mut EndedRows,
     ) {
-        let mut told = told.iter_mut();
+        let mut facts = facts.iter_mut();
         let [low, high] = &mut state.sides;
         let mut ended = Ended {
             connection: group.connection,
@@ -210,7 +211,7 @@ impl Work<'_> {
         };
         let mut packets = block.iter();
         while let Some(&position) = packets.next() {
-            let told_of = told.next();
+            let facts_of = facts.next();
             let segment = &self.segments[position as usize];
             if !segment.tcp() {
                 continue;
@@ -223,9 +224,9 @@ impl Work<'_> {
             let Some(own) = own else { continue };
             ended.position = position;
             ended.backward = segment.is_from_high() != group.forward_from_high;
-            if let Some(told) = told_of {
+            if let Some(facts) = facts_of {
                 let peer = peer.as_ref().map(|peer| &peer.tcp);
-                told.window_bytes = own.tcp.window_bytes(segment, peer);
+                facts.window_bytes = own.tcp.window_bytes(segment, peer);
             }
             if let Some(peer) = peer
                 && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
@@ -243,9 +244,10 @@ impl Work<'_> {
                             .take_burst(&mut peer.tcp, segment, self.segments, following);
                     packets = following[count..].iter();
                     let window_bytes = own.tcp.window_bytes(segment, Some(&peer.tcp));
-                    told.by_ref()
+                    facts
+                        .by_ref()
                         .take(count)
-                        .for_each(|told| told.window_bytes = window_bytes);
+                        .for_each(|facts| facts.window_bytes = window_bytes);
                 }
                 continue;
             }

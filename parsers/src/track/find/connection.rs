@@ -145,7 +145,7 @@ impl Connection {
         turned
     }
 
-    /// Takes in packets of the side that sent the one before them: [`crate::decode::segment::Part::Run`].
+    /// Takes in packets of the side that sent the one before them: [`crate::decode::segment::OwnerKind::Run`].
     #[inline]
     pub(crate) fn take_run(&mut self, run: &[Segment], throughput: &mut Throughput) {
         let Some(first) = run.first() else { return };

@@ -13,7 +13,7 @@ use crate::common::budget::{bytes, grouped};
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
 use crate::decode::Key;
-use crate::decode::segment::{Owner, Part, Segment};
+use crate::decode::segment::{Owner, OwnerKind, Segment};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -114,7 +114,7 @@ impl Connections {
             let (number, turned) = if let Some(connection) = known {
                 (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
                 (guess, connection.take(segment, &mut self.throughput))
-            } else if owner.part == Part::None {
+            } else if owner.kind == OwnerKind::None {
                 (NONE, false)
             } else {
                 let number = self.number(owner, segment);
@@ -133,7 +133,7 @@ impl Connections {
             }
             let run = owners[position..]
                 .iter()
-                .take_while(|owner| owner.part == Part::Run);
+                .take_while(|owner| owner.kind == OwnerKind::Run);
             let run = position..position + run.count();
             // One alone is soon taken in.
             if run.len() > 1
@@ -153,7 +153,7 @@ impl Connections {
     fn guess(&self, owners: &[Owner], from: usize, numbers: &mut [u32]) {
         let packets = owners[from..].iter().zip(&mut numbers[from..]);
         for (owner, number) in packets.take(AHEAD) {
-            if owner.part == Part::Whole
+            if owner.kind == OwnerKind::Whole
                 && let Some(guess) = self.index.guess(owner.hash)
                 && let Some(connection) = self.list.get(guess)
             {
@@ -162,7 +162,7 @@ impl Connections {
             }
         }
         for owner in owners.iter().skip(from + AHEAD).take(AHEAD) {
-            if owner.part == Part::Whole {
+            if owner.kind == OwnerKind::Whole {
                 self.index.prefetch(owner.hash);
             }
         }
@@ -177,7 +177,7 @@ impl Connections {
 
     #[inline]
     fn number(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
-        if matches!(owner.part, Part::Again | Part::Run) {
+        if matches!(owner.kind, OwnerKind::Again | OwnerKind::Run) {
             self.slots[usize::from(owner.slot)]
         } else {
             self.look_up(owner, segment)
@@ -186,7 +186,10 @@ impl Connections {
 
     #[inline(never)]
     fn look_up(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
-        if matches!(owner.part, Part::FirstFragment | Part::LaterFragment) {
+        if matches!(
+            owner.kind,
+            OwnerKind::FirstFragment | OwnerKind::LaterFragment
+        ) {
             // It may have begun another one between the same endpoints.
             self.last = NONE;
             return self.of_fragment(owner, segment);
@@ -232,7 +235,7 @@ impl Connections {
     #[cold]
     fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         let datagram = owner.hash;
-        if owner.part == Part::LaterFragment
+        if owner.kind == OwnerKind::LaterFragment
             && let Some(first) = self.fragmented.get(&datagram)
             && first.is_recent(segment.time)
         {
@@ -242,7 +245,7 @@ impl Connections {
         }
         let hash = owner.key.hash(&self.hashing);
         let number = self.find_or_add(&owner.key, hash, owner.vlan, segment);
-        if owner.part == Part::FirstFragment {
+        if owner.kind == OwnerKind::FirstFragment {
             if self.fragmented.len() >= MOST_FRAGMENTED {
                 self.fragmented
                     .retain(|_, first| first.is_recent(segment.time));

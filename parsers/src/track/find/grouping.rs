@@ -5,7 +5,7 @@ use super::connections::{Connections, NONE};
 use crate::capture::chunk::Chunk;
 use crate::common::memory::prefetch;
 
-/// Consecutive packets of [`Order::positions`] that belong to one connection.
+/// Consecutive packets of [`Grouping::positions`] that belong to one connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
     pub connection: u32,
@@ -28,7 +28,7 @@ impl Group {
 
 /// The packets of a chunk by connection, and in their order inside each.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
+pub(crate) struct Grouping {
     pub numbers: Vec<u32>,
     pub positions: Vec<u32>,
     spare: Vec<u32>,
@@ -50,7 +50,7 @@ const DIGIT: u32 = 11;
 const LARGE_DIGIT: u32 = 18;
 const MANY: usize = 1 << 17;
 
-impl Order {
+impl Grouping {
     /// Begins with a chunk.
     pub(crate) fn begin(&mut self, connections: &Connections) {
         self.numbers.clear();

@@ -13,7 +13,7 @@ pub(crate) mod rtt;
 pub(crate) mod sender;
 mod sending;
 
-use self::limits::Shares;
+use self::limits::LimitTimes;
 use self::messages::ended::Ended;
 use self::messages::evidence;
 use self::ranges::Ranges;
@@ -232,9 +232,9 @@ impl Tcp {
     }
 
     /// What limited this side, summed up.
-    pub(crate) fn shares(&self) -> Shares {
-        self.sender.as_ref().map_or_else(Shares::default, |it| {
-            it.limits.shares(self.fin_packets > 0, &it.rtt)
+    pub(crate) fn limit_times(&self) -> LimitTimes {
+        self.sender.as_ref().map_or_else(LimitTimes::default, |it| {
+            it.limits.limit_times(self.fin_packets > 0, &it.rtt)
         })
     }
 

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::decode::{Packet, TcpOptions, flag};
     use crate::records::Record;
-    use crate::track::tcp::messages::ended::Rows;
+    use crate::track::tcp::messages::ended::EndedRows;
 
     /// A segment of one of two sides: mostly the next octets, mostly all acknowledged.
     #[derive(Debug, Clone)]
@@ -261,7 +261,7 @@ mod tests {
             isn in any::<u32>(),
         ) {
             let mut sides = [[Tcp::default(), Tcp::default()], [Tcp::default(), Tcp::default()]];
-            let mut rows = [Rows::default(), Rows::default()];
+            let mut rows = [EndedRows::default(), EndedRows::default()];
             let (segments, options): (Vec<_>, Vec<_>) = segments(&steps, handshake, isn).into_iter().unzip();
             let positions: Vec<u32> = (0..segments.len() as u32).collect();
             for (long, sides) in sides.iter_mut().enumerate() {

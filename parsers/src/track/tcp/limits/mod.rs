@@ -2,7 +2,7 @@
 //! or the network; or to nobody where headers do not tell.
 //!
 //! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
-//! the wait began, and what ended it, tell its cause, or which of the [`Kind`]s it is that the waits around it
+//! the wait began, and what ended it, tell its cause, or which of the [`WaitKind`]s it is that the waits around it
 //! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
 //! `sndbuf_limited`), with the application's time apart.
 
@@ -10,7 +10,7 @@ mod verdicts;
 
 use crate::decode::segment::since;
 use crate::track::tcp::rtt::Rtt;
-use verdicts::{Kind, Wait, While};
+use verdicts::{Wait, WaitKind, While};
 
 /// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
 /// of the RTT more.
@@ -35,7 +35,7 @@ const LARGEST_BUFFER: i64 = 65_536;
 /// Sums in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_field_names)] // the names of the columns
-pub(crate) struct Shares {
+pub(crate) struct LimitTimes {
     pub app_ns: i64,
     pub sender_ns: i64,
     pub receiver_ns: i64,
@@ -43,7 +43,7 @@ pub(crate) struct Shares {
     pub unknown_ns: i64,
 }
 
-impl Shares {
+impl LimitTimes {
     /// The same time, with nothing told of it.
     pub(crate) fn untold(self) -> Self {
         let told = [
@@ -63,10 +63,10 @@ impl Shares {
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // packed: one for every sender
 pub(crate) struct Limits {
-    shares: Shares,
+    times: LimitTimes,
     /// The waits that are not shared out.
     recent: While,
-    /// All before it is in `shares` or `recent`.
+    /// All before it is in `times` or `recent`.
     accounted: i64,
     last_send: i64,
     /// When an acknowledgement last freed octets or room; before `last_send` where none came since.
@@ -282,7 +282,7 @@ impl Limits {
             flight: self.flight,
         };
         if self.recovering {
-            add(&mut self.shares.network_ns, span);
+            add(&mut self.times.network_ns, span);
         } else if self.full_window {
             // The window reopened at the release; later than that an application with nothing queued was not ready.
             let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
@@ -291,15 +291,15 @@ impl Limits {
             } else {
                 0
             };
-            add(&mut self.shares.receiver_ns, span - after);
-            add(&mut self.shares.app_ns, after);
+            add(&mut self.times.receiver_ns, span - after);
+            add(&mut self.times.app_ns, after);
         } else if self.little_room && !self.short && self.was_released(sent.time, rtt) {
-            add(&mut self.shares.receiver_ns, span);
+            add(&mut self.times.receiver_ns, span);
         } else {
             self.waited_for_data(&wait, answered, sent, rtt);
         }
         if self.recent.is_over(sent.time, rtt) {
-            self.recent.end(sent.time, rtt, &mut self.shares);
+            self.recent.end(sent.time, rtt, &mut self.times);
         }
     }
 
@@ -311,7 +311,7 @@ impl Limits {
         // still soon, and the other waits tell whether it goes by the acknowledgements.
         let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
         if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
-            return add(&mut self.shares.app_ns, wait.span_ns);
+            return add(&mut self.times.app_ns, wait.span_ns);
         }
         let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
         let at_once = wait.age_ns.is_some_and(|age| age <= KERNEL_NS);
@@ -321,54 +321,54 @@ impl Limits {
         let backlog = !self.short && !self.push;
         let empty = self.short || self.push && self.alone;
         let kind = if backlog && !self.held {
-            return add(&mut self.shares.network_ns, wait.span_ns);
+            return add(&mut self.times.network_ns, wait.span_ns);
         } else if drained && self.held {
-            Kind::HeldDrained
+            WaitKind::HeldDrained
         } else if drained && !at_once && !empty {
-            Kind::Drained
+            WaitKind::Drained
         } else if by_none && (self.short || backlog) {
             if self.short || wait.age_ns.is_some() {
                 self.recent.owned(wait.span_ns);
             }
-            return add(&mut self.shares.app_ns, wait.span_ns);
+            return add(&mut self.times.app_ns, wait.span_ns);
         } else if self.short {
-            Kind::Empty
+            WaitKind::Empty
         } else if empty && woken {
-            Kind::Alone
+            WaitKind::Alone
         } else {
             match (self.held, at_once, woken) {
-                (false, true, _) => Kind::Clocked,
-                (false, _, true) => Kind::Woken,
-                (false, ..) if wait.age_ns.is_none() => Kind::Bare,
-                (false, ..) => Kind::Paced,
-                (true, true, _) => Kind::HeldClocked,
-                (true, _, true) => Kind::HeldWoken,
-                (true, ..) if wait.age_ns.is_none() => Kind::HeldClocked,
-                (true, ..) => Kind::HeldPaced,
+                (false, true, _) => WaitKind::Clocked,
+                (false, _, true) => WaitKind::Woken,
+                (false, ..) if wait.age_ns.is_none() => WaitKind::Bare,
+                (false, ..) => WaitKind::Paced,
+                (true, true, _) => WaitKind::HeldClocked,
+                (true, _, true) => WaitKind::HeldWoken,
+                (true, ..) if wait.age_ns.is_none() => WaitKind::HeldClocked,
+                (true, ..) => WaitKind::HeldPaced,
             }
         };
         if !self.recent.add(kind, wait) {
             // Nothing but an application leaves data alone for seconds.
-            add(&mut self.shares.app_ns, wait.span_ns);
+            add(&mut self.times.app_ns, wait.span_ns);
         }
     }
 
     /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a
     /// FIN came behind the data, so nothing waited for room then.
-    pub(crate) fn shares(&self, closed: bool, rtt: &Rtt) -> Shares {
-        let mut shares = self.shares;
-        self.recent.share_out(rtt, &mut shares);
+    pub(crate) fn limit_times(&self, closed: bool, rtt: &Rtt) -> LimitTimes {
+        let mut times = self.times;
+        self.recent.share_out(rtt, &mut times);
         let last = self.last_send.max(self.last_acknowledged);
         if self.begun {
             let tail = last.saturating_sub(self.accounted).max(0);
             if self.recovering {
-                add(&mut shares.network_ns, tail);
+                add(&mut times.network_ns, tail);
             } else if self.full_window && !closed {
-                add(&mut shares.receiver_ns, tail);
+                add(&mut times.receiver_ns, tail);
             } else {
-                add(&mut shares.app_ns, tail);
+                add(&mut times.app_ns, tail);
             }
         }
-        shares
+        times
     }
 }

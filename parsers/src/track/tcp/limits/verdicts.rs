@@ -6,7 +6,7 @@
 //! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
 //! `tests/truth/data/limits/README.md`.
 
-use super::Shares;
+use super::LimitTimes;
 use crate::track::tcp::rtt::Rtt;
 
 /// A congestion window needs so many whiles to recover from a loss.
@@ -27,7 +27,7 @@ const LONGEST: i64 = 4;
 /// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
 /// an acknowledgement ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WaitKind {
     /// Nothing says whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
     Paced,
     /// The same, and none came.
@@ -61,7 +61,7 @@ enum Verdict {
 
 /// What sends keep their distance from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Clock {
+enum SendClock {
     /// Each other, or a timer that paces them.
     Own,
     Either,
@@ -138,7 +138,7 @@ pub(crate) struct While {
     /// For so many whiles a loss counts.
     lossy: u8,
     /// What they showed in the while before.
-    clock_before: Clock,
+    clock_before: SendClock,
     last_span_ns: f32,
     /// Negative where there is none.
     last_age_ns: f32,
@@ -199,7 +199,7 @@ impl While {
     }
 
     /// Whether the wait was taken in: not if it is longer than any while.
-    pub(crate) fn add(&mut self, kind: Kind, wait: &Wait) -> bool {
+    pub(crate) fn add(&mut self, kind: WaitKind, wait: &Wait) -> bool {
         let sum = &mut self.sums_ns[kind as usize];
         let Some(more) = u32::try_from(wait.span_ns)
             .ok()
@@ -208,7 +208,10 @@ impl While {
             return false;
         };
         *sum = more;
-        if matches!(kind, Kind::Woken | Kind::HeldWoken | Kind::Alone) {
+        if matches!(
+            kind,
+            WaitKind::Woken | WaitKind::HeldWoken | WaitKind::Alone
+        ) {
             self.woken_octets = self.woken_octets.saturating_add(wait.octets);
             self.wakings += 1;
         }
@@ -222,9 +225,9 @@ impl While {
         lasted >= least && (self.steps >= ENOUGH_STEPS || lasted >= LONGEST * least)
     }
 
-    /// Hands its waits to `shares`, and begins the next while at `time`.
-    pub(crate) fn end(&mut self, time: i64, rtt: &Rtt, shares: &mut Shares) {
-        self.share_out(rtt, shares);
+    /// Hands its waits to `times`, and begins the next while at `time`.
+    pub(crate) fn end(&mut self, time: i64, rtt: &Rtt, times: &mut LimitTimes) {
+        self.share_out(rtt, times);
         let (own, held) = self.own_and_held();
         *self = Self {
             begin: time,
@@ -245,20 +248,20 @@ impl While {
         };
     }
 
-    /// Adds its waits to `shares`, each to what limited it.
-    pub(crate) fn share_out(&self, rtt: &Rtt, shares: &mut Shares) {
-        const ALL: [Kind; KINDS] = [
-            Kind::Paced,
-            Kind::Bare,
-            Kind::Clocked,
-            Kind::Woken,
-            Kind::HeldPaced,
-            Kind::HeldClocked,
-            Kind::HeldWoken,
-            Kind::Empty,
-            Kind::Alone,
-            Kind::Drained,
-            Kind::HeldDrained,
+    /// Adds its waits to `times`, each to what limited it.
+    pub(crate) fn share_out(&self, rtt: &Rtt, times: &mut LimitTimes) {
+        const ALL: [WaitKind; KINDS] = [
+            WaitKind::Paced,
+            WaitKind::Bare,
+            WaitKind::Clocked,
+            WaitKind::Woken,
+            WaitKind::HeldPaced,
+            WaitKind::HeldClocked,
+            WaitKind::HeldWoken,
+            WaitKind::Empty,
+            WaitKind::Alone,
+            WaitKind::Drained,
+            WaitKind::HeldDrained,
         ];
         if self.sums_ns == [0; KINDS] {
             return;
@@ -266,31 +269,31 @@ impl While {
         let signs = self.signs(rtt);
         for kind in ALL {
             let sum = match signs.verdict(kind) {
-                Verdict::Application => &mut shares.app_ns,
-                Verdict::Sender => &mut shares.sender_ns,
-                Verdict::Network => &mut shares.network_ns,
-                Verdict::Unknown => &mut shares.unknown_ns,
+                Verdict::Application => &mut times.app_ns,
+                Verdict::Sender => &mut times.sender_ns,
+                Verdict::Network => &mut times.network_ns,
+                Verdict::Unknown => &mut times.unknown_ns,
             };
             *sum = sum.saturating_add(self.sums_ns[kind as usize].into());
         }
     }
 
     /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
-    fn own_clock(&self) -> Option<Clock> {
+    fn own_clock(&self) -> Option<SendClock> {
         let clock = if self.age_steps_ns > 0.4 * self.span_steps_ns {
-            Clock::Own
+            SendClock::Own
         } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
-            Clock::Either
+            SendClock::Either
         } else {
-            Clock::Acknowledgements
+            SendClock::Acknowledgements
         };
         (self.steps >= LEAST_STEPS).then_some(clock)
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> SendClock {
         // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
         if self.by_rounds() {
-            return Clock::Acknowledgements;
+            return SendClock::Acknowledgements;
         }
         self.own_clock().unwrap_or(self.clock_before)
     }
@@ -300,7 +303,7 @@ impl While {
         self.steps >= LEAST_STEPS && 8 * u32::from(self.rounds) >= 7 * u32::from(self.steps)
     }
 
-    fn sum(&self, kinds: &[Kind]) -> f64 {
+    fn sum(&self, kinds: &[WaitKind]) -> f64 {
         let sums = kinds
             .iter()
             .map(|&kind| f64::from(self.sums_ns[kind as usize]));
@@ -309,36 +312,41 @@ impl While {
 
     fn own_and_held(&self) -> (f64, f64) {
         let held = self.sum(&[
-            Kind::Empty,
-            Kind::HeldPaced,
-            Kind::HeldClocked,
-            Kind::HeldWoken,
+            WaitKind::Empty,
+            WaitKind::HeldPaced,
+            WaitKind::HeldClocked,
+            WaitKind::HeldWoken,
         ]);
         (self.own_ns.into(), held + f64::from(self.held_before_ns))
     }
 
     fn signs(&self, rtt: &Rtt) -> Signs {
         let (own, held) = self.own_and_held();
-        let paced = self.sum(&[Kind::Paced, Kind::Bare, Kind::HeldPaced]);
-        let woken = self.sum(&[Kind::Woken, Kind::HeldWoken]);
-        let open = self.sum(&[Kind::Paced, Kind::Clocked, Kind::Woken]);
-        let bare = self.sum(&[Kind::Bare]);
-        let others = self.sum(&[Kind::Bare, Kind::Clocked, Kind::Woken, Kind::Alone]);
-        let pauses = self.sum(&[Kind::Paced]);
+        let paced = self.sum(&[WaitKind::Paced, WaitKind::Bare, WaitKind::HeldPaced]);
+        let woken = self.sum(&[WaitKind::Woken, WaitKind::HeldWoken]);
+        let open = self.sum(&[WaitKind::Paced, WaitKind::Clocked, WaitKind::Woken]);
+        let bare = self.sum(&[WaitKind::Bare]);
+        let others = self.sum(&[
+            WaitKind::Bare,
+            WaitKind::Clocked,
+            WaitKind::Woken,
+            WaitKind::Alone,
+        ]);
+        let pauses = self.sum(&[WaitKind::Paced]);
         let inflation = if self.acks.rtt_ns == 0 || rtt.min_ns <= 0 {
             1.0
         } else {
             f64::from(self.acks.rtt_ns) / rtt.min_ns as f64
         };
         let clock = self.clock();
-        let timer = clock == Clock::Own;
+        let timer = clock == SendClock::Own;
         let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
         let stands = inflation > 1.25;
         let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
-        let clocked = self.sum(&[Kind::Clocked]);
-        let at_once = clocked + self.sum(&[Kind::HeldClocked]);
+        let clocked = self.sum(&[WaitKind::Clocked]);
+        let at_once = clocked + self.sum(&[WaitKind::HeldClocked]);
         let lossy = self.lossy > 0;
-        let mixed = clock != Clock::Acknowledgements;
+        let mixed = clock != SendClock::Acknowledgements;
         Signs {
             timer,
             mixed,
@@ -351,7 +359,7 @@ impl While {
             lossy,
             own_pace: mixed && fast > 0.37 && !grows && !lossy,
             by_rounds: self.by_rounds(),
-            empties: self.sum(&[Kind::Empty, Kind::Alone]) > 0.1 * woken,
+            empties: self.sum(&[WaitKind::Empty, WaitKind::Alone]) > 0.1 * woken,
             alternates: !timer
                 && !grows
                 && at_once > 0.1 * (at_once + woken)
@@ -411,45 +419,47 @@ struct Signs {
 
 impl Signs {
     #[allow(clippy::match_same_arms)] // kind by kind
-    fn verdict(&self, kind: Kind) -> Verdict {
+    fn verdict(&self, kind: WaitKind) -> Verdict {
         use Verdict::{Application, Network, Sender, Unknown};
         let writer = self.timer && self.clumps;
         match kind {
             // A kernel that paces a burst shows the same as an application that writes it piece by piece.
-            Kind::Bare if writer && self.only_bare => Unknown,
-            Kind::Paced | Kind::Bare | Kind::Clocked if writer => self.writer(),
-            Kind::Paced if self.clumps && self.only_pauses => self.writer(),
-            Kind::Paced | Kind::Alone if self.own_pace => Application,
-            Kind::Paced | Kind::Alone if self.mixed && self.clumps => Unknown,
-            Kind::Paced | Kind::Bare | Kind::Clocked if self.timer && !self.even => Unknown,
-            Kind::Bare | Kind::Clocked if self.alternates => Unknown,
-            Kind::Paced | Kind::Bare | Kind::Clocked => Network,
-            Kind::Woken if writer && !self.large_wakings => self.writer(),
-            Kind::Woken if self.timer && !self.even => Unknown,
-            Kind::Woken if self.timer => Network,
-            Kind::Woken => self.woken(),
-            Kind::HeldPaced if self.own > 0.2 => Application,
-            Kind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
-            Kind::HeldPaced if self.mixed => Unknown,
-            Kind::HeldPaced => Network,
-            Kind::HeldClocked | Kind::HeldWoken if self.writes() => Application,
-            Kind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
-            Kind::HeldClocked => Network,
-            Kind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
+            WaitKind::Bare if writer && self.only_bare => Unknown,
+            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked if writer => self.writer(),
+            WaitKind::Paced if self.clumps && self.only_pauses => self.writer(),
+            WaitKind::Paced | WaitKind::Alone if self.own_pace => Application,
+            WaitKind::Paced | WaitKind::Alone if self.mixed && self.clumps => Unknown,
+            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked if self.timer && !self.even => {
+                Unknown
+            }
+            WaitKind::Bare | WaitKind::Clocked if self.alternates => Unknown,
+            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked => Network,
+            WaitKind::Woken if writer && !self.large_wakings => self.writer(),
+            WaitKind::Woken if self.timer && !self.even => Unknown,
+            WaitKind::Woken if self.timer => Network,
+            WaitKind::Woken => self.woken(),
+            WaitKind::HeldPaced if self.own > 0.2 => Application,
+            WaitKind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
+            WaitKind::HeldPaced if self.mixed => Unknown,
+            WaitKind::HeldPaced => Network,
+            WaitKind::HeldClocked | WaitKind::HeldWoken if self.writes() => Application,
+            WaitKind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
+            WaitKind::HeldClocked => Network,
+            WaitKind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
             // Growth speaks for the congestion window, the short segment and a path without a queue against it.
-            Kind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
-            Kind::HeldWoken => self.woken(),
-            Kind::Empty if self.own > 0.04 => Application,
-            Kind::Empty if self.timer || self.grows || self.lossy => Unknown,
-            Kind::Empty => Sender,
-            Kind::Alone if self.timer => Unknown,
-            Kind::Alone if self.inflation > 1.07 => Network,
-            Kind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
-            Kind::Alone => Unknown,
-            Kind::Drained | Kind::HeldDrained if self.by_rounds => self.refilled(),
-            Kind::Drained if self.timer => Application,
-            Kind::Drained => Network,
-            Kind::HeldDrained => Application,
+            WaitKind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
+            WaitKind::HeldWoken => self.woken(),
+            WaitKind::Empty if self.own > 0.04 => Application,
+            WaitKind::Empty if self.timer || self.grows || self.lossy => Unknown,
+            WaitKind::Empty => Sender,
+            WaitKind::Alone if self.timer => Unknown,
+            WaitKind::Alone if self.inflation > 1.07 => Network,
+            WaitKind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
+            WaitKind::Alone => Unknown,
+            WaitKind::Drained | WaitKind::HeldDrained if self.by_rounds => self.refilled(),
+            WaitKind::Drained if self.timer => Application,
+            WaitKind::Drained => Network,
+            WaitKind::HeldDrained => Application,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Messages that ended in a chunk, on their way from the connections to the table.
 
-use super::vantage::Place;
+use super::vantage::Vantage;
 use super::{MessageRow, NO_GAP};
 use crate::common::memory::prefetch;
 use crate::track::find::grouping::counts_to_starts;
@@ -12,19 +12,19 @@ pub(crate) struct Ended<'a> {
     pub position: u32,
     pub backward: bool,
     /// None where messages are not wanted.
-    pub rows: Option<&'a mut Rows>,
+    pub rows: Option<&'a mut EndedRows>,
 }
 
 /// Messages in the order of connections, apart by parts of the chunk: those of one part stay in the cache while they are
 /// brought into the order of packets.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rows(Vec<Part>);
+pub(crate) struct EndedRows(Vec<Section>);
 
 /// Packets of a part.
-const PART: usize = 1 << 14;
+const SECTION: usize = 1 << 14;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Part {
+struct Section {
     messages: Vec<Short>,
     /// Those that are too large for that.
     large: Vec<MessageRow>,
@@ -79,10 +79,10 @@ impl Short {
             packet,
             bits: if row.backward { BACKWARD } else { 0 }
                 | if row.held { HELD } else { 0 }
-                | match row.place {
-                    Place::Unknown => 0,
-                    Place::AtSender => AT_SENDER,
-                    Place::Far => FAR,
+                | match row.vantage {
+                    Vantage::Unknown => 0,
+                    Vantage::AtSender => AT_SENDER,
+                    Vantage::Far => FAR,
                 },
             evidence: row.evidence,
         })
@@ -103,7 +103,7 @@ impl Short {
     }
 }
 
-impl Rows {
+impl EndedRows {
     pub(crate) fn clear(&mut self) {
         for part in &mut self.0 {
             part.messages.clear();
@@ -114,12 +114,12 @@ impl Rows {
     /// Adds a message that the packet at `position` ended.
     #[inline]
     pub(crate) fn add(&mut self, position: u32, row: &MessageRow) {
-        let part = position as usize / PART;
+        let part = position as usize / SECTION;
         if part >= self.0.len() {
-            self.0.resize_with(part + 1, Part::default);
+            self.0.resize_with(part + 1, Section::default);
         }
         let part = &mut self.0[part];
-        let packet = (position as usize % PART) as u16;
+        let packet = (position as usize % SECTION) as u16;
         if let Some(later) = part.messages.spare_capacity_mut().get(WRITTEN_AHEAD) {
             prefetch(later);
         }
@@ -137,7 +137,7 @@ impl Rows {
     }
 }
 
-impl Part {
+impl Section {
     #[inline]
     fn get(&self, index: usize) -> MessageRow {
         let short = &self.messages[index];
@@ -154,10 +154,10 @@ impl Part {
             bytes: short.bytes.into(),
             gap_before_ns,
             backward: short.bits & BACKWARD != 0,
-            place: match short.bits & (AT_SENDER | FAR) {
-                0 => Place::Unknown,
-                AT_SENDER => Place::AtSender,
-                _ => Place::Far,
+            vantage: match short.bits & (AT_SENDER | FAR) {
+                0 => Vantage::Unknown,
+                AT_SENDER => Vantage::AtSender,
+                _ => Vantage::Far,
             },
             held: short.bits & HELD != 0,
             evidence: short.evidence,
@@ -168,10 +168,10 @@ impl Part {
 /// Messages of `lists` in the order of the `packets` that ended them, whatever the lists. Those of one packet, which lie
 /// side by side, stay as they are.
 pub(crate) fn by_packet(
-    lists: &[Rows],
+    lists: &[EndedRows],
     packets: usize,
 ) -> impl Iterator<Item = MessageRow> + Send + '_ {
-    let mut parts = 0..packets.div_ceil(PART);
+    let mut parts = 0..packets.div_ceil(SECTION);
     let mut sorted = Sorted::new(Vec::new(), 0);
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -179,7 +179,7 @@ pub(crate) fn by_packet(
             let part = parts.next()?;
             let lists = lists.iter().filter_map(|rows| rows.0.get(part));
             let lists = lists.filter(|list| !list.messages.is_empty());
-            sorted = Sorted::new(lists.collect(), PART.min(packets - part * PART));
+            sorted = Sorted::new(lists.collect(), SECTION.min(packets - part * SECTION));
             at = 0;
         }
         let (list, index) = sorted.place(sorted.order[at]);
@@ -190,7 +190,7 @@ pub(crate) fn by_packet(
 
 /// One part of some lists, and the order of their messages.
 struct Sorted<'a> {
-    lists: Vec<&'a Part>,
+    lists: Vec<&'a Section>,
     /// Number of the first message of each list.
     starts: Vec<u32>,
     order: Vec<u32>,
@@ -198,7 +198,7 @@ struct Sorted<'a> {
 
 impl<'a> Sorted<'a> {
     /// Of a part of so many packets.
-    fn new(lists: Vec<&'a Part>, packets: usize) -> Self {
+    fn new(lists: Vec<&'a Section>, packets: usize) -> Self {
         let mut starts = Vec::with_capacity(lists.len());
         let mut total = 0;
         for list in &lists {
@@ -233,7 +233,7 @@ impl<'a> Sorted<'a> {
     }
 
     #[inline]
-    fn place(&self, number: u32) -> (&'a Part, usize) {
+    fn place(&self, number: u32) -> (&'a Section, usize) {
         let list = match self.starts[..] {
             [_] => 0, // as one thread makes it, mostly
             _ => self.starts.partition_point(|&start| start <= number) - 1,
@@ -266,14 +266,15 @@ mod tests {
                 bytes,
                 gap_before_ns: gap,
                 backward: number % 2 == 1,
-                place: [Place::Unknown, Place::AtSender, Place::Far][number as usize / 2 % 3],
+                vantage: [Vantage::Unknown, Vantage::AtSender, Vantage::Far]
+                    [number as usize / 2 % 3],
                 held: number / 6 % 2 == 1,
                 evidence: number as u8,
             }
         })
     }
 
-    const PACKETS: usize = 5 * PART / 2;
+    const PACKETS: usize = 5 * SECTION / 2;
 
     /// A packet of the chunk, the list it goes to, and the messages that it ends.
     fn ending() -> impl Strategy<Value = (u32, usize, Vec<MessageRow>)> {
@@ -295,7 +296,7 @@ mod tests {
             let expected: Vec<_> = messages.copied().collect();
             // A connection's packets lie side by side, whatever came between them.
             endings.sort_by_key(|&(packet, ..)| packet % 7);
-            let mut lists = [Rows::default(), Rows::default(), Rows::default()];
+            let mut lists = [EndedRows::default(), EndedRows::default(), EndedRows::default()];
             for (packet, list, messages) in &endings {
                 for message in messages {
                     lists[*list].add(*packet, message);

@@ -16,7 +16,7 @@ use crate::decode::segment::since;
 use ended::Ended;
 use mss::{Length, Mss};
 use pace::{Pace, Path};
-use vantage::Place;
+use vantage::Vantage;
 
 /// Why a message is thought to end where it does; bits, so that all reasons are kept.
 pub(crate) mod evidence {
@@ -66,7 +66,7 @@ pub(crate) struct MessageRow {
     /// [`NO_GAP`] for the first of a direction.
     pub gap_before_ns: i64,
     pub backward: bool,
-    pub place: Place,
+    pub vantage: Vantage,
     /// Octets were queued while it was sent: later writes may have joined it. Only known at the sender.
     pub held: bool,
     pub evidence: u8,
@@ -91,7 +91,7 @@ pub(crate) struct Message {
     ending: u8,
     /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
     bits: u8,
-    place: Place,
+    vantage: Vantage,
     /// The other side answered all octets so far.
     pub answered: bool,
     bytes: u64,
@@ -180,7 +180,7 @@ impl Message {
         // What waited was queued, unless it is an answer.
         let answers = self.answered && sending.heard;
         let free = sending.room && !sending.released;
-        self.place = Place::between(sending.ahead_ns, sending.behind_ns);
+        self.vantage = Vantage::between(sending.ahead_ns, sending.behind_ns);
         self.first_time = sending.time;
         self.gap_before = if self.has(BEGUN) { gap } else { NO_GAP };
         let paced = self.has(BEGUN) && self.pace.may_delay(self.path(sending), gap);
@@ -225,7 +225,7 @@ impl Message {
             return false;
         }
         self.bits |= HELD;
-        let beside = self.place == Place::AtSender;
+        let beside = self.vantage == Vantage::AtSender;
         if free || !beside {
             self.pace.learn(gap);
         }
@@ -248,7 +248,7 @@ impl Message {
     /// What a stop of `gap` tells, which neither window, recovery nor the pace so far explains.
     #[inline(never)] // few segments come behind one
     fn pauses(&self, sending: &Sending, gap: i64) -> u8 {
-        let beside = self.place == Place::AtSender;
+        let beside = self.vantage == Vantage::AtSender;
         let released = beside && sending.released;
         if self.ending != 0 {
             // The queue was empty.
@@ -260,9 +260,9 @@ impl Message {
         }
         let behind = self.behind(sending);
         // What the last acknowledgement let go was here after the flight there and back.
-        let due = match self.place {
-            Place::AtSender => SHORTEST_PAUSE_NS,
-            Place::Far | Place::Unknown => (behind / 4)
+        let due = match self.vantage {
+            Vantage::AtSender => SHORTEST_PAUSE_NS,
+            Vantage::Far | Vantage::Unknown => (behind / 4)
                 .saturating_add(behind)
                 .saturating_add(FLIGHT_SLACK_NS),
         };
@@ -287,9 +287,9 @@ impl Message {
 
     /// Round trip time from the capture to the sender: none beside it.
     fn behind(&self, sending: &Sending) -> i64 {
-        match self.place {
-            Place::AtSender => 0,
-            Place::Far | Place::Unknown => sending.behind_ns.unwrap_or(UNKNOWN_RTT_NS),
+        match self.vantage {
+            Vantage::AtSender => 0,
+            Vantage::Far | Vantage::Unknown => sending.behind_ns.unwrap_or(UNKNOWN_RTT_NS),
         }
     }
 
@@ -335,7 +335,7 @@ impl Message {
             let row = MessageRow {
                 connection: ended.connection,
                 backward: ended.backward,
-                place: self.place,
+                vantage: self.vantage,
                 held: self.has(HELD),
                 first_time: self.first_time,
                 last_time: self.last_time,

@@ -5,7 +5,7 @@ const BESIDE: i64 = 4;
 
 /// Which end of a direction is beside the capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Vantage {
     /// No end, or the round trip times are not known.
     #[default]
     Unknown,
@@ -13,7 +13,7 @@ pub(crate) enum Place {
     Far,
 }
 
-impl Place {
+impl Vantage {
     /// By the round trip times from the capture to the receiver and back, and to the sender and back.
     pub(crate) fn between(ahead_ns: Option<i64>, behind_ns: Option<i64>) -> Self {
         match (ahead_ns, behind_ns) {
