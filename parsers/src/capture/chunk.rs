@@ -7,6 +7,7 @@ use super::counts::CaptureRow;
 use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::common::memory::{prefetch, use_large_pages};
 use crate::decode::fast::{Recent, plain};
+use crate::decode::links::Link;
 use crate::decode::segment::{Owner, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record};
@@ -159,9 +160,9 @@ impl Chunk {
             let (records, others) = rest.split_at(count);
             rest = others;
             let interface = first.interface as usize;
-            let link_type = interfaces
-                .get(interface)
-                .map_or(u32::MAX, |it| it.link_type);
+            let link = interfaces.get(interface);
+            let link = link.and_then(|it| Link::find(it.link_type));
+            let ethernet = link.is_some_and(Link::is_ethernet);
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
             row.count(records, before);
             before = records[records.len() - 1].time;
@@ -172,16 +173,13 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if link_type == ETHERNET
-                    && !self.verify
-                    && plain(record, bytes, &self.hashing, recent, slot)
-                {
+                if ethernet && !self.verify && plain(record, bytes, &self.hashing, recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
                 any(
                     record,
-                    link_type,
+                    link,
                     (bytes, self.verify),
                     &self.hashing,
                     packet,
@@ -231,20 +229,17 @@ fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
     list.resize(length, T::default());
 }
 
-/// The link type whose packets may be [`plain`] ones.
-const ETHERNET: u32 = 1;
-
 /// Decodes any packet.
 #[inline(never)] // most are plain ones
 fn any(
     record: &Record,
-    link_type: u32,
+    link: Option<&Link>,
     (bytes, verify): (&[u8], bool),
     hashing: &RandomState,
     packet: &mut Packet,
     (owner, segment): (&mut Owner, &mut Segment),
 ) {
-    decode(record, link_type, bytes, verify, packet);
+    decode(record, link, bytes, verify, packet);
     *owner = Owner::new(packet, hashing);
     *segment = Segment::new(record, packet);
 }
@@ -252,6 +247,7 @@ fn any(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::links::ETHERNET;
     use crate::decode::segment::OwnerKind;
 
     #[test]

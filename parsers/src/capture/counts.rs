@@ -1,10 +1,8 @@
 //! The counts of each file and interface.
 
+use crate::decode::links::NO_LINK;
 use crate::decode::{Checksum, Outcome, Packet};
 use crate::records::{Interface, Record};
-
-/// Stands for the link type of a file that names none.
-pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
 const LONGEST_JUMBO: u32 = 9216;

@@ -195,6 +195,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::decode::links::{ETHERNET, Link};
     use crate::decode::{Outcome, Packet, decode};
 
     /// Changes between frames: to the other direction, to another port, a SYN, another length of the TCP header, and of
@@ -275,7 +276,7 @@ mod tests {
                     frame[at] ^= 0x11;
                 }
                 let mut packet = Packet::default();
-                decode(&record, 1, &frame, false, &mut packet);
+                decode(&record, Link::find(ETHERNET), &frame, false, &mut packet);
                 let key = format!("{:?}", packet.key);
                 let begins = packet.tcp && syn;
                 *syns.entry(key.clone()).or_insert(0) += u32::from(begins);

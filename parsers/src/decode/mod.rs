@@ -4,16 +4,22 @@
 //! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
 
 mod checksum;
+mod ethernet;
 pub(crate) mod fast;
 mod link;
+pub(crate) mod links;
+#[cfg(test)]
+mod made;
 mod network;
 mod options;
+mod ppp;
 mod protocols;
 mod rare_links;
 pub(crate) mod segment;
 mod source_route;
 mod transport;
 mod tunnel;
+mod wireless;
 
 pub(crate) use checksum::Checksum;
 pub(crate) use options::{Sack, TcpOptions};
@@ -23,6 +29,7 @@ pub(crate) use tunnel::Outer;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::records::Record;
+use links::Link;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,12 +141,12 @@ pub(crate) mod flag {
     pub(crate) const ACK: u16 = 0x10;
 }
 
-/// Decodes the packet of `record` in `window` into `packet`, of which every field that is read afterwards is
+/// Decodes the packet of `record` in `window`, which begins with a header of `link`, into `packet`, of which every field that is read afterwards is
 /// set anew. `verify`: also its checksums.
 #[inline]
 pub(crate) fn decode(
     record: &Record,
-    link_type: u32,
+    link: Option<&Link>,
     window: &[u8],
     verify: bool,
     packet: &mut Packet,
@@ -167,7 +174,7 @@ pub(crate) fn decode(
         limit: None,
         packet,
     };
-    if let Err(stop) = walk.packet(link_type) {
+    if let Err(stop) = walk.packet(link) {
         walk.stop(stop);
     }
     if packet.checksum == Checksum::Wrong && packet.outcome == Outcome::Flow {
@@ -213,8 +220,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn packet(&mut self, link_type: u32) -> Result<(), Stop> {
-        let mut layer = self.link(link_type)?;
+    fn packet(&mut self, link: Option<&Link>) -> Result<(), Stop> {
+        let mut layer = link.ok_or(Stop::UnknownLink)?.step_over(self)?;
         for _ in 0..MAX_LAYERS {
             layer = match layer {
                 Layer::Ethernet => self.ethernet()?,
@@ -246,6 +253,11 @@ impl Walk<'_> {
             Stop::Cut => Outcome::Cut,
             Stop::Malformed => Outcome::Malformed,
         };
+    }
+
+    fn skip(&mut self, length: usize, next: Layer) -> Layer {
+        self.at += length;
+        next
     }
 
     #[inline]
@@ -307,6 +319,6 @@ fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
         data: 0,
     };
     let mut packet = Packet::default();
-    decode(&record, link_type, bytes, verify, &mut packet);
+    decode(&record, Link::find(link_type), bytes, verify, &mut packet);
     packet
 }

@@ -1,67 +1,10 @@
 //! Link headers that few captures have: of other systems, of switch chips, of old links.
 
-use super::{Layer, Stop, Walk};
+use super::{Layer, Stop, Walk, links};
 
 impl Walk<'_> {
-    /// Steps over the link header of a rare LINKTYPE_ of the tcpdump registry.
-    #[cold]
-    pub(super) fn seldom(&mut self, link_type: u32) -> Result<Layer, Stop> {
-        match link_type {
-            8 => self.slip(),
-            // ATM, RFC 2684 with LLC.
-            11 | 100 => Ok(Layer::Llc),
-            // Classical IP over ATM: with LLC or without.
-            106 if matches!(self.chunk(0), Ok([0xaa, 0xaa, 0x03])) => Ok(Layer::Llc),
-            106 => Ok(Layer::Ip),
-            // OpenBSD's view into IPsec: family, key, flags.
-            109 => Ok(self.skip(12, Layer::Ip)),
-            6 => self.token_ring(),
-            117 => self.packet_filter_log(),
-            // IP over IEEE 1394 as macOS writes it: two addresses of 8 bytes. Tags of switch chips behind the
-            // addresses, Broadcom's and Marvell's; the other one of Marvell's has an EtherType of its own.
-            138 | 281 | 284 => self.tagged(16),
-            285 => self.tagged(20),
-            // Number 149 is everybody's; macOS wrote its PKTAP under it.
-            149 | 258 => self.packet_tap(link_type),
-            // PPP with a direction in place of the address byte, ...
-            166 => Ok(self.skip(2, Layer::Ppp)),
-            // ... and with a direction in front, as the two that follow.
-            204 => Ok(self.skip(1, Layer::Ppp)),
-            205 => {
-                self.at += 1;
-                self.cisco_hdlc()
-            }
-            206 => {
-                self.at += 1;
-                self.frame_relay()
-            }
-            178 => self.juniper_ethernet(),
-            // Solaris between zones: interfaces and zones.
-            226 => Ok(self.skip(24, Layer::Ip)),
-            // Hilscher's tap, Broadcom's tag in front: four bytes about the port.
-            240 | 282 => Ok(self.skip(4, Layer::Ethernet)),
-            // IP over InfiniBand: a global routing header, an EtherType, two bytes reserved.
-            242 => {
-                let kind = self.u16(40)?;
-                Ok(self.skip(44, Layer::EtherType(kind)))
-            }
-            _ => Err(Stop::UnknownLink),
-        }
-    }
-
-    /// An `EtherType` behind `length` bytes that say nothing about it.
-    fn tagged(&mut self, length: usize) -> Result<Layer, Stop> {
-        let kind = self.u16(length)?;
-        self.at += length + 2;
-        Ok(if kind < 0x600 {
-            Layer::Llc
-        } else {
-            Layer::EtherType(kind)
-        })
-    }
-
     /// SLIP behind 16 bytes of libpcap's: direction, and the header as it was compressed.
-    fn slip(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn slip(&mut self) -> Result<Layer, Stop> {
         self.at += 16;
         match self.u8(0)? >> 4 {
             4 => Ok(Layer::Ip4),
@@ -72,7 +15,7 @@ impl Walk<'_> {
     }
 
     /// IEEE 802.5: where the source says so, a route of the length in its first byte follows the addresses.
-    fn token_ring(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn token_ring(&mut self) -> Result<Layer, Stop> {
         let routed = self.u8(8)? & 0x80 != 0;
         let route = if routed {
             usize::from(self.u8(14)? & 0x1f)
@@ -83,7 +26,7 @@ impl Walk<'_> {
     }
 
     /// OpenBSD's pf: its header's length is the first byte.
-    fn packet_filter_log(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn packet_filter_log(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(self.u8(0)?);
         if length < 4 {
             return Err(Stop::Malformed);
@@ -91,24 +34,21 @@ impl Walk<'_> {
         Ok(self.skip(length.next_multiple_of(4), Layer::Ip))
     }
 
-    /// macOS' PKTAP: its header's length, a type, the link type behind it, all in little-endian.
-    fn packet_tap(&mut self, own: u32) -> Result<Layer, Stop> {
+    /// macOS' PKTAP: its header's length, a type, the link type behind it, all in little-endian. Another header is
+    /// `otherwise`.
+    pub(super) fn packet_tap(&mut self, otherwise: Stop) -> Result<Layer, Stop> {
         let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
         let (length, kind) = (word(self.chunk(0)?), word(self.chunk(4)?));
         let link_type = word(self.chunk(8)?);
-        if !(12..=1024).contains(&length) || kind != 1 || matches!(link_type, 149 | 258) {
-            return Err(if own == 258 {
-                Stop::Malformed
-            } else {
-                Stop::UnknownLink
-            });
+        if !(12..=1024).contains(&length) || kind != 1 || links::PKTAPS.contains(&link_type) {
+            return Err(otherwise);
         }
         self.at += length as usize;
-        self.link(link_type)
+        self.inner_link(link_type)
     }
 
     /// Juniper's Ethernet: a magic number, flags, what they announce, then the frame.
-    fn juniper_ethernet(&mut self) -> Result<Layer, Stop> {
+    pub(super) fn juniper_ethernet(&mut self) -> Result<Layer, Stop> {
         let &[0x4d, 0x47, 0x43, flags] = self.chunk(0)? else {
             return Err(Stop::Malformed);
         };
@@ -123,35 +63,12 @@ impl Walk<'_> {
             Layer::Ethernet
         })
     }
-
-    /// IEEE 802.1AE (MAC security) that authenticates and does not encrypt: the frame goes on behind the tag.
-    pub(super) fn integrity(&mut self) -> Result<Layer, Stop> {
-        let control = self.u8(0)?;
-        // A version, encrypted, changed.
-        if control & 0x8c != 0 {
-            return Err(Stop::NotIp);
-        }
-        self.tagged(if control & 0x20 == 0 { 6 } else { 14 })
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::decode::{Outcome, Packet, whole};
-
-    /// IPv4 with UDP from port 5 to port 6.
-    const IP: [u8; 28] = [
-        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 5, 0, 6, 0, 8, 0, 0,
-    ];
-
-    /// What becomes of `header` and [`IP`] under a link type.
-    fn decoded(link_type: u32, header: &[u8]) -> Packet {
-        whole(link_type, &[header, &IP].concat())
-    }
-
-    fn zeros_then(length: usize, rest: &[u8]) -> Vec<u8> {
-        [&vec![0; length], rest].concat()
-    }
+    use crate::decode::Outcome;
+    use crate::decode::made::{all_lead_to_the_packet, decoded, zeros_then};
 
     #[test]
     fn rare_link_headers_lead_to_the_packet() {
@@ -162,10 +79,6 @@ mod tests {
             (header[0], header[4], header[8]) = (length, 1, kind);
             header
         };
-        let mut eoip = IP.to_vec();
-        eoip[9] = 47;
-        eoip.truncate(20);
-        eoip.extend([0x20, 1, 0x64, 0, 0, 42, 7, 0]);
         let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
         let cases = [
             (6, zeros_then(14, &snap)),
@@ -198,44 +111,8 @@ mod tests {
             (282, with_ethernet(&[0; 4])),
             (284, zeros_then(16, &[8, 0])),
             (285, zeros_then(20, &[8, 0])),
-            // Frame Relay: Cisco's form, RFC 2427 behind four bytes of address, the same with SNAP.
-            (107, vec![0x18, 0x41, 8, 0]),
-            (107, vec![0x18, 0x40, 0x40, 0x41, 3, 0xcc]),
-            (107, vec![0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0]),
-            // The netfilter log of a bridge: the EtherType is a field before the packet.
-            (239, vec![7, 0, 0, 0, 8, 0, 1, 0, 8, 0, 0, 0, 32, 0, 9, 0]),
-            // Ethernet over IP of MikroTik.
-            (101, with_ethernet(&eoip)),
-            // An EtherType in the place of an address family.
-            (0, vec![0, 8, 0, 0]),
-            // MACsec without encryption: with a channel identifier and without.
-            (
-                1,
-                zeros_then(
-                    12,
-                    &[&[0x88, 0xe5, 0x20, 0][..], &[0; 12], &[8, 0]].concat(),
-                ),
-            ),
-            (1, zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0])),
-            // Cisco's metadata with a security group.
-            (1, zeros_then(12, &[0x89, 9, 1, 1, 0, 1, 0, 2, 8, 0])),
-            // 802.11 in a mesh, with a fifth and a sixth address; and between two bridges, without.
-            (
-                105,
-                [&[0x88, 3][..], &[0; 29], &[1, 2], &[0; 17], &snap].concat(),
-            ),
-            (105, [&[0x88, 3][..], &[0; 30], &snap].concat()),
         ];
-        for (link_type, header) in cases {
-            let packet = decoded(link_type, &header);
-            assert_eq!(packet.outcome, Outcome::Flow, "link type {link_type}");
-            let key = packet.key;
-            assert_eq!(
-                (key.protocol, key.low_port, key.high_port),
-                (17, 5, 6),
-                "{link_type}"
-            );
-        }
+        all_lead_to_the_packet(cases);
     }
 
     #[test]
@@ -246,8 +123,6 @@ mod tests {
         assert_eq!(outcome(178, &[0; 8]), Outcome::Malformed);
         // Compressed by RFC 1144.
         assert_eq!(outcome(8, &zeros_then(16, &[0x80])), Outcome::NotIp);
-        let encrypted = zeros_then(12, &[0x88, 0xe5, 0x0c, 0, 0, 0, 0, 1, 8, 0]);
-        assert_eq!(outcome(1, &encrypted), Outcome::NotIp);
         assert_eq!(outcome(777, &[]), Outcome::UnknownLink);
     }
 }

@@ -273,6 +273,7 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::decode::made::{IP, all_lead_to_the_packet, zeros_then};
     use crate::decode::whole;
 
     /// IP protocol 17 from port 5 to `port`, with `payload`.
@@ -288,6 +289,17 @@ mod tests {
         bytes.extend([0, 0]);
         bytes.extend(payload);
         bytes
+    }
+
+    /// Ethernet over IP of `MikroTik`.
+    #[test]
+    fn the_other_version_of_gre_leads_to_ethernet() {
+        let mut eoip = IP.to_vec();
+        eoip[9] = 47;
+        eoip.truncate(20);
+        eoip.extend([0x20, 1, 0x64, 0, 0, 42, 7, 0]);
+        eoip.extend(zeros_then(12, &[8, 0]));
+        all_lead_to_the_packet([(101, eoip)]);
     }
 
     #[test]

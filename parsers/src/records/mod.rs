@@ -230,11 +230,14 @@ fn then_the_end(left: usize) -> String {
     format!("{left} byte{plural}, then the end of the file")
 }
 
+/// Link types of messages and transfers that are longer than any network packet. They are counted and not decoded.
+const DBUS: u32 = 231;
+const USBPCAP: u32 = 249;
+
 /// The longest record that is believed, for a link type and a stated snap length.
 pub(crate) fn longest_record(link_type: u32, snaplen: u32) -> u32 {
     match link_type {
-        // D-Bus messages and USB transfers are longer than any network packet.
-        231 | 249 => MAX_LARGE_RECORD,
+        DBUS | USBPCAP => MAX_LARGE_RECORD,
         // A snap length above the usual limit is believed up to 16 MiB: a file that says 4 GiB says nothing.
         _ if snaplen > MAX_RECORD && snaplen <= 16 << 20 => snaplen,
         _ => MAX_RECORD,

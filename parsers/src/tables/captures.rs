@@ -2,14 +2,15 @@
 
 use arrow_array::RecordBatch;
 
+use super::Table;
 use super::arrays;
 use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
 };
-use super::{Table, text};
 use crate::capture::counts::CaptureRow;
 use crate::common::error::Error;
+use crate::decode::links;
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::new("file", Text, "", "Name of the capture file as it was given.", ""),
@@ -54,10 +55,7 @@ pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatc
             arrays::text(rows.iter().map(|row| &row.file)),
             arrays::int32(rows.iter().map(|row| row.number as i32)),
             arrays::text_or_null(rows.iter().map(|row| row.interface.name.as_ref())),
-            arrays::text(
-                rows.iter()
-                    .map(|row| text::link_type(row.interface.link_type)),
-            ),
+            arrays::text(rows.iter().map(|row| links::name(row.interface.link_type))),
             int(|row| row.interface.resolution_ns),
             int(|row| i64::from(row.interface.snaplen)),
             int(|row| row.packets),

@@ -1,10 +1,9 @@
-//! Numbers of headers to the words of the tables: addresses, protocols, link types.
+//! Numbers of headers to the words of the tables: addresses and protocols.
 
 use std::borrow::Cow;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::capture::counts::NO_LINK;
 use crate::decode::FRAGMENT;
 
 /// Each octet in decimal with a dot behind it, and how many characters that is.
@@ -81,35 +80,5 @@ pub fn protocol(number: u8) -> Cow<'static, str> {
         137 => "mpls",
         FRAGMENT => "fragment",
         other => return Cow::Owned(format!("ip-{other}")),
-    })
-}
-
-/// Name of a LINKTYPE_ number in the tcpdump registry, without the prefix.
-pub(crate) fn link_type(number: u32) -> Cow<'static, str> {
-    Cow::Borrowed(match number {
-        0 => "NULL",
-        1 => "ETHERNET",
-        6 => "IEEE802_5",
-        7 => "ARCNET_BSD",
-        8 => "SLIP",
-        9 => "PPP",
-        10 => "FDDI",
-        50 => "PPP_HDLC",
-        51 => "PPP_ETHER",
-        12 | 14 | 101 => "RAW",
-        104 => "C_HDLC",
-        105 => "IEEE802_11",
-        107 => "FRELAY",
-        108 => "LOOP",
-        113 => "LINUX_SLL",
-        127 => "IEEE802_11_RADIOTAP",
-        129 => "ARCNET_LINUX",
-        192 => "PPI",
-        228 => "IPV4",
-        229 => "IPV6",
-        239 => "NFLOG",
-        276 => "LINUX_SLL2",
-        NO_LINK => "NONE",
-        other => return Cow::Owned(format!("LINKTYPE_{other}")),
     })
 }

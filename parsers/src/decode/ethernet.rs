@@ -1,0 +1,160 @@
+//! Ethernet and the tags behind its addresses, up to the network layer.
+
+use super::{Layer, NO_VLAN, Stop, Walk};
+
+impl Walk<'_> {
+    pub(super) fn ethernet(&mut self) -> Result<Layer, Stop> {
+        let kind = self.u16(12)?;
+        self.at += 14;
+        Ok(typed(kind))
+    }
+
+    pub(super) fn ether_type(&mut self, kind: u16) -> Result<Layer, Stop> {
+        match kind {
+            0x0800 => Ok(Layer::Ip4),
+            0x86dd => Ok(Layer::Ip6),
+            // 802.1Q, 802.1ad and the older numbers of stacked tags.
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 => self.vlan(),
+            0x8847 | 0x8848 => Ok(Layer::Mpls),
+            0x8864 => self.pppoe(),
+            // Transparent Ethernet bridging: an Ethernet frame inside GRE or Geneve.
+            0x6558 => Ok(Layer::Ethernet),
+            // Jumbo LLC.
+            0x8870 => Ok(Layer::Llc),
+            0x894f => self.service_header(),
+            // 802.1ah: four bytes of service tag, then the customer's frame.
+            0x88e7 => Ok(self.skip(4, Layer::Ethernet)),
+            // FabricPath: two bytes of tag, then the carried frame.
+            0x8903 => Ok(self.skip(2, Layer::Ethernet)),
+            // 802.1BR, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag, then an EtherType.
+            0x893f => self.tag(6),
+            0x8926 | 0x892f | 0xf1c1 => self.tag(4),
+            // TRILL, RFC 6325 3: how many words of options the first two bytes say; then the carried frame.
+            0x22f3 => {
+                let options = usize::from(self.u16(0)? >> 6 & 0x1f);
+                Ok(self.skip(6 + 4 * options, Layer::Ethernet))
+            }
+            0xd28b => self.arista(),
+            // Cisco's metadata: a version, how many words of options, these, then an EtherType.
+            0x8909 => self.tag(2 + 4 * usize::from(self.u8(1)?)),
+            0x880b => Ok(Layer::Ppp),
+            0x88e5 => self.integrity(),
+            value if value < 0x600 => Ok(Layer::Llc),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
+    fn tag(&mut self, length: usize) -> Result<Layer, Stop> {
+        let kind = self.u16(length)?;
+        self.at += length + 2;
+        Ok(Layer::EtherType(kind))
+    }
+
+    /// An `EtherType` behind `length` bytes that say nothing about it.
+    pub(super) fn tagged(&mut self, length: usize) -> Result<Layer, Stop> {
+        let kind = self.u16(length)?;
+        self.at += length + 2;
+        Ok(typed(kind))
+    }
+
+    /// The time stamp that Arista's switches put into mirrored frames ("Overview of Arista Timestamps"): a kind, a
+    /// version whose third digit tells the stamp's length, then the stamp and an `EtherType`.
+    fn arista(&mut self) -> Result<Layer, Stop> {
+        match (self.u16(0)?, self.u16(2)? >> 4 & 0xf) {
+            (1, 1) => self.tag(4 + 8),
+            (1, 2) => self.tag(4 + 6),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
+    fn vlan(&mut self) -> Result<Layer, Stop> {
+        let id = self.u16(0)? & 0xfff;
+        let kind = self.u16(2)?;
+        if self.packet.vlan == NO_VLAN {
+            self.packet.vlan = id;
+        }
+        self.at += 4;
+        Ok(typed(kind))
+    }
+
+    /// IEEE 802.1AE (MAC security) that authenticates and does not encrypt: the frame goes on behind the tag.
+    fn integrity(&mut self) -> Result<Layer, Stop> {
+        let control = self.u8(0)?;
+        // A version, encrypted, changed.
+        if control & 0x8c != 0 {
+            return Err(Stop::NotIp);
+        }
+        self.tagged(if control & 0x20 == 0 { 6 } else { 14 })
+    }
+
+    /// LLC and SNAP, IEEE 802.2, RFC 1042.
+    pub(super) fn llc(&mut self) -> Result<Layer, Stop> {
+        match (self.u8(0)?, self.u8(1)?) {
+            // Unnumbered information; other controls carry no SNAP header.
+            (0xaa, 0xaa) if self.u8(2)? & 0xef == 3 => {
+                let kind = self.u16(6)?;
+                self.at += 8;
+                Ok(Layer::EtherType(kind))
+            }
+            // IP's own service access point.
+            (0x06, 0x06) => Ok(self.skip(3, Layer::Ip4)),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
+    /// MPLS, RFC 3032, and what lies under the last label, which nothing names.
+    pub(super) fn mpls(&mut self) -> Result<Layer, Stop> {
+        loop {
+            let label = self.u32(0)?;
+            self.at += 4;
+            if label & 0x100 != 0 {
+                break;
+            }
+        }
+        match self.u8(0)? >> 4 {
+            4 => Ok(Layer::Ip4),
+            6 => Ok(Layer::Ip6),
+            // The control word of a pseudowire, RFC 4385, then Ethernet.
+            0 => Ok(self.skip(4, Layer::Ethernet)),
+            _ => Ok(Layer::Ethernet),
+        }
+    }
+}
+
+/// A type field: below 0x600 it is a length, and LLC follows (IEEE 802.3 3.2.6).
+fn typed(kind: u16) -> Layer {
+    if kind < 0x600 {
+        Layer::Llc
+    } else {
+        Layer::EtherType(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::Outcome;
+    use crate::decode::made::{all_lead_to_the_packet, decoded, zeros_then};
+
+    #[test]
+    fn tags_lead_to_the_packet() {
+        all_lead_to_the_packet([
+            // MACsec without encryption: with a channel identifier and without.
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x88, 0xe5, 0x20, 0][..], &[0; 12], &[8, 0]].concat(),
+                ),
+            ),
+            (1, zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0])),
+            // Cisco's metadata with a security group.
+            (1, zeros_then(12, &[0x89, 9, 1, 1, 0, 1, 0, 2, 8, 0])),
+        ]);
+    }
+
+    #[test]
+    fn what_macsec_encrypts_is_not_ip() {
+        let encrypted = zeros_then(12, &[0x88, 0xe5, 0x0c, 0, 0, 0, 0, 1, 8, 0]);
+        assert_eq!(decoded(1, &encrypted).outcome, Outcome::NotIp);
+    }
+}

@@ -1,0 +1,140 @@
+//! The link types that can be read: their numbers and names in the tcpdump registry
+//! (<https://www.tcpdump.org/linktypes.html>), and what steps over a header of each.
+
+use std::borrow::Cow;
+
+use super::{Layer, Stop, Walk};
+
+/// Steps over the link header at the walk's place.
+type StepOver = fn(&mut Walk<'_>) -> Result<Layer, Stop>;
+
+/// One link type.
+pub(crate) struct Link {
+    number: u32,
+    /// Name in the registry without `LINKTYPE_`; empty where the tables give the number instead.
+    name: &'static str,
+    step_over: StepOver,
+}
+
+pub(crate) const ETHERNET: u32 = 1;
+/// A header that names the link type behind it.
+pub(super) const PPI: u32 = 192;
+/// The same of macOS, which wrote it under a number that is everybody's first.
+pub(super) const PKTAPS: [u32; 2] = [149, 258];
+/// Stands for the link type of a file that names none.
+pub(crate) const NO_LINK: u32 = u32::MAX;
+
+const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
+    Link {
+        number,
+        name,
+        step_over,
+    }
+}
+
+/// All of them, frequent ones first.
+#[allow(clippy::redundant_closure_for_method_calls)] // the methods are not those of any lifetime
+static LINKS: &[Link] = &[
+    link(ETHERNET, "ETHERNET", |_| Ok(Layer::Ethernet)),
+    link(113, "LINUX_SLL", |walk| walk.cooked()),
+    link(276, "LINUX_SLL2", |walk| walk.cooked_2()),
+    // The numbers of BSD and Linux as well.
+    link(101, "RAW", |_| Ok(Layer::Ip)),
+    link(12, "RAW", |_| Ok(Layer::Ip)),
+    link(14, "RAW", |_| Ok(Layer::Ip)),
+    link(228, "IPV4", |_| Ok(Layer::Ip4)),
+    link(229, "IPV6", |_| Ok(Layer::Ip6)),
+    link(0, "NULL", |walk| walk.null()),
+    link(108, "LOOP", |walk| walk.loopback()),
+    // With or without HDLC framing: PPP itself looks for the framing.
+    link(9, "PPP", |_| Ok(Layer::Ppp)),
+    link(50, "PPP_HDLC", |_| Ok(Layer::Ppp)),
+    link(51, "PPP_ETHER", |walk| walk.pppoe()),
+    link(10, "FDDI", |walk| Ok(walk.skip(13, Layer::Llc))),
+    link(104, "C_HDLC", |walk| walk.cisco_hdlc()),
+    link(107, "FRELAY", |walk| walk.frame_relay()),
+    link(105, "IEEE802_11", |walk| walk.wireless()),
+    link(127, "IEEE802_11_RADIOTAP", |walk| walk.radiotap()),
+    link(PPI, "PPI", |walk| walk.per_packet_information()),
+    link(239, "NFLOG", |walk| walk.netfilter_log()),
+    link(7, "ARCNET_BSD", |walk| walk.arcnet(2)),
+    link(129, "ARCNET_LINUX", |walk| walk.arcnet(4)),
+    link(6, "IEEE802_5", |walk| walk.token_ring()),
+    link(8, "SLIP", |walk| walk.slip()),
+    // ATM, RFC 2684 with LLC.
+    link(11, "", |_| Ok(Layer::Llc)),
+    link(100, "", |_| Ok(Layer::Llc)),
+    // Classical IP over ATM: with LLC or without.
+    link(106, "", |walk| match walk.chunk(0) {
+        Ok([0xaa, 0xaa, 0x03]) => Ok(Layer::Llc),
+        _ => Ok(Layer::Ip),
+    }),
+    // OpenBSD's view into IPsec: family, key, flags.
+    link(109, "", |walk| Ok(walk.skip(12, Layer::Ip))),
+    link(117, "", |walk| walk.packet_filter_log()),
+    // IP over IEEE 1394 as macOS writes it: two addresses of 8 bytes.
+    link(138, "", |walk| walk.tagged(16)),
+    // Tags of switch chips behind the addresses, Broadcom's and Marvell's; the other one of Marvell's has an EtherType of
+    // its own.
+    link(281, "", |walk| walk.tagged(16)),
+    link(284, "", |walk| walk.tagged(16)),
+    link(285, "", |walk| walk.tagged(20)),
+    link(PKTAPS[0], "", |walk| walk.packet_tap(Stop::UnknownLink)),
+    link(PKTAPS[1], "", |walk| walk.packet_tap(Stop::Malformed)),
+    // PPP with a direction in place of the address byte, ...
+    link(166, "", |walk| Ok(walk.skip(2, Layer::Ppp))),
+    // ... and with a direction in front, as the two that follow.
+    link(204, "", |walk| Ok(walk.skip(1, Layer::Ppp))),
+    link(205, "", |walk| {
+        walk.at += 1;
+        walk.cisco_hdlc()
+    }),
+    link(206, "", |walk| {
+        walk.at += 1;
+        walk.frame_relay()
+    }),
+    link(178, "", |walk| walk.juniper_ethernet()),
+    // Solaris between zones: interfaces and zones.
+    link(226, "", |walk| Ok(walk.skip(24, Layer::Ip))),
+    // Hilscher's tap, Broadcom's tag in front: four bytes about the port.
+    link(240, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
+    link(282, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
+    // IP over InfiniBand: a global routing header, an EtherType, two bytes reserved.
+    link(242, "", |walk| {
+        let kind = walk.u16(40)?;
+        Ok(walk.skip(44, Layer::EtherType(kind)))
+    }),
+];
+
+impl Link {
+    /// The link type with a number of the registry, if it can be read.
+    pub(crate) fn find(number: u32) -> Option<&'static Self> {
+        LINKS.iter().find(|link| link.number == number)
+    }
+
+    #[inline]
+    pub(crate) fn is_ethernet(&self) -> bool {
+        self.number == ETHERNET
+    }
+
+    #[inline]
+    pub(super) fn step_over(&self, walk: &mut Walk<'_>) -> Result<Layer, Stop> {
+        (self.step_over)(walk)
+    }
+}
+
+/// Name of a link type in the registry, without `LINKTYPE_`; with its number where it has none here.
+pub(crate) fn name(number: u32) -> Cow<'static, str> {
+    match Link::find(number) {
+        Some(link) if !link.name.is_empty() => Cow::Borrowed(link.name),
+        _ if number == NO_LINK => Cow::Borrowed("NONE"),
+        _ => Cow::Owned(format!("LINKTYPE_{number}")),
+    }
+}
+
+impl Walk<'_> {
+    /// Steps over a header that another link header names.
+    pub(super) fn inner_link(&mut self, number: u32) -> Result<Layer, Stop> {
+        Link::find(number).ok_or(Stop::UnknownLink)?.step_over(self)
+    }
+}

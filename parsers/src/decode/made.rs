@@ -1,0 +1,31 @@
+//! Made frames for the tests of headers in front of a packet.
+
+use super::{Outcome, Packet, whole};
+
+/// IPv4 with UDP from port 5 to port 6.
+pub(super) const IP: [u8; 28] = [
+    0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 5, 0, 6, 0, 8, 0, 0,
+];
+
+/// What becomes of `header` and [`IP`] under a link type.
+pub(super) fn decoded(link_type: u32, header: &[u8]) -> Packet {
+    whole(link_type, &[header, &IP].concat())
+}
+
+pub(super) fn zeros_then(length: usize, rest: &[u8]) -> Vec<u8> {
+    [&vec![0; length], rest].concat()
+}
+
+/// Fails where one of the headers does not lead to [`IP`].
+pub(super) fn all_lead_to_the_packet(cases: impl IntoIterator<Item = (u32, Vec<u8>)>) {
+    for (link_type, header) in cases {
+        let packet = decoded(link_type, &header);
+        assert_eq!(packet.outcome, Outcome::Flow, "link type {link_type}");
+        let key = packet.key;
+        assert_eq!(
+            (key.protocol, key.low_port, key.high_port),
+            (17, 5, 6),
+            "{link_type}"
+        );
+    }
+}
