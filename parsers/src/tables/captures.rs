@@ -3,88 +3,99 @@
 use arrow_array::RecordBatch;
 
 use super::Table;
-use super::arrays;
+use super::arrays::{self, Making};
 use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
+    columns,
 };
 use crate::capture::counts::CaptureRow;
 use crate::common::error::Error;
 use crate::decode::links;
 
-pub(super) const COLUMNS: &[Column] = &[
-    Column::new("file", Text, "", "Name of the capture file as it was given.", ""),
-    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", ""),
-    Column::new("interface_name", Text, "", "Name of the interface, where the file gives one.", "").or_null(),
-    Column::new("link_type", Text, "", "Link-layer header type, by its name in the tcpdump registry without LINKTYPE_.", "https://www.tcpdump.org/linktypes.html"),
-    Column::new("ts_resolution_ns", Int64, "ns", "One tick of the time stamps, rounded down, at least 1.", "draft-ietf-opsawg-pcapng if_tsresol"),
-    Column::new("snaplen", Int64, "B", "Greatest number of bytes captured of a packet; 0 for no limit.", ""),
-    Column::new("packets", Int64, "packets", "Packets in the file.", ""),
-    Column::new("wire_bytes", Int64, "B", "Sum of the packets' lengths on the wire, with link header, without FCS.", ""),
-    Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured.", ""),
-    Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null(),
-    Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null(),
-    Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", ""),
-    Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the five columns that follow say why and add up to this.", ""),
-    Column::new("not_ip_packets", Int64, "packets", "Of these: the link header names something else than IP, such as ARP.", ""),
-    Column::new("unknown_link_packets", Int64, "packets", "Of these: the link-layer header type is not known.", ""),
-    Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", ""),
-    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or more follow one another than are walked (64 of IP, 32 layers in all).", ""),
-    Column::new("bad_checksum_packets", Int64, "packets", "Of these: a checksum of IPv4, TCP, UDP or ICMP is wrong, so that whoever the packet is for discards it. Unknown unless checksums were to be verified.", "RFC 1071").or_null(),
-    Column::new("unverified_packets", Int64, "packets", "Packets of flows with a checksum that could not be verified: not captured whole, a fragment, left to the interface, or of another protocol. Unknown unless checksums were to be verified.", "").or_null(),
-    Column::new("unread_tcp_packets", Int64, "packets", "Packets of TCP flows whose header is cut behind the ports, or contradicts itself: counted with a payload of 0, unknown to the TCP columns.", ""),
-    Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5"),
-    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", ""),
-    Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", ""),
-    Column::new("snapped_packets", Int64, "packets", "Packets of which fewer bytes were captured than were on the wire.", ""),
-    Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", ""),
-    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null(),
-    Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null(),
-];
+/// All rows.
+struct CaptureRows<'a> {
+    rows: &'a [CaptureRow],
+    /// Checksums were verified.
+    verified: bool,
+}
+
+impl<'a> CaptureRows<'a> {
+    fn each(&self) -> std::slice::Iter<'a, CaptureRow> {
+        self.rows.iter()
+    }
+
+    fn int(&self, value: fn(&CaptureRow) -> i64) -> Making<'a> {
+        arrays::int64(self.each().map(value))
+    }
+
+    /// Null unless checksums were verified.
+    fn if_verified(&self, value: fn(&CaptureRow) -> i64) -> Making<'a> {
+        let verified = self.verified;
+        arrays::int64_or_null(self.each().map(move |row| verified.then(|| value(row))))
+    }
+}
+
+columns! {
+    <'a> rows: &CaptureRows<'a>;
+    Column::new("file", Text, "", "Name of the capture file as it was given.", "")
+        => arrays::text(rows.each().map(|row| &row.file));
+    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", "")
+        => arrays::int32(rows.each().map(|row| row.number as i32));
+    Column::new("interface_name", Text, "", "Name of the interface, where the file gives one.", "").or_null()
+        => arrays::text_or_null(rows.each().map(|row| row.interface.name.as_ref()));
+    Column::new("link_type", Text, "", "Link-layer header type, by its name in the tcpdump registry without LINKTYPE_.", "https://www.tcpdump.org/linktypes.html")
+        => arrays::text(rows.each().map(|row| links::name(row.interface.link_type)));
+    Column::new("ts_resolution_ns", Int64, "ns", "One tick of the time stamps, rounded down, at least 1.", "draft-ietf-opsawg-pcapng if_tsresol")
+        => rows.int(|row| row.interface.resolution_ns);
+    Column::new("snaplen", Int64, "B", "Greatest number of bytes captured of a packet; 0 for no limit.", "")
+        => rows.int(|row| i64::from(row.interface.snaplen));
+    Column::new("packets", Int64, "packets", "Packets in the file.", "")
+        => rows.int(|row| row.packets);
+    Column::new("wire_bytes", Int64, "B", "Sum of the packets' lengths on the wire, with link header, without FCS.", "")
+        => rows.int(|row| row.wire_bytes);
+    Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured.", "")
+        => rows.int(|row| row.captured_bytes);
+    Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null()
+        => arrays::time_or_null(rows.each().map(|row| row.first_time));
+    Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null()
+        => arrays::time_or_null(rows.each().map(|row| row.last_time));
+    Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", "")
+        => arrays::boolean(rows.each().map(|row| row.truncated_tail));
+    Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the five columns that follow say why and add up to this.", "")
+        => rows.int(CaptureRow::undecoded);
+    Column::new("not_ip_packets", Int64, "packets", "Of these: the link header names something else than IP, such as ARP.", "")
+        => rows.int(|row| row.not_ip);
+    Column::new("unknown_link_packets", Int64, "packets", "Of these: the link-layer header type is not known.", "")
+        => rows.int(|row| row.unknown_link);
+    Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", "")
+        => rows.int(|row| row.cut);
+    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or more follow one another than are walked (64 of IP, 32 layers in all).", "")
+        => rows.int(|row| row.malformed);
+    Column::new("bad_checksum_packets", Int64, "packets", "Of these: a checksum of IPv4, TCP, UDP or ICMP is wrong, so that whoever the packet is for discards it. Unknown unless checksums were to be verified.", "RFC 1071").or_null()
+        => rows.if_verified(|row| row.bad_checksum);
+    Column::new("unverified_packets", Int64, "packets", "Packets of flows with a checksum that could not be verified: not captured whole, a fragment, left to the interface, or of another protocol. Unknown unless checksums were to be verified.", "").or_null()
+        => rows.if_verified(|row| row.unverified);
+    Column::new("unread_tcp_packets", Int64, "packets", "Packets of TCP flows whose header is cut behind the ports, or contradicts itself: counted with a payload of 0, unknown to the TCP columns.", "")
+        => rows.int(|row| row.unread_tcp);
+    Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5")
+        => rows.int(|row| row.fragments);
+    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", "")
+        => rows.int(CaptureRow::super_packets);
+    Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", "")
+        => rows.int(|row| row.tunnelled);
+    Column::new("snapped_packets", Int64, "packets", "Packets of which fewer bytes were captured than were on the wire.", "")
+        => rows.int(|row| row.snapped);
+    Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", "")
+        => rows.int(|row| row.time_regressions);
+    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_kernel.map(|count| count as i64)));
+    Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_interface.map(|count| count as i64)));
+}
 
 /// All rows as one batch; `verified`: checksums were looked at.
 pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatch, Error> {
-    let int = |value: fn(&CaptureRow) -> i64| arrays::int64(rows.iter().map(value));
-    let if_verified = |value: fn(&CaptureRow) -> i64| {
-        arrays::int64_or_null(rows.iter().map(move |row| verified.then(|| value(row))))
-    };
-    arrays::batch(
-        Table::Captures,
-        rows.len(),
-        vec![
-            arrays::text(rows.iter().map(|row| &row.file)),
-            arrays::int32(rows.iter().map(|row| row.number as i32)),
-            arrays::text_or_null(rows.iter().map(|row| row.interface.name.as_ref())),
-            arrays::text(rows.iter().map(|row| links::name(row.interface.link_type))),
-            int(|row| row.interface.resolution_ns),
-            int(|row| i64::from(row.interface.snaplen)),
-            int(|row| row.packets),
-            int(|row| row.wire_bytes),
-            int(|row| row.captured_bytes),
-            arrays::time_or_null(rows.iter().map(|row| row.first_time)),
-            arrays::time_or_null(rows.iter().map(|row| row.last_time)),
-            arrays::boolean(rows.iter().map(|row| row.truncated_tail)),
-            int(CaptureRow::undecoded),
-            int(|row| row.not_ip),
-            int(|row| row.unknown_link),
-            int(|row| row.cut),
-            int(|row| row.malformed),
-            if_verified(|row| row.bad_checksum),
-            if_verified(|row| row.unverified),
-            int(|row| row.unread_tcp),
-            int(|row| row.fragments),
-            int(CaptureRow::super_packets),
-            int(|row| row.tunnelled),
-            int(|row| row.snapped),
-            int(|row| row.time_regressions),
-            arrays::int64_or_null(
-                rows.iter()
-                    .map(|row| row.interface.dropped_kernel.map(|count| count as i64)),
-            ),
-            arrays::int64_or_null(
-                rows.iter()
-                    .map(|row| row.interface.dropped_interface.map(|count| count as i64)),
-            ),
-        ],
-    )
+    let rows = CaptureRows { rows, verified };
+    arrays::batch(Table::Captures, rows.rows.len(), columns(&rows))
 }

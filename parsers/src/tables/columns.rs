@@ -105,6 +105,19 @@ impl Column {
     }
 }
 
+/// The columns of one table: the description of each, and what makes it of the rows of a batch. Defines `COLUMNS`, and
+/// `columns`, which makes the arrays of a batch in that order.
+macro_rules! columns {
+    (<$life:lifetime> $rows:ident: $type:ty; $($column:expr => $make:expr;)+) => {
+        pub(super) const COLUMNS: &[Column] = &[$($column),+];
+
+        fn columns<$life>($rows: $type) -> Vec<Making<$life>> {
+            vec![$($make),+]
+        }
+    };
+}
+pub(super) use columns;
+
 /// The Arrow schema of `columns`.
 pub(crate) fn schema(columns: &[Column]) -> Schema {
     Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())

@@ -35,17 +35,9 @@ pub(crate) fn numbered<'a>(
     })
 }
 
-/// Numbers of values of `all`, and the same ones of another list that is as long: a column and its
-/// [twin](super::Column::twin).
-pub(crate) fn twins<'a>(
-    all: &ValueList,
-    others: &ValueList,
-    numbers: impl IntoIterator<Item = u16>,
-) -> [Making<'a>; 2] {
-    let numbers = UInt16Array::from_iter_values(numbers);
-    let one = DictionaryArray::new(numbers, Arc::clone(all));
-    let other = one.with_values(Arc::clone(others));
-    [one, other].map(|array| Box::new(move || Arc::new(array) as ArrayRef) as Making<'a>)
+/// The values of `all` with `numbers`, which a column and its [twin](super::Column::twin) share.
+pub(crate) fn of_numbers<'a>(all: &'static ValueList, numbers: UInt16Array) -> Making<'a> {
+    Box::new(move || Arc::new(DictionaryArray::new(numbers, Arc::clone(all))))
 }
 
 /// `batch` of `table` with values instead of their numbers: in the types of its schema.

@@ -3,11 +3,13 @@
 use std::sync::LazyLock;
 
 use arrow_array::RecordBatch;
+use arrow_buffer::NullBuffer;
 
-use super::arrays;
+use super::arrays::{self, Making};
 use super::columns::{
     Column,
     Kind::{Bool, Int32, Int64, Text, Time},
+    columns,
 };
 use super::dictionary::{DIRECTIONS, ValueList, numbered, texts};
 use super::{Table, text};
@@ -16,56 +18,6 @@ use crate::decode::{Key, NO_VLAN, Outer, has_ports};
 use crate::track::{
     Connections, Direction, LimitTimes, RareCounts, Rtt, Side, States, SynOptions, sides,
 };
-
-pub(super) const COLUMNS: &[Column] = &[
-    Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", ""),
-    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").in_dictionary(),
-    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers").in_dictionary(),
-    Column::new("src_ip", Text, "", "Sender.", ""),
-    Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null(),
-    Column::new("dst_ip", Text, "", "Receiver.", ""),
-    Column::new("dst_port", Int32, "", "Receiver's port; null where the protocol has none.", "").or_null(),
-    Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag.", "IEEE 802.1Q").or_null(),
-    Column::new("tunnel", Text, "", "Outermost tunnel around this direction's first packet that is in one: vxlan, gre, 6in4 and so on; null where none is.", "").or_null(),
-    Column::new("tunnel_id", Int64, "", "Its network identifier (VXLAN, Geneve), key (GRE) or endpoint identifier (GTP-U); null where it has none.", "RFC 7348, RFC 8926, RFC 2890, 3GPP TS 29.281").or_null(),
-    Column::new("tunnel_src_ip", Text, "", "Who sent that packet into the tunnel; null without a tunnel.", "").or_null(),
-    Column::new("tunnel_dst_ip", Text, "", "Where the tunnel ends; null without a tunnel.", "").or_null(),
-    Column::new("first_time", Time, "", "Time of the earliest packet of this direction.", ""),
-    Column::new("last_time", Time, "", "Time of the latest packet of this direction.", ""),
-    Column::new("duration_ns", Int64, "ns", "From first_time to last_time.", ""),
-    Column::new("packets", Int64, "packets", "Packets.", ""),
-    Column::new("wire_bytes", Int64, "B", "Lengths on the wire, with link header, without FCS.", ""),
-    Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200"),
-    Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", ""),
-    Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", ""),
-    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().in_dictionary(),
-    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().in_dictionary(),
-    Column::new("syn_packets", Int64, "packets", "Segments with SYN.", "").or_null(),
-    Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null(),
-    Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null(),
-    Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one octet seen before in this direction at this capture point; SYN and FIN count one octet each.", "RFC 9293 3.4").or_null(),
-    Column::new("retransmitted_bytes", Int64, "B", "The octets repeated.", "RFC 9293 3.4").or_null(),
-    Column::new("out_of_order_packets", Int64, "packets", "Segments whose payload fills a hole below the highest payload octet seen: sent again after a loss before the capture point, or overtaken.", "").or_null(),
-    Column::new("keep_alives", Int64, "packets", "Segments of at most one octet just below what is sent and acknowledged.", "RFC 9293 3.8.4").or_null(),
-    Column::new("window_probes", Int64, "packets", "Segments of at most one octet sent into a window of 0 where all before was acknowledged, or one octet below that.", "RFC 9293 3.8.6.1").or_null(),
-    Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null(),
-    Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null(),
-    Column::new("sack_permitted", Bool, "", "Option of this side's SYN; null where that was not captured.", "RFC 2018 2").or_null(),
-    Column::new("mss", Int64, "B", "Option of this side's SYN, of several before the answer the last that has it: the longest segment it accepts; null where not captured or not there.", "RFC 9293 3.7.1").or_null(),
-    Column::new("window_scale", Int64, "bit", "Option of this side's SYN: shift of its windows, above 14 as 14; null where not captured or not there.", "RFC 7323 2").or_null(),
-    Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null(),
-    Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null(),
-    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement; null where the SYN was repeated or not captured.", "RFC 6298 3").or_null(),
-    Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where an octet newly covered was sent twice.", "RFC 6298 3").or_null(),
-    Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null(),
-    Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null(),
-    Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null(),
-    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span; they are told where this side's host was captured; where the RTTs say that the capture lies beside the other one, all is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null(),
-    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null(),
-    Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment.", "RFC 4898 SndLimTimeRwin").or_null(),
-    Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null(),
-    Column::new("unknown_limited_ns", Int64, "ns", "Part of that span for which the headers do not tell, mostly between the send buffer and the network.", "").or_null(),
-];
 
 /// What is computed once for several columns of a row.
 struct FlowRow<'a> {
@@ -187,96 +139,145 @@ pub(crate) fn flows(
     arrays::hand_over(batches, emit)
 }
 
+/// Rows of a batch, and which of them have TCP's columns.
+struct FlowRows<'a> {
+    rows: &'a [FlowRow<'a>],
+    with_tcp: Option<NullBuffer>,
+    with_rtt: Option<NullBuffer>,
+}
+
+impl<'a> FlowRows<'a> {
+    fn each(&self) -> std::slice::Iter<'a, FlowRow<'a>> {
+        self.rows.iter()
+    }
+
+    /// A count of any direction.
+    fn int(&self, value: fn(&Direction) -> u64) -> Making<'a> {
+        arrays::int64(self.each().map(move |row| value(row.side.own) as i64))
+    }
+
+    /// A count of TCP; null for other protocols.
+    fn tcp(&self, value: fn(&FlowRow<'_>) -> i64) -> Making<'a> {
+        arrays::int64_where(self.with_tcp.as_ref(), self.each().map(value))
+    }
+
+    /// What a SYN announced; null where none was captured.
+    fn syn(&self, value: fn(&SynOptions) -> Option<i64>) -> Making<'a> {
+        arrays::int64_or_null(self.each().map(move |row| value(&row.side.own.tcp.syn()?)))
+    }
+
+    /// Null without an RTT sample.
+    fn rtt(&self, value: fn(&Rtt) -> i64) -> Making<'a> {
+        let values = self
+            .each()
+            .map(move |row| row.rtt.as_ref().map_or(0, value));
+        arrays::int64_where(self.with_rtt.as_ref(), values)
+    }
+}
+
+columns! {
+    <'a> rows: &FlowRows<'a>;
+    Column::new("connection", Int64, "", "Number of the connection in order of its first packet, from 0.", "")
+        => arrays::int64(rows.each().map(|row| i64::from(row.side.number)));
+    Column::new("direction", Text, "", "forward: sent by the initiator (who sent the SYN or was answered with the SYN-ACK; else who sent the first packet); backward: by the other side.", "").in_dictionary()
+        => numbered(&DIRECTIONS, None, rows.each().map(|row| row.side.backward.into()));
+    Column::new("protocol", Text, "", "tcp, udp, icmp and so on, of the innermost IP packet; fragment: IP fragments behind the first, which have no ports.", "IANA protocol numbers").in_dictionary()
+        => numbered(&PROTOCOLS, None, rows.each().map(|row| row.key.protocol.into()));
+    Column::new("src_ip", Text, "", "Sender.", "")
+        => arrays::addresses(rows.each().map(|row| (row.source().0, row.key.v6)));
+    Column::new("src_port", Int32, "", "Sender's port; null where the protocol has none.", "").or_null()
+        => arrays::int32_or_null(rows.each().map(|row| row.port(row.source().1)));
+    Column::new("dst_ip", Text, "", "Receiver.", "")
+        => arrays::addresses(rows.each().map(|row| (row.destination().0, row.key.v6)));
+    Column::new("dst_port", Int32, "", "Receiver's port; null where the protocol has none.", "").or_null()
+        => arrays::int32_or_null(rows.each().map(|row| row.port(row.destination().1)));
+    Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag.", "IEEE 802.1Q").or_null()
+        => arrays::int32_or_null(rows.each().map(|row| { let vlan = row.side.connection.vlan; (vlan != NO_VLAN).then_some(i32::from(vlan)) }));
+    Column::new("tunnel", Text, "", "Outermost tunnel around this direction's first packet that is in one: vxlan, gre, 6in4 and so on; null where none is.", "").or_null()
+        => arrays::text_or_null(rows.each().map(|row| Some(row.tunnel?.kind)));
+    Column::new("tunnel_id", Int64, "", "Its network identifier (VXLAN, Geneve), key (GRE) or endpoint identifier (GTP-U); null where it has none.", "RFC 7348, RFC 8926, RFC 2890, 3GPP TS 29.281").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.tunnel?.id.map(i64::from)));
+    Column::new("tunnel_src_ip", Text, "", "Who sent that packet into the tunnel; null without a tunnel.", "").or_null()
+        => arrays::text_or_null(rows.each().map(|row| row.tunnel_end(true)));
+    Column::new("tunnel_dst_ip", Text, "", "Where the tunnel ends; null without a tunnel.", "").or_null()
+        => arrays::text_or_null(rows.each().map(|row| row.tunnel_end(false)));
+    Column::new("first_time", Time, "", "Time of the earliest packet of this direction.", "")
+        => arrays::time(rows.each().map(|row| row.side.own.earliest));
+    Column::new("last_time", Time, "", "Time of the latest packet of this direction.", "")
+        => arrays::time(rows.each().map(|row| row.side.own.latest()));
+    Column::new("duration_ns", Int64, "ns", "From first_time to last_time.", "")
+        => rows.int(|own| own.latest().saturating_sub(own.earliest) as u64);
+    Column::new("packets", Int64, "packets", "Packets.", "")
+        => rows.int(|own| own.packets);
+    Column::new("wire_bytes", Int64, "B", "Lengths on the wire, with link header, without FCS.", "")
+        => rows.int(|own| own.wire_bytes);
+    Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200")
+        => rows.int(|own| own.ip_bytes);
+    Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", "")
+        => rows.int(|own| own.payload_bytes);
+    Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", "")
+        => rows.int(Direction::time_regressions);
+    Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().in_dictionary()
+        => numbered(&STARTS, rows.with_tcp.as_ref(), rows.each().map(FlowRow::start));
+    Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().in_dictionary()
+        => numbered(&ENDS, rows.with_tcp.as_ref(), rows.each().map(FlowRow::end));
+    Column::new("syn_packets", Int64, "packets", "Segments with SYN.", "").or_null()
+        => rows.tcp(|row| row.side.own.tcp.syn_packets.into());
+    Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null()
+        => rows.tcp(|row| row.side.own.tcp.fin_packets.into());
+    Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null()
+        => rows.tcp(|row| row.side.own.tcp.rst_packets.into());
+    Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one octet seen before in this direction at this capture point; SYN and FIN count one octet each.", "RFC 9293 3.4").or_null()
+        => rows.tcp(|row| row.rare.retransmitted_packets.into());
+    Column::new("retransmitted_bytes", Int64, "B", "The octets repeated.", "RFC 9293 3.4").or_null()
+        => rows.tcp(|row| row.rare.retransmitted_bytes as i64);
+    Column::new("out_of_order_packets", Int64, "packets", "Segments whose payload fills a hole below the highest payload octet seen: sent again after a loss before the capture point, or overtaken.", "").or_null()
+        => rows.tcp(|row| row.rare.out_of_order_packets.into());
+    Column::new("keep_alives", Int64, "packets", "Segments of at most one octet just below what is sent and acknowledged.", "RFC 9293 3.8.4").or_null()
+        => rows.tcp(|row| row.rare.keep_alives.into());
+    Column::new("window_probes", Int64, "packets", "Segments of at most one octet sent into a window of 0 where all before was acknowledged, or one octet below that.", "RFC 9293 3.8.6.1").or_null()
+        => rows.tcp(|row| row.rare.window_probes.into());
+    Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null()
+        => rows.tcp(|row| row.rare.duplicate_acks.into());
+    Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null()
+        => rows.tcp(|row| row.rare.zero_window_packets.into());
+    Column::new("sack_permitted", Bool, "", "Option of this side's SYN; null where that was not captured.", "RFC 2018 2").or_null()
+        => arrays::boolean_or_null(rows.each().map(|row| row.side.own.tcp.syn().map(|syn| syn.sack_permitted)));
+    Column::new("mss", Int64, "B", "Option of this side's SYN, of several before the answer the last that has it: the longest segment it accepts; null where not captured or not there.", "RFC 9293 3.7.1").or_null()
+        => rows.syn(|syn| syn.mss.map(i64::from));
+    Column::new("window_scale", Int64, "bit", "Option of this side's SYN: shift of its windows, above 14 as 14; null where not captured or not there.", "RFC 7323 2").or_null()
+        => rows.syn(|syn| syn.window_scale.map(i64::from));
+    Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| { let peer = row.side.peer.map(|peer| &peer.tcp); row.side.own.tcp.max_window_bytes(peer) }));
+    Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
+    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement; null where the SYN was repeated or not captured.", "RFC 6298 3").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));
+    Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where an octet newly covered was sent twice.", "RFC 6298 3").or_null()
+        => rows.tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into()));
+    Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null()
+        => rows.rtt(|rtt| rtt.min_ns);
+    Column::new("rtt_mean_ns", Int64, "ns", "Mean of the samples, rounded down; delays of the acknowledging side are in it.", "RFC 6298 3").or_null()
+        => rows.rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples));
+    Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null()
+        => rows.rtt(|rtt| rtt.max_ns);
+    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span; they are told where this side's host was captured; where the RTTs say that the capture lies beside the other one, all is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null()
+        => rows.tcp(|row| row.limits.app_ns);
+    Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null()
+        => rows.tcp(|row| row.limits.sender_ns);
+    Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment.", "RFC 4898 SndLimTimeRwin").or_null()
+        => rows.tcp(|row| row.limits.receiver_ns);
+    Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null()
+        => rows.tcp(|row| row.limits.network_ns);
+    Column::new("unknown_limited_ns", Int64, "ns", "Part of that span for which the headers do not tell, mostly between the send buffer and the network.", "").or_null()
+        => rows.tcp(|row| row.limits.unknown_ns);
+}
+
 fn batch(rows: &[FlowRow<'_>]) -> Result<RecordBatch, Error> {
-    let int = |value: fn(&Direction) -> u64| {
-        arrays::int64(rows.iter().map(move |row| value(row.side.own) as i64))
+    let rows = FlowRows {
+        rows,
+        with_tcp: arrays::known(rows.iter().map(|row| row.tcp)),
+        with_rtt: arrays::known(rows.iter().map(|row| row.rtt.is_some())),
     };
-    let with_tcp = arrays::known(rows.iter().map(|row| row.tcp));
-    let tcp = |value: fn(&FlowRow<'_>) -> i64| {
-        arrays::int64_where(with_tcp.as_ref(), rows.iter().map(move |row| value(row)))
-    };
-    let syn = |value: fn(&SynOptions) -> Option<i64>| {
-        arrays::int64_or_null(rows.iter().map(move |row| value(&row.side.own.tcp.syn()?)))
-    };
-    let with_rtt = arrays::known(rows.iter().map(|row| row.rtt.is_some()));
-    let rtt = |value: fn(&Rtt) -> i64| {
-        let values = rows.iter();
-        arrays::int64_where(
-            with_rtt.as_ref(),
-            values.map(move |row| row.rtt.as_ref().map_or(0, value)),
-        )
-    };
-    arrays::batch(
-        Table::Flows,
-        rows.len(),
-        vec![
-            arrays::int64(rows.iter().map(|row| i64::from(row.side.number))),
-            numbered(
-                &DIRECTIONS,
-                None,
-                rows.iter().map(|row| row.side.backward.into()),
-            ),
-            numbered(
-                &PROTOCOLS,
-                None,
-                rows.iter().map(|row| row.key.protocol.into()),
-            ),
-            arrays::addresses(rows.iter().map(|row| (row.source().0, row.key.v6))),
-            arrays::int32_or_null(rows.iter().map(|row| row.port(row.source().1))),
-            arrays::addresses(rows.iter().map(|row| (row.destination().0, row.key.v6))),
-            arrays::int32_or_null(rows.iter().map(|row| row.port(row.destination().1))),
-            arrays::int32_or_null(rows.iter().map(|row| {
-                let vlan = row.side.connection.vlan;
-                (vlan != NO_VLAN).then_some(i32::from(vlan))
-            })),
-            arrays::text_or_null(rows.iter().map(|row| Some(row.tunnel?.kind))),
-            arrays::int64_or_null(rows.iter().map(|row| row.tunnel?.id.map(i64::from))),
-            arrays::text_or_null(rows.iter().map(|row| row.tunnel_end(true))),
-            arrays::text_or_null(rows.iter().map(|row| row.tunnel_end(false))),
-            arrays::time(rows.iter().map(|row| row.side.own.earliest)),
-            arrays::time(rows.iter().map(|row| row.side.own.latest())),
-            int(|own| own.latest().saturating_sub(own.earliest) as u64),
-            int(|own| own.packets),
-            int(|own| own.wire_bytes),
-            int(|own| own.ip_bytes),
-            int(|own| own.payload_bytes),
-            int(Direction::time_regressions),
-            numbered(&STARTS, with_tcp.as_ref(), rows.iter().map(FlowRow::start)),
-            numbered(&ENDS, with_tcp.as_ref(), rows.iter().map(FlowRow::end)),
-            tcp(|row| row.side.own.tcp.syn_packets.into()),
-            tcp(|row| row.side.own.tcp.fin_packets.into()),
-            tcp(|row| row.side.own.tcp.rst_packets.into()),
-            tcp(|row| row.rare.retransmitted_packets.into()),
-            tcp(|row| row.rare.retransmitted_bytes as i64),
-            tcp(|row| row.rare.out_of_order_packets.into()),
-            tcp(|row| row.rare.keep_alives.into()),
-            tcp(|row| row.rare.window_probes.into()),
-            tcp(|row| row.rare.duplicate_acks.into()),
-            tcp(|row| row.rare.zero_window_packets.into()),
-            arrays::boolean_or_null(
-                rows.iter()
-                    .map(|row| row.side.own.tcp.syn().map(|syn| syn.sack_permitted)),
-            ),
-            syn(|syn| syn.mss.map(i64::from)),
-            syn(|syn| syn.window_scale.map(i64::from)),
-            arrays::int64_or_null(rows.iter().map(|row| {
-                let peer = row.side.peer.map(|peer| &peer.tcp);
-                row.side.own.tcp.max_window_bytes(peer)
-            })),
-            arrays::int64_or_null(
-                rows.iter()
-                    .map(|row| row.side.own.tcp.max_in_flight_bytes()),
-            ),
-            arrays::int64_or_null(rows.iter().map(|row| row.side.own.tcp.handshake_ns())),
-            tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into())),
-            rtt(|rtt| rtt.min_ns),
-            rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples)),
-            rtt(|rtt| rtt.max_ns),
-            tcp(|row| row.limits.app_ns),
-            tcp(|row| row.limits.sender_ns),
-            tcp(|row| row.limits.receiver_ns),
-            tcp(|row| row.limits.network_ns),
-            tcp(|row| row.limits.unknown_ns),
-        ],
-    )
+    arrays::batch(Table::Flows, rows.rows.len(), columns(&rows))
 }

@@ -2,58 +2,18 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::{Int64Array, RecordBatch};
+use arrow_array::{Int64Array, RecordBatch, UInt16Array};
 
-use super::arrays;
+use super::arrays::{self, Making};
 use super::columns::{
     Column,
     Kind::{Int64, Text},
+    columns,
 };
-use super::dictionary::{DIRECTIONS, ValueList, numbered, twins};
+use super::dictionary::{DIRECTIONS, ValueList, numbered, of_numbers};
 use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
-
-pub(super) const COLUMNS: &[Column] = &[
-    Column::new(
-        "connection",
-        Int64,
-        "",
-        "Number of the connection, as in flows.",
-        "",
-    ),
-    Column::new(
-        "direction",
-        Text,
-        "",
-        "forward or backward, as in flows.",
-        "",
-    )
-    .in_dictionary(),
-    Column::new(
-        "bucket_low_ns",
-        Int64,
-        "ns",
-        "Shortest gap in the bucket.",
-        "",
-    )
-    .in_dictionary(),
-    Column::new(
-        "bucket_high_ns",
-        Int64,
-        "ns",
-        "The gap behind the longest in the bucket. Buckets are the same in every table and at most 1/64 wide.",
-        "",
-    )
-    .in_twin_dictionary(),
-    Column::new(
-        "count",
-        Int64,
-        "gaps",
-        "Gaps between consecutive packets of the direction that fall into the bucket; gaps below 0 count as 0.",
-        "",
-    ),
-];
 
 /// Hands all counts to `emit` in batches, by connection, forward first, then by bucket.
 pub(crate) fn intervals(
@@ -100,18 +60,42 @@ fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
     Int64Array::from_iter_values(buckets.map(|bucket| edge(bucket_bounds(bucket))))
 }
 
+/// Rows of a batch.
+struct GapRows<'a> {
+    rows: &'a [GapRow],
+    /// The bucket of each: both of its edges have the same numbers.
+    numbers: UInt16Array,
+}
+
+impl<'a> GapRows<'a> {
+    fn each(&self) -> std::slice::Iter<'a, GapRow> {
+        self.rows.iter()
+    }
+
+    /// One edge of each bucket.
+    fn buckets(&self, edges: &'static ValueList) -> Making<'a> {
+        of_numbers(edges, self.numbers.clone())
+    }
+}
+
+columns! {
+    <'a> rows: &GapRows<'a>;
+    Column::new("connection", Int64, "", "Number of the connection, as in flows.", "")
+        => arrays::int64(rows.each().map(|row| i64::from(row.connection)));
+    Column::new("direction", Text, "", "forward or backward, as in flows.", "").in_dictionary()
+        => numbered(&DIRECTIONS, None, rows.each().map(|row| row.backward.into()));
+    Column::new("bucket_low_ns", Int64, "ns", "Shortest gap in the bucket.", "").in_dictionary()
+        => rows.buckets(&LOW);
+    Column::new("bucket_high_ns", Int64, "ns", "The gap behind the longest in the bucket. Buckets are the same in every table and at most 1/64 wide.", "").in_twin_dictionary()
+        => rows.buckets(&HIGH);
+    Column::new("count", Int64, "gaps", "Gaps between consecutive packets of the direction that fall into the bucket; gaps below 0 count as 0.", "")
+        => arrays::int64(rows.each().map(|row| row.count));
+}
+
 fn batch(rows: &[GapRow]) -> Result<RecordBatch, Error> {
-    let directions = rows.iter().map(|row| row.backward.into());
-    let [low, high] = twins(&LOW, &HIGH, rows.iter().map(|row| row.bucket));
-    arrays::batch(
-        Table::Intervals,
-        rows.len(),
-        vec![
-            arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
-            numbered(&DIRECTIONS, None, directions),
-            low,
-            high,
-            arrays::int64(rows.iter().map(|row| row.count)),
-        ],
-    )
+    let rows = GapRows {
+        rows,
+        numbers: UInt16Array::from_iter_values(rows.iter().map(|row| row.bucket)),
+    };
+    arrays::batch(Table::Intervals, rows.rows.len(), columns(&rows))
 }

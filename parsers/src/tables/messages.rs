@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use arrow_array::RecordBatch;
 
-use super::arrays;
+use super::arrays::{self, Making};
 use super::columns::{
     Column,
     Kind::{Bool, Int64, Text, Time},
+    columns,
 };
 use super::dictionary::{DIRECTIONS, ValueList, numbered, texts};
 use super::{BATCH_ROWS, Table};
@@ -15,72 +16,6 @@ use crate::common::error::Error;
 use crate::track::{
     Connections, MessageRow, NO_GAP, States, Vantage, evidence, unfinished_messages,
 };
-
-pub(super) const COLUMNS: &[Column] = &[
-    Column::new(
-        "connection",
-        Int64,
-        "",
-        "Number of the connection, as in flows.",
-        "",
-    ),
-    Column::new(
-        "direction",
-        Text,
-        "",
-        "forward or backward, as in flows.",
-        "",
-    )
-    .in_dictionary(),
-    Column::new("first_time", Time, "", "Time of its first segment.", ""),
-    Column::new("last_time", Time, "", "Time of its last segment.", ""),
-    Column::new(
-        "bytes",
-        Int64,
-        "B",
-        "Its payload octets, each counted once.",
-        "",
-    ),
-    Column::new(
-        "packets",
-        Int64,
-        "packets",
-        "Segments that carried octets of it for the first time.",
-        "",
-    ),
-    Column::new(
-        "gap_before_ns",
-        Int64,
-        "ns",
-        "From the last segment of the message before it in this direction; null for the first.",
-        "",
-    )
-    .or_null(),
-    Column::new(
-        "evidence",
-        Text,
-        "",
-        "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (a stop that neither window, recovery, acknowledgement nor pacing explains), push (full segment, handed over alone, with PSH before a stop), close (FIN or RST), open (the capture ends). A stop that may lie within a write ends nothing: counts are lower bounds, sizes upper.",
-        "RFC 9293 3.7, 3.8.6.2",
-    )
-    .in_dictionary(),
-    Column::new(
-        "at_sender",
-        Bool,
-        "",
-        "The capture lies beside the sender: true if the RTT to the receiver is more than four times that to the sender, false if it is less than a fourth; null between, and where one of them is not known. Far from the sender its stops cannot be told from those of the path.",
-        "",
-    )
-    .or_null(),
-    Column::new(
-        "merged_possible",
-        Bool,
-        "",
-        "Several writes may be in it: it waited for an acknowledgement, for room or for its pace, or was sent in several goes, so that later writes could be queued behind the first. False: it left at once, and is one write. Null where at_sender is not true.",
-        "",
-    )
-    .or_null(),
-];
 
 /// Collects rows until a batch is full.
 #[derive(Debug, Default)]
@@ -126,34 +61,32 @@ impl Messages {
 /// The reasons of every set of evidence, numbered by its bits.
 static REASONS: ValueList = LazyLock::new(|| texts((0..64).map(reasons)));
 
+columns! {
+    <'a> rows: &'a [MessageRow];
+    Column::new("connection", Int64, "", "Number of the connection, as in flows.", "")
+        => arrays::int64(rows.iter().map(|row| i64::from(row.connection)));
+    Column::new("direction", Text, "", "forward or backward, as in flows.", "").in_dictionary()
+        => numbered(&DIRECTIONS, None, rows.iter().map(|row| row.backward.into()));
+    Column::new("first_time", Time, "", "Time of its first segment.", "")
+        => arrays::time(rows.iter().map(|row| row.first_time));
+    Column::new("last_time", Time, "", "Time of its last segment.", "")
+        => arrays::time(rows.iter().map(|row| row.last_time));
+    Column::new("bytes", Int64, "B", "Its payload octets, each counted once.", "")
+        => arrays::int64(rows.iter().map(|row| row.bytes as i64));
+    Column::new("packets", Int64, "packets", "Segments that carried octets of it for the first time.", "")
+        => arrays::int64(rows.iter().map(|row| i64::from(row.packets)));
+    Column::new("gap_before_ns", Int64, "ns", "From the last segment of the message before it in this direction; null for the first.", "").or_null()
+        => arrays::int64_or_null(rows.iter().map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)));
+    Column::new("evidence", Text, "", "Why it is thought to end there, strongest reason first, joined by +: turn (answered, and the sender went on), short (last segment below the MSS), pause (a stop that neither window, recovery, acknowledgement nor pacing explains), push (full segment, handed over alone, with PSH before a stop), close (FIN or RST), open (the capture ends). A stop that may lie within a write ends nothing: counts are lower bounds, sizes upper.", "RFC 9293 3.7, 3.8.6.2").in_dictionary()
+        => numbered(&REASONS, None, rows.iter().map(|row| u16::from(row.evidence & 63)));
+    Column::new("at_sender", Bool, "", "The capture lies beside the sender: true if the RTT to the receiver is more than four times that to the sender, false if it is less than a fourth; null between, and where one of them is not known. Far from the sender its stops cannot be told from those of the path.", "").or_null()
+        => arrays::boolean_or_null(rows.iter().map(|row| match row.vantage { Vantage::Unknown => None, vantage => Some(vantage == Vantage::AtSender), }));
+    Column::new("merged_possible", Bool, "", "Several writes may be in it: it waited for an acknowledgement, for room or for its pace, or was sent in several goes, so that later writes could be queued behind the first. False: it left at once, and is one write. Null where at_sender is not true.", "").or_null()
+        => arrays::boolean_or_null(rows.iter().map(|row| (row.vantage == Vantage::AtSender).then_some(row.held)));
+}
+
 fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
-    let directions = rows.iter().map(|row| row.backward.into());
-    let reasons = rows.iter().map(|row| u16::from(row.evidence & 63));
-    arrays::batch(
-        Table::Messages,
-        rows.len(),
-        vec![
-            arrays::int64(rows.iter().map(|row| i64::from(row.connection))),
-            numbered(&DIRECTIONS, None, directions),
-            arrays::time(rows.iter().map(|row| row.first_time)),
-            arrays::time(rows.iter().map(|row| row.last_time)),
-            arrays::int64(rows.iter().map(|row| row.bytes as i64)),
-            arrays::int64(rows.iter().map(|row| i64::from(row.packets))),
-            arrays::int64_or_null(
-                rows.iter()
-                    .map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)),
-            ),
-            numbered(&REASONS, None, reasons),
-            arrays::boolean_or_null(rows.iter().map(|row| match row.vantage {
-                Vantage::Unknown => None,
-                vantage => Some(vantage == Vantage::AtSender),
-            })),
-            arrays::boolean_or_null(
-                rows.iter()
-                    .map(|row| (row.vantage == Vantage::AtSender).then_some(row.held)),
-            ),
-        ],
-    )
+    arrays::batch(Table::Messages, rows.len(), columns(rows))
 }
 
 /// The evidence of `bits` in words.

@@ -2,54 +2,54 @@
 
 use arrow_array::RecordBatch;
 
-use super::arrays;
+use super::arrays::{self, Making};
 use super::columns::{
     Column,
     Kind::{Int64, Text, Time},
+    columns,
 };
 use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
 use crate::track::{Bin, Lane, Throughput};
 
-pub(super) const COLUMNS: &[Column] = &[
-    Column::new(
-        "bin_start",
-        Time,
-        "",
-        "Start of the bin: a multiple of bin_ns since 1970.",
-        "",
-    ),
-    Column::new("bin_ns", Int64, "ns", "Length of the bin.", ""),
-    Column::new(
-        "src_ip",
-        Text,
-        "",
-        "Sender: the innermost IP header's source address.",
-        "",
-    ),
-    Column::new(
-        "dst_ip",
-        Text,
-        "",
-        "Receiver: the innermost IP header's destination address.",
-        "",
-    ),
-    Column::new(
-        "packets",
-        Int64,
-        "packets",
-        "Packets in the bin, whatever their protocol above IP.",
-        "",
-    ),
-    Column::new(
-        "wire_bytes",
-        Int64,
-        "B",
-        "Their lengths on the wire, with link header, without FCS.",
-        "",
-    ),
-    Column::new("payload_bytes", Int64, "B", "Their TCP or UDP payload.", ""),
-];
+/// Rows of a batch.
+struct BinRows<'a> {
+    bins: &'a [Bin],
+    throughput: &'a Throughput,
+}
+
+impl<'a> BinRows<'a> {
+    fn each(&self) -> std::slice::Iter<'a, Bin> {
+        self.bins.iter()
+    }
+
+    fn bin_lengths(&self) -> impl Iterator<Item = i64> + Send + 'a {
+        std::iter::repeat_n(self.throughput.bin_ns, self.bins.len())
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &'a Lane> + Send + 'a {
+        let lanes = &self.throughput.lanes;
+        self.each().map(|bin| &lanes[bin.lane as usize])
+    }
+}
+
+columns! {
+    <'a> rows: &BinRows<'a>;
+    Column::new("bin_start", Time, "", "Start of the bin: a multiple of bin_ns since 1970.", "")
+        => arrays::time(rows.each().map(|bin| bin.start));
+    Column::new("bin_ns", Int64, "ns", "Length of the bin.", "")
+        => arrays::int64(rows.bin_lengths());
+    Column::new("src_ip", Text, "", "Sender: the innermost IP header's source address.", "")
+        => arrays::addresses(rows.lanes().map(|lane| (lane.source, lane.v6)));
+    Column::new("dst_ip", Text, "", "Receiver: the innermost IP header's destination address.", "")
+        => arrays::addresses(rows.lanes().map(|lane| (lane.destination, lane.v6)));
+    Column::new("packets", Int64, "packets", "Packets in the bin, whatever their protocol above IP.", "")
+        => arrays::int64(rows.each().map(|bin| i64::from(bin.packets)));
+    Column::new("wire_bytes", Int64, "B", "Their lengths on the wire, with link header, without FCS.", "")
+        => arrays::int64(rows.each().map(|bin| bin.wire as i64));
+    Column::new("payload_bytes", Int64, "B", "Their TCP or UDP payload.", "")
+        => arrays::int64(rows.each().map(|bin| bin.payload as i64));
+}
 
 /// Hands `bins` to `emit` in batches.
 pub(crate) fn throughput(
@@ -57,21 +57,9 @@ pub(crate) fn throughput(
     throughput: &Throughput,
     emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
-    let lane = |bin: &Bin| -> &Lane { &throughput.lanes[bin.lane as usize] };
-    let batches = bins.chunks(BATCH_ROWS).map(|rows| {
-        arrays::batch(
-            Table::Throughput,
-            rows.len(),
-            vec![
-                arrays::time(rows.iter().map(|bin| bin.start)),
-                arrays::int64(rows.iter().map(|_| throughput.bin_ns)),
-                arrays::addresses(rows.iter().map(|bin| (lane(bin).source, lane(bin).v6))),
-                arrays::addresses(rows.iter().map(|bin| (lane(bin).destination, lane(bin).v6))),
-                arrays::int64(rows.iter().map(|bin| i64::from(bin.packets))),
-                arrays::int64(rows.iter().map(|bin| bin.wire as i64)),
-                arrays::int64(rows.iter().map(|bin| bin.payload as i64)),
-            ],
-        )
+    let batches = bins.chunks(BATCH_ROWS).map(|bins| {
+        let rows = BinRows { bins, throughput };
+        arrays::batch(Table::Throughput, bins.len(), columns(&rows))
     });
     arrays::hand_over(batches, emit)
 }
