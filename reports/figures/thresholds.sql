@@ -28,6 +28,10 @@ final as (
         round(largest_slowdown, 4) as largest_slowdown,
         runs_beside,
         runs_used,
+        ---------- what the interval rests on
+        noise,
+        round(spread, 5) as spread,
+        noise_reason,
     from threshold_estimates
 )
 

@@ -20,6 +20,7 @@ def row(state: str, **changes: Any) -> dict[str, Any]:
     found = {
         "state": state, "axis": "rtt", "estimate": 11.3, "low": 4.06, "high": 16.06,
         "easier": 4.06, "harder": 16.06, "mildest": 0.36, "hardest": 64.06, "reason": "why",
+        "runs_beside": 2,
     }  # fmt: skip
     return found | changes
 
@@ -28,8 +29,12 @@ NOTHING = {"estimate": None, "low": None, "high": None}
 
 
 @pytest.mark.parametrize(("one", "strip", "cell"), [
-    (row("found"), "11.3 ms [4.06, 16.1]", "11.3 [4.06, 16.1]"),
-    (row("found", low=None, high=None), "11.3 ms", "11.3 tried: 4.06, 16.1"),
+    (row("found"), "4.06 to 16.1 ms (11.3)", "4.06 to 16.1 straight: 11.3"),
+    (row("found", low=10.0, high=12.0), "11.3 ms [10.0, 12.0]", "11.3 [10.0, 12.0]"),
+    (row("found", low=None, high=None), "4.06 to 16.1 ms (11.3)",
+     "4.06 to 16.1 straight: 11.3; n = 2"),
+    (row("found", low=None, high=None, easier=11.0, harder=12.0), "11.3 ms",
+     "11.3 tried: 11.0, 12.0"),
     (row("one-sided", high=None), "11.3 ms [4.06, open]", "11.3 [4.06, open]"),
     (row("never", **NOTHING), "> 64.1 ms: not reached", "&gt; 64.1 not reached"),
     (row("never", axis="rate", **NOTHING), "< 64.1 Mbit/s: not reached", "&lt; 64.1 not reached"),

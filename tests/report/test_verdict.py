@@ -22,6 +22,7 @@ def threshold(axis: str, level: float = 1.1, **changes: Any) -> dict[str, Any]:
         "state": "found", "estimate": 165.0 if axis == "rate" else 4.2, "low": None, "high": None,
         "reason": None, "easier": 5.0, "harder": 10.0, "mildest": 1.0, "hardest": 32.3,
         "first_slowdown": 1.84, "runs_beside": 10, "runs_used": 60,
+        "noise": "own", "spread": None, "noise_reason": "why",
     }  # fmt: skip
     return row | changes
 
@@ -33,10 +34,10 @@ def sentences(*rows: dict[str, Any], **changes: Any) -> list[str]:
 
 
 def test_both_thresholds_with_intervals() -> None:
-    rate = threshold("rate", low=124.0, high=231.0)
+    rate = threshold("rate", low=134.0, high=181.0)
     rtt = threshold("rtt", low=3.9, high=4.6)
     assert sentences(rate, rtt)[0] == (
-        "lu needs at least 165 Mbit/s [124, 231] and an RTT of at most 4.20 ms [3.90, 4.60] "
+        "lu needs at least 165 Mbit/s [134, 181] and an RTT of at most 4.20 ms [3.90, 4.60] "
         "to stay within 10 % of its baseline time."
     )
 
@@ -49,11 +50,47 @@ def test_socket_buffers_are_named() -> None:
 def test_few_runs_are_admitted() -> None:
     rows = [threshold("rate", runs_beside=2)]
     assert sentences(*rows)[0] == (
-        "lu needs at least 165 Mbit/s (tried: 5.00 and 10.0; n = 2, no interval) "
+        "lu needs at least 5.00 to 10.0 Mbit/s (straight between them: 165; n = 2, no interval) "
         "to stay within 10 % of its baseline time."
     )
+    near = threshold("rate", runs_beside=2, easier=180.0, harder=150.0)
+    assert "165 Mbit/s (tried: 150 and 180; n = 2, no interval)" in sentences(near)[0]
     found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"})
     assert any("3 valid runs" in clause for clause in found.unknown)
+
+
+def test_tried_values_far_apart_come_before_the_number_between_them() -> None:
+    rows = [
+        threshold("rate", low=124.0, high=231.0),
+        threshold("rtt", low=3.0, high=4.5),
+        threshold("rtt", 1.5, estimate=9.0, low=8.0, high=16.0),
+    ]
+    assert sentences(*rows) == [
+        (
+            "lu needs at least 124 to 231 Mbit/s (straight between them: 165) and an RTT of at "
+            "most 4.20 ms [3.00, 4.50] to stay within 10 % of its baseline time."
+        ),
+        "It is 50 % slower above 8.00 to 16.0 ms (straight between them: 9.00).",
+    ]
+
+
+def test_what_the_intervals_assume_is_said() -> None:
+    pooled = {"noise": "pooled", "spread": 0.016, "noise_reason": None, "low": 3.0, "high": 4.0}
+    own = {"noise_reason": "runs at the baseline scatter more than those of the other points"}
+    rows = [threshold("rtt", **pooled), threshold("rate", low=150.0, **own)]
+    labels = {("lu", ""): "lu"}
+    assert verdict(rows, [REQUIREMENT], labels).assumed == [
+        (
+            "runs scatter alike, in proportion to their time, at all points of a line, which the "
+            "runs do not contradict (lu over RTT: 1.6 %)"
+        ),
+        (
+            "nothing for lu over rate, where each point has its own runs: runs at the baseline "
+            "scatter more than those of the other points"
+        ),
+    ]
+    # Without an interval nothing is assumed of one.
+    assert verdict([threshold("rate")], [REQUIREMENT], labels).assumed == []
 
 
 def test_what_a_number_between_two_points_assumes_is_said() -> None:
@@ -137,7 +174,8 @@ def test_a_severe_threshold_that_is_not_bounded_is_not_told(state: str) -> None:
 
 
 def test_the_severe_threshold_follows() -> None:
-    rows = [threshold("rate"), threshold("rate", 1.5, estimate=40.0)]
+    apart = {"easier": 45.0, "harder": 35.0}
+    rows = [threshold("rate"), threshold("rate", 1.5, estimate=40.0, **apart)]
     assert sentences(*rows)[1] == "It is 50 % slower below 40.0 Mbit/s."
 
 
@@ -150,7 +188,8 @@ def test_captures_without_a_sweep_say_nothing_about_needs() -> None:
 def test_what_was_swept_comes_before_what_was_not() -> None:
     others = [REQUIREMENT | {"app": app} for app in "abcdef"]
     labels = {(row["app"], ""): row["app"] for row in [*others, REQUIREMENT]}
-    found = verdict([threshold("rtt")], [*others, REQUIREMENT], labels)
+    near = threshold("rtt", easier=4.0, harder=5.0)
+    found = verdict([near], [*others, REQUIREMENT], labels)
     assert [plain(sentence) for sentence in found.sentences] == [
         "lu needs an RTT of at most 4.20 ms to stay within 10 % of its baseline time.",
         (

@@ -19,7 +19,7 @@ LEVEL = (1, 1, 1, 1, 1)
 RISING = (1, 1.01, 1.05, 1.3, 2)
 BUMP = (1, 1.3, 1, 1, 1)
 STEP_OUT = (1, 1, 1, 1.01, 1.12)
-ALMOST = (1, 1, 1, 1, 1.07)
+ALMOST = (1, 1, 1, 1, 1.085)
 UNSURE = {"spread": 0.03}
 
 
@@ -100,7 +100,12 @@ BOTH_DIRECTIONS = [
     ),
     ("itself varies by", ((1, 1.1, 1.1, 1.1, 1.1), {"spread": 0.3, "runs": 20}), [(RISING, {})]),
     ("spread too far", ((1, 1.09, 1.1, 1.12, 1.9), UNSURE), [(RISING, {}), (LEVEL, {})]),
-    ("tried: 4.00 and 16.0; n = 2, no interval", (RISING, {"runs": 2}), [(RISING, {"runs": 3})]),
+    (
+        "of at most 4.00 to 16.0 ms (straight between them: ",
+        (RISING, {}),
+        [(LEVEL, {}), (BUMP, {}), (STEP_OUT, {})],
+    ),
+    ("n = 2, no interval", (RISING, {"runs": 2}), [(RISING, {"runs": 3})]),
     (
         "and 2 valid runs at the baseline, where an interval needs 3",
         (LEVEL, {"runs": 2}),
@@ -136,6 +141,8 @@ AGAIN = (
 JUDGED = [
     ("app needs an RTT of at most 7.00 ms [4.00, 16.0] to stay", RISING, LEVEL),
     ("app needs an RTT of at most 7.00 ms [4.00, 16.0] to stay", RISING, BUMP),
+    ("app needs an RTT of at most 4.00 to 16.0 ms (straight between them: 7.00) to", RISING, LEVEL),
+    ("It is 50 % slower above 16.0 to 64.0 ms (straight between them: 30.0).", RISING, LEVEL),
     ("app needs an RTT of at most 2.00 ms [1.00, 4.00] to stay", (1, 1, 1.2, 1.3, 2), RISING),
     (
         "app needs an RTT of at most 60 ms [16.0, not bounded above by this sweep] to stay",

@@ -33,8 +33,13 @@ TOLD = ("found", "one-sided", "never", "at once", "not monotone")
 
 NUMBER = r"([\d.,]+)"
 END = rf"{NUMBER}|not bounded (?:above|below) by this sweep"
-NEED = re.compile(rf"(?:at least|RTT of at most) {NUMBER} \S+ \[({END}), ({END})\]")
-SEVERE = re.compile(rf"50 % slower (?:above|below) {NUMBER} \S+ \[({END}), ({END})\]")
+# "11.3 ms [10.0, 12.0]", or "4.00 to 16.0 ms (straight between them: 11.3)"
+VALUE = (
+    rf"(?:{NUMBER} \S+ \[(?P<low>{END}), (?P<high>{END})\]"
+    rf"|(?P<from>{NUMBER}) to (?P<to>{NUMBER}) \S+ \(straight between them: {NUMBER}\))"
+)
+NEED = re.compile(rf"(?:at least|RTT of at most) {VALUE}")
+SEVERE = re.compile(rf"50 % slower (?:above|below) {VALUE}")
 FALL = re.compile(rf"at {NUMBER} \S+ it takes .* but at {NUMBER} \S+ it takes")
 CLOSER = re.compile(rf"cannot be told closer than {NUMBER} to {NUMBER} ")
 WITHIN = re.compile(rf"stayed within 10 % at every (?:RTT|rate) tried,? (?:up|down) to {NUMBER}")
@@ -64,9 +69,9 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
     """
     claims = []
     if match := NEED.search(sentence):
-        claims.append(_holds(sweep, LEVELS[0], match[2], match[4]))
+        claims.append(_holds(sweep, LEVELS[0], *_ends(match)))
     if match := SEVERE.search(sentence):
-        claims.append(_holds(sweep, LEVELS[1], match[2], match[4]))
+        claims.append(_holds(sweep, LEVELS[1], *_ends(match)))
     if match := CLOSER.search(sentence):
         claims.append(_holds(sweep, LEVELS[0], match[1], match[2]))
     if match := WITHIN.search(sentence):
@@ -84,6 +89,11 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
     if not claims:
         raise ValueError(f"no rule judges the sentence {sentence!r}")
     return all(claims)
+
+
+def _ends(match: re.Match[str]) -> tuple[str, str]:
+    """Between which tried values a threshold is said to lie."""
+    return match["low"] or match["from"], match["high"] or match["to"]
 
 
 def _value(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ MAX_GAPS = 2
 MAX_FACTOR = 16.0
 # From here on the baseline's own spread is named as the reason why nothing can be told.
 MAX_VARIATION = 0.10
+# Tried points that are further apart than this factor are printed before the number between them.
+FAR = 1.5
 EMULATOR_OFF = "the emulator was off by more than 5 % at the deciding points"
 
 
@@ -30,6 +33,9 @@ class Threshold:
         harder: Tried point next to the crossing on the hard side.
         first_reached: First tried point whose median is at the level (the paper's way).
         runs_beside: Fewest valid runs at the two points beside the crossing and the baseline.
+        noise: What its intervals rest on: pooled, or each point's own runs.
+        spread: Standard deviation of a run as a share of its time, where noise is pooled.
+        noise_reason: Why it is not pooled.
     """
 
     state: str
@@ -46,6 +52,9 @@ class Threshold:
     first_slowdown: float | None = None
     runs_beside: int = 0
     runs_used: int = 0
+    noise: str | None = None
+    spread: float | None = None
+    noise_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ def threshold(points: Points, level: float) -> Threshold:
         first_slowdown=float(medians[0 if first_above == 0 else 1]),
         runs_beside=min(map(len, [line.baseline, *line.times])),
         runs_used=sum(map(len, line.times)),
+        **_noise(line),
     )
     falls = [fall for fall in line.falls if medians[fall.slower] >= level > medians[fall.faster]]
     if falls:
@@ -114,6 +124,13 @@ def threshold(points: Points, level: float) -> Threshold:
     return _told(points, common, ends, level)
 
 
+def _noise(line: slowdown.Line) -> dict[str, Any]:
+    """What the intervals of a line rest on."""
+    if isinstance(line.noise, str):
+        return {"noise": "own", "noise_reason": line.noise}
+    return {"noise": "pooled", "spread": line.noise.spread}
+
+
 def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
     """A threshold as far as its bracket tells it."""
     last_below, first_above = ends
@@ -128,7 +145,7 @@ def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float
         if last_below > 0 or first_above < len(points.x):
             return replace(common, state="one-sided")
         is_single = thresholds.crossing_count(points.line.medians, level) == 1
-        if common.runs_beside < slowdown.MIN_RUNS and is_single:
+        if common.runs_beside < slowdown.MIN_RUNS and common.noise == "own" and is_single:
             return replace(common, state="found", low=None, high=None)
     return replace(common, reason=_varies(points) or _undecided(points, ends, level))
 
@@ -176,7 +193,7 @@ def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
             (_place(points, points.x[index]), points.line.times[index]),
             ("the baseline", points.line.baseline),
         )
-        if len(times) < slowdown.MIN_RUNS
+        if len(times) < slowdown.MIN_RUNS and isinstance(points.line.noise, str)
     ]
     if few:
         return f"{' and '.join(few)}, where an interval needs {slowdown.MIN_RUNS}"

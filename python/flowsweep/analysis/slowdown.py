@@ -5,7 +5,8 @@ median comes from two of its order statistics, and two of them are compared by S
 Welch's degrees of freedom (Price and Bonett, "Distribution-free confidence intervals for
 difference and ratio of medians", J. Statist. Comput. Simul. 72, 2002; t in the place of the
 normal distribution, because a sweep has few runs). The points may differ in their spread, and an
-outlier widens an interval instead of moving it.
+outlier widens an interval instead of moving it. Where the runs of all points scatter alike, their
+noise is pooled instead, and the intervals are narrower (flowsweep.analysis.noise).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from flowsweep.analysis import student
+from flowsweep.analysis import noise, student
 
 # Two runs say next to nothing of their spread: two times that are equal by chance would look sure.
 MIN_RUNS = 3
@@ -118,9 +119,26 @@ class Line:
         """
         base = Median.of(self.baseline)
         return np.array([
-            (1.0, 1.0) if index == self.baseline_index else median.compared(base)
-            for index, median in enumerate(self._medians)
+            (1.0, 1.0) if index == self.baseline_index else self._compared(index, base)
+            for index in range(len(self.times))
         ])  # fmt: skip
+
+    @cached_property
+    def noise(self) -> noise.Noise | str:
+        """The noise of all points together, or why each point is left with its own runs."""
+        if self.baseline_index is None:
+            return noise.pooled([self.baseline, *self.times], 0)
+        return noise.pooled(self.times, self.baseline_index)
+
+    def _compared(self, index: int, base: Median) -> tuple[float, float]:
+        median = self._medians[index]
+        if isinstance(self.noise, str):
+            return median.compared(base)
+        if not self.noise.explains(self.times[index]):
+            return 0.0, math.inf
+        low, high = self.noise.errors(median.runs, base.runs, ONE_SIDED)
+        ratio = median.value / base.value
+        return ratio * math.exp(-high), ratio * math.exp(-low)
 
     @cached_property
     def falls(self) -> list[Fall]:

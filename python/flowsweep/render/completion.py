@@ -14,7 +14,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import axes, cuts, theme
+from flowsweep.render import axes, brackets, cuts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 
 if TYPE_CHECKING:
@@ -234,14 +234,12 @@ def _threshold_marks(
     marks: list[alt.Chart] = []
     for row in found.iter_rows(named=True):
         level = f"{(row['level'] - 1) * 100:.0f} %"
-        words = f"{level}: {numbers.estimate(row['estimate'])} {axis.columns[0].unit}"
+        words = f"{level}: {brackets.brief(row, axis.columns[0].unit)}"
         if row["low"] is not None and row["high"] is not None:
             band = alt.Chart(values([{"x": row["low"], "end": row["high"]}])).mark_rect(
                 opacity=0.16, color=one.colour, clip=True
             )
             marks.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
-        if row["low"] is not None or row["high"] is not None:
-            words += " " + numbers.interval(row["low"], row["high"], brief=True)
         data = values([{"x": row["estimate"], "text": words}])
         rule = alt.Chart(data).mark_rule(strokeWidth=1.5, color=one.colour, opacity=0.55)
         marks.append(rule.encode(x=x))

@@ -112,6 +112,7 @@ def _build(warehouse: Warehouse) -> Page:
         head=_head(context, directory, source, described.title),
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,
+        assumed=verdict.assumed,
         contradictions=[str(one) for one in contradictions],
         sections=filled,
         absent=absent,

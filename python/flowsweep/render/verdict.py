@@ -11,18 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
-from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.experiment import axes
+from flowsweep.render import threshold_words, verdict_limits
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
 POINT = ("app", "problem", "buffer_bytes")
-AXES = {
-    name: (column.head, column.unit)
-    for name in ("rate", "rtt")
-    for column in axes.AXES[name].columns
-}
 
 
 @dataclass(frozen=True)
@@ -32,10 +26,12 @@ class Verdict:
     Attributes:
         sentences: The answer, one or two sentences for each application.
         unknown: What it does not tell, short clauses.
+        assumed: What its intervals assume, clauses.
     """
 
     sentences: Sequence[str]
     unknown: Sequence[str]
+    assumed: Sequence[str]
 
     @property
     def first(self) -> str:
@@ -81,13 +77,17 @@ def verdict(
             sentences.append(_no_baseline(label, row, runs))
         else:
             sentences += _application(label, row, mine)
-        if mine and min(one["runs_beside"] for one in mine) < MIN_RUNS:
+        if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in mine):
             few.append(label)
     if len(varied) > MAX_APPS:
         sentences.append(f"{len(varied) - MAX_APPS} more are in the table below.")
     if fixed:
         sentences.append(_not_varied(fixed))
-    return Verdict(sentences, _unknown(thresholds, rows, few))
+    return Verdict(
+        sentences,
+        verdict_limits.unknown(thresholds, rows, few),
+        verdict_limits.assumed(thresholds, labels),
+    )
 
 
 def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:
@@ -132,7 +132,7 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
 def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) -> list[str]:
     name = f"**{label}**"
     by = {(one["axis"], one["level"] < 1.3): one for one in mine}
-    axes = [axis for axis in AXES if (axis, True) in by]
+    axes = [axis for axis in threshold_words.AXES if (axis, True) in by]
     if row["baseline_packets"] == 0:
         return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
     buffer = row["buffer_bytes"]
@@ -140,130 +140,23 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     first = {axis: by[axis, True] for axis in axes}
     told = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
     if told:
-        needs = [_need(first[axis]) for axis in told]
+        needs = [threshold_words.need(first[axis]) for axis in told]
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
         found.append(
             f"{name} needs {' and '.join(needs)} to stay within 10 % of its baseline time{sockets}."
         )
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
-        ranges = [_range(first[axis]) for axis in never]
+        ranges = [threshold_words.within(first[axis]) for axis in never]
         subject = "It" if told else name
         found.append(f"{subject} stayed within 10 % {', and '.join(ranges)}: no limit was reached.")
     found += [
-        _exception(name, first[axis]) for axis in axes if axis not in told and axis not in never
+        threshold_words.exception(name, first[axis])
+        for axis in axes
+        if axis not in told and axis not in never
     ]
-    severe = [_severe(by[axis, False]) for axis in axes if (axis, False) in by]
+    severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
     told_severe = [text for text in severe if text]
     if told_severe and (told or never):
         found.append(f"It is 50 % slower {' and '.join(told_severe)}.")
-    return found
-
-
-def _value(row: dict[str, Any]) -> str:
-    """`**165 Mbit/s** [[ [124, 231] ]]`, or the points beside it where no interval is known."""
-    unit = AXES[row["axis"]][1]
-    text = f"**{numbers.estimate(row['estimate'])} {unit}**"
-    if row["low"] is not None or row["high"] is not None:
-        return f"{text} [[{numbers.interval(row['low'], row['high'])}]]"
-    if row["runs_beside"] < MIN_RUNS:
-        beside = sorted(end for end in (row["easier"], row["harder"]) if end is not None)
-        tried = " and ".join(map(numbers.estimate, beside))
-        return f"{text} [[(tried: {tried}; n = {row['runs_beside']}, no interval)]]"
-    return text
-
-
-def _need(row: dict[str, Any]) -> str:
-    if row["axis"] == "rate":
-        return f"at least {_value(row)}"
-    return f"an RTT of at most {_value(row)}"
-
-
-def _range(row: dict[str, Any]) -> str:
-    value = numbers.estimate(row["hardest"])
-    if row["axis"] == "rate":
-        return f"at every rate tried, down to **{value} Mbit/s**"
-    return f"at every RTT tried, up to **{value} ms**"
-
-
-def _severe(row: dict[str, Any]) -> str | None:
-    if row["state"] != "found":
-        return None
-    return f"{'below' if row['axis'] == 'rate' else 'above'} {_value(row)}"
-
-
-def _exception(name: str, row: dict[str, Any]) -> str:
-    noun, unit = AXES[row["axis"]]
-    if row["state"] == "at once":
-        return (
-            f"{name} is already {numbers.estimate(row['first_slowdown'])} times slower at the "
-            f"mildest {noun} after the baseline; what it needs was not tried."
-        )
-    if row["state"] == "not monotone":
-        why = f" ({row['reason']})" if row["reason"] else ""
-        return (
-            f"{name} gets faster again between {numbers.estimate(row['mildest'])} and "
-            f"{numbers.estimate(row['hardest'])} {unit}{why}: no single {noun} can be named."
-        )
-    closer, more = _bracket(row)
-    said = f"The {noun} that {name} needs cannot be told{closer}: {row['reason']}.{more}"
-    return said + _remedy(row, is_bracketed=bool(closer))
-
-
-def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
-    """Where more runs would help; they do not where the emulator missed what was asked."""
-    if row["reason"] == EMULATOR_OFF:
-        return ""
-    if is_bracketed:
-        return " More runs at the points between would help."
-    if row["easier"] is None or row["harder"] is None:
-        return ""
-    low, high = map(numbers.estimate, sorted((row["easier"], row["harder"])))
-    return f" More runs at {low} to {high} {AXES[row['axis']][1]} would help."
-
-
-def _bracket(row: dict[str, Any]) -> tuple[str, str]:
-    """What is sure of a threshold that cannot be told: how close, or what lies on one side."""
-    noun, unit = AXES[row["axis"]]
-    low, high = row["low"], row["high"]
-    if low is not None and high is not None:
-        return f" closer than {numbers.estimate(low)} to {numbers.estimate(high)} {unit}", ""
-    is_rate = row["axis"] == "rate"
-    mild, hard = (high, low) if is_rate else (low, high)
-    direction = "down" if is_rate else "up"
-    if mild is not None and mild != row["mildest"]:
-        value = f"{numbers.estimate(mild)} {unit}"
-        return "", f" It stayed within 10 % at every {noun} tried {direction} to {value}."
-    if hard is not None:
-        value = f"{numbers.estimate(hard)} {unit}"
-        return "", f" It is 10 % slower at {value} and at every {noun} beyond that has valid runs."
-    return "", ""
-
-
-def _unknown(
-    thresholds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], few: list[str]
-) -> list[str]:
-    found = []
-    if few:
-        found.append(
-            f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point"
-        )
-    if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
-        found.append(
-            "where between two tried points a limit lies: its number assumes a straight line, its "
-            "bracket nothing"
-        )
-    axes = {row["axis"] for row in thresholds}
-    if axes == {"rtt", "rate"}:
-        found.append(
-            "what long RTT and low rate do together: each was varied with the other at the baseline"
-        )
-    elif axes:
-        missing = "rate" if "rtt" in axes else "RTT"
-        found.append(f"which {missing} is needed: it was not varied")
-    grades = {row["worst_grade"] for row in rows}
-    if "D" in grades:
-        found.append("traffic of the captures with grade D: see the quality table")
-    if numbers.NONE in grades:
-        found.append("whether packets were dropped: some captures have no manifest")
     return found

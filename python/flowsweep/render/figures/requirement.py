@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
+from flowsweep.render import brackets
 from flowsweep.render.tables import (
     Column,
     application,
@@ -69,7 +70,10 @@ def _threshold_cell(found: list[Row]) -> str:
     state = row["state"]
     if state in ("found", "one-sided"):
         first = numbers.estimate(row["estimate"])
-        if row["low"] is not None or row["high"] is not None:
+        if far := brackets.far_ends(row):
+            few = f"; n = {row['runs_beside']}" if row["low"] is None else ""
+            first, second = far, f"straight: {first}{few}"
+        elif row["low"] is not None or row["high"] is not None:
             second = numbers.interval(row["low"], row["high"], brief=True)
         else:
             ends = (row["easier"] or row["mildest"], row["harder"])

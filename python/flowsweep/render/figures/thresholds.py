@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import axes, cuts, theme
+from flowsweep.render import axes, brackets, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -195,10 +195,7 @@ def describe(row: dict[str, Any], unit: str) -> str:
     """One threshold in a few words."""
     state = row["state"]
     if state in TOLD:
-        text = f"{numbers.estimate(row['estimate'])} {unit}"
-        if row["low"] is not None or row["high"] is not None:
-            text += " " + numbers.interval(row["low"], row["high"], brief=True)
-        return text
+        return brackets.brief(row, unit)
     if state == "never":
         side = ">" if row["axis"] == "rtt" else "<"
         return f"{side} {numbers.estimate(row['hardest'])} {unit}: not reached"

@@ -1,0 +1,88 @@
+"""What the verdict rests on, and what it does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep import numbers
+from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.experiment.axes import AXES
+
+MAX_NAMED = 4
+
+
+def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
+    """What the intervals assume, clauses: of lines whose noise is pooled, and of the others.
+
+    Args:
+        thresholds: Rows of the query `thresholds`.
+        labels: Name of each application and problem, in the order of the report.
+    """
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in thresholds:
+        if row["noise"] is not None and (row["low"], row["high"]) != (None, None):
+            lines.setdefault((row["app"], row["problem"], row["buffer_bytes"], row["axis"]), row)
+    alone: dict[str, list[str]] = {}
+    pooled = []
+    for (app, problem, buffer, axis), row in sorted(
+        lines.items(), key=lambda item: list(labels).index(item[0][:2])
+    ):
+        name = f"{labels[app, problem]} over {AXES[axis].columns[0].head}"
+        if buffer is not None:
+            name += f" at {numbers.size(buffer)} buffers"
+        if row["noise"] == "pooled":
+            pooled.append(f"{name}: {numbers.share(row['spread'])}")
+        else:
+            alone.setdefault(row["noise_reason"] or "", []).append(name)
+    found = []
+    if pooled:
+        found.append(
+            "runs scatter alike, in proportion to their time, at all points of a line, which the "
+            f"runs do not contradict ({_listed(pooled)})"
+        )
+    for reason, names in alone.items():
+        found.append(f"nothing for {_listed(names)}, where each point has its own runs: {reason}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+    return ", ".join([*names[:MAX_NAMED], *more])
+
+
+def unknown(
+    thresholds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], few: list[str]
+) -> list[str]:
+    """What the sweep does not tell, short clauses.
+
+    Args:
+        thresholds: Rows of the query `thresholds`.
+        rows: Rows of the query `requirement`.
+        few: Names of applications with too few runs for an interval.
+    """
+    found = []
+    if few:
+        found.append(
+            f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point, "
+            "or 2 where the scatter of all of them can be pooled"
+        )
+    if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
+        found.append(
+            "where between two tried points a limit lies: its number assumes a straight line, its "
+            "bracket nothing"
+        )
+    axes = {row["axis"] for row in thresholds}
+    if axes == {"rtt", "rate"}:
+        found.append(
+            "what long RTT and low rate do together: each was varied with the other at the baseline"
+        )
+    elif axes:
+        missing = "rate" if "rtt" in axes else "RTT"
+        found.append(f"which {missing} is needed: it was not varied")
+    grades = {row["worst_grade"] for row in rows}
+    if "D" in grades:
+        found.append("traffic of the captures with grade D: see the quality table")
+    if numbers.NONE in grades:
+        found.append("whether packets were dropped: some captures have no manifest")
+    return found

@@ -1,0 +1,131 @@
+"""The 95 % intervals of a slowdown against sweeps of which the truth is known.
+
+Prints for each kind of noise, number of points and of repetitions: how often an interval holds the
+true slowdown, in how many sweeps the noise was pooled, and how wide the interval is (ratio of its
+ends, median) beside that of each point's own runs. Exits with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from flowsweep.analysis.slowdown import Line, Median
+
+# As planned: the baseline has twice as many runs.
+REPETITIONS = (2, 3, 6, 10)
+POINTS = (5, 9)
+SPREAD = 0.02
+OUTLIER = 1.5
+# Noise that is alike at all points, and noise that is not.
+ALIKE = ("normal", "one outlier", "long tails", "long tails, one outlier")
+UNLIKE = ("baseline twice", "baseline three times", "growing along the line")
+# In %; two repetitions are not promised.
+LEAST, MOST, LEAST_PROMISED = 93, 97, 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares in %, and the median ratio of the ends of an interval."""
+
+    held: float
+    pooled: float
+    width: float
+    own_width: float
+
+
+def made(kind: str, points: int, repetitions: int, random: np.random.Generator) -> Line:
+    """A sweep whose true slowdown is 1 + 0.05 a point; the median of its noise is 1."""
+    times = []
+    for index in range(points):
+        count = repetitions * (2 if index == 0 else 1)
+        has_tails = kind.startswith("long tails")
+        noise = random.standard_t(3, count) if has_tails else random.standard_normal(count)
+        spread = SPREAD
+        if kind.startswith("baseline") and index == 0:
+            spread *= 2 if kind.endswith("twice") else 3
+        if kind == "growing along the line":
+            spread *= 0.5 + 1.5 * index / (points - 1)
+        times.append((10 * truth(index) * np.exp(spread * noise)).tolist())
+    if kind.endswith("one outlier"):
+        times[int(random.integers(points))][0] *= OUTLIER
+    return Line(times, times[0], 0)
+
+
+def truth(index: int) -> float:
+    """The true slowdown of a point."""
+    return 1 + 0.05 * index
+
+
+def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
+    """Over many sweeps."""
+    random = np.random.default_rng([len(kind), points, repetitions])
+    held, pooled, widths, own = [], 0, [], []
+    for _ in range(sweeps):
+        line = made(kind, points, repetitions, random)
+        pooled += not isinstance(line.noise, str)
+        base = Median.of(line.baseline)
+        for index in range(1, points):
+            low, high = line.intervals[index]
+            held.append(low <= truth(index) <= high)
+            widths.append(high / low if low else math.inf)
+            alone, above = Median.of(line.times[index]).compared(base)
+            own.append(above / alone if alone else math.inf)
+    return Measured(
+        100 * float(np.mean(held)),
+        100 * pooled / sweeps,
+        float(np.median(widths)),
+        float(np.median(own)),
+    )
+
+
+def main() -> int:
+    """Prints the table; 1 if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sweeps", type=int, default=1_000)
+    sweeps = parser.parse_args().sweeps
+    jobs = [
+        (kind, points, repetitions, sweeps)
+        for kind in (*ALIKE, *UNLIKE) for points in POINTS for repetitions in REPETITIONS
+    ]  # fmt: skip
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        found = list(pool.map(measure, *zip(*jobs, strict=True)))
+    print(f"Intervals of a slowdown: {sweeps:,} made sweeps of each kind, {SPREAD:.0%} spread")
+    print(
+        f"{'noise':26}{'points':>7}{'runs':>6}{'holds %':>9}{'pooled %':>10}{'ratio of ends':>15}"
+    )
+    for (kind, points, repetitions, _), one in zip(jobs, found, strict=True):
+        widths = f"{one.width:.3f} ({one.own_width:.3f})"
+        print(
+            f"{kind:26}{points:>7}{repetitions:>6}{one.held:>9.1f}{one.pooled:>10.0f}{widths:>19}"
+        )
+    print("In brackets: by each point's own runs.")
+    return judge([job[:3] for job in jobs], found)
+
+
+def judge(jobs: list[tuple[str, int, int]], found: list[Measured]) -> int:
+    """Prints the least and the most beside the goals; 1 if too few intervals hold the truth."""
+    promised = [
+        (kind, one.held)
+        for (kind, _, repetitions), one in zip(jobs, found, strict=True)
+        if repetitions >= LEAST_PROMISED
+    ]
+    least = min(held for _, held in promised)
+    plain = [held for kind, held in promised if kind == ALIKE[0]]
+    is_held, is_close = least >= LEAST, max(plain) <= MOST
+    print(f"\nleast {least:.1f} %, goal at least {LEAST} %: {'reached' if is_held else 'MISSED'}")
+    print(
+        f"most with normal noise {max(plain):.1f} %, goal at most {MOST} %: "
+        f"{'reached' if is_close else 'MISSED'}"
+    )
+    return 0 if is_held and is_close else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
