@@ -25,6 +25,7 @@ contract as (
         null::bigint as tunnelled_packets,
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading
+        null::bigint as snapped_packets,     -- less captured than was on the wire
         null::bigint as time_regressions,
         null::bigint as dropped_kernel,      -- null: there was no manifest
         null::bigint as dropped_interface
