@@ -109,10 +109,10 @@ def test_one_that_never_opens_its_port_is_told(make):
     assert record["reason"] == "the server on pc3 has not opened port 7000 after 5 s"
 
 
-def test_the_example_of_the_readme_runs(tmp_path, namespaces, flowsweep, root):
+def test_the_example_of_the_readme_of_workflows_runs(tmp_path, namespaces, flowsweep, root):
     if shutil.which("curl") is None:
         pytest.skip("no curl")
-    blocks = re.findall(r"```yaml\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", (root / "workflows/README.md").read_text(), re.DOTALL)
     [example] = [block for block in blocks if "serve:" in block]
     around, _, rest = EXPERIMENT.replace("[pc1, pc2], east: [pc3]", "[pc1], east: [pc2]").partition(
         "workload:"
