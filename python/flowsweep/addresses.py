@@ -1,4 +1,4 @@
-"""Which addresses can be a host's: one rule for `flowsweep show` and for the SQL of the report."""
+"""Addresses that can be a host's: one rule for `flowsweep show` and for the SQL of the report."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def snakefile() -> Path:
 
 
 def build_remedy() -> str:
-    """What puts a missing program of flowsweep in its place."""
+    """Names the command that puts a missing program of flowsweep in its place."""
     if SHARE.is_dir():
         return "pip install --force-reinstall 'flowsweep[sweep]'"
     return "make build"

@@ -1,4 +1,4 @@
-"""How captures are read unless something else is asked for; the parsers have the same defaults."""
+"""Defaults for reading captures; the parser has the same."""
 
 #: Length of a bin of the table `throughput`, ns.
 BIN_NS = 10_000_000

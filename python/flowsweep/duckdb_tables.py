@@ -20,7 +20,7 @@ class Rows(Streamed, Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it is read from."""
+        """The name of the file."""
 
     def _shown_files(self) -> tuple[Path, ...]: ...
 
@@ -42,7 +42,7 @@ class Microseconds(Shown):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it is read from."""
+        """The name of the file."""
         return self.rows.files
 
     def _shown_files(self) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""How a table shows itself: one line in a shell, its first rows in a notebook."""
+"""The repr of a table: one line in a shell, its first rows in a notebook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shown:
         return f"<{self.name} of {first}{more}>"
 
     def _shown_files(self) -> tuple[Path, ...]:
-        """What the table is read from."""
+        """The name of the file that the table is read from."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

@@ -49,7 +49,7 @@ class DamagedCaptureError(CaptureError):
 
 
 def _remedy(damage: Damage) -> str:
-    """What to do about damage; nothing where hardly anything was lost by it."""
+    """Names a remedy for damage; none where hardly anything was lost."""
     verb = "was" if damage["kept"] == 1 else "were"
     told = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
     if damage["changed"]:
@@ -79,7 +79,7 @@ def readable_errors() -> Iterator[None]:
 
 
 class Options(NamedTuple):
-    """How captures are read, and which tables are written."""
+    """Options for reading captures, and the tables that are written."""
 
     bin_ns: int = BIN_NS
     udp_timeout_ns: int = UDP_TIMEOUT_NS
@@ -152,7 +152,7 @@ def write_tables(
 
 
 def _allow_open_files() -> None:
-    """As many as this user may have: captures whose times overlap are open at once."""
+    """Raises the limit on open files: captures that overlap in time are open at once."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

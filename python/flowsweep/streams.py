@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Streamed(Protocol):
-    """What has the Arrow PyCapsule stream interface."""
+    """An object with the Arrow PyCapsule stream interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Its rows."""
+        """Returns the rows as an Arrow C stream."""
 
 
 @dataclass(frozen=True)

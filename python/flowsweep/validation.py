@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in the words of a `FlowsweepError`."""
+"""Faults that pydantic found, in the words of a `FlowsweepError`."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def refused(what: str, found: str | None, expected: str | None) -> PydanticCusto
 
 
 def expected_of(fault: ErrorDetails) -> str:
-    """What would have been right in place of a fault that is none of `refused`."""
+    """Tells what would have been right in place of a fault that is none of `refused`."""
     message = fault["msg"]
     return _EXPECTED.get(fault["type"], message[0].lower() + message[1:])

@@ -1,4 +1,4 @@
-"""What the Snakefile asks before it has any rule; `workflows/rules/common.smk` calls it."""
+"""Questions of the Snakefile before it has any rule; `workflows/rules/common.smk` asks them."""
 
 from __future__ import annotations
 

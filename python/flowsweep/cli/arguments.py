@@ -131,12 +131,12 @@ def add_format(parser: Parser, *formats: str, about: str | None = None) -> None:
 
 
 def add_output(parser: Parser, about: str, *, required: bool = True) -> None:
-    """Where to write."""
+    """Adds `--output`."""
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, required=required, help=about)
 
 
 def add_checksums(parser: Parser) -> None:
-    """Whether checksums count."""
+    """Adds `--verify-checksums`."""
     parser.add_argument(
         "--verify-checksums",
         action="store_true",
@@ -145,7 +145,7 @@ def add_checksums(parser: Parser) -> None:
 
 
 def add_reading(parser: Parser) -> None:
-    """How captures are read: what `flowsweep.parsing.Options` holds, by the same names."""
+    """Adds the options that say how captures are read, named like fields of `parsing.Options`."""
     parser.add_argument(
         "--bin",
         dest="bin_ns",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="Folder of the run.")
     add_output(parser, "Folder of the experiment's tables.")
     add_reading(parser)
@@ -229,7 +229,7 @@ class _Tables:
         return Path(table, partition("run", self._run), partition("host", host), f"{table}.parquet")
 
     def finally_at(self, host: str, table: str) -> Path:
-        """Where it comes to lie."""
+        """The final place of the table."""
         return self._output / self.below(host, table)
 
     def write_logs(

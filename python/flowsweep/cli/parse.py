@@ -24,7 +24,7 @@ QUIET_S = 1.0
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_files(parser)
     add_output(parser, "Folder for <table>.parquet.")
     add_reading(parser)

@@ -19,7 +19,7 @@ WIDTH = 80
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_experiment(parser)
     add_format(parser, "table", "json", "schema", about="schema: the JSON schema of the file.")
     add_output(parser, "Folder of the runs. Default: results/<name>/runs.", required=False)
@@ -44,7 +44,7 @@ def plan(*, experiment: Path, output_format: str, output: Path | None) -> None:
 
 
 def _servers(loaded: Experiment) -> Iterator[str]:
-    """What serves the workloads, a line each as wide as a terminal is at least."""
+    """Names the servers of the workloads, one line each, cut to the width of a terminal."""
     for workload in loaded.workloads:
         for server in workload.serve:
             port = f", port {server.port}" if server.port is not None else ""
@@ -53,7 +53,7 @@ def _servers(loaded: Experiment) -> Iterator[str]:
 
 
 def wait_note(loaded: Experiment) -> str | None:
-    """That the runs will wait, if somebody else uses the testbed now, which no estimate knows."""
+    """Says that the runs wait where another user holds the testbed; estimates cannot know it."""
     from flowsweep.testbed import lock
 
     user = lock.user() if loaded.testbed.kind == "namespaces" else None

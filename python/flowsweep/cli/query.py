@@ -12,7 +12,7 @@ from flowsweep.cli.arguments import Parser, add_format, add_results
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument("name", metavar="NAME", help="A figure or table of the report.")
     add_results(parser)
     add_format(parser, "table", "csv", "json")

@@ -9,7 +9,7 @@ from flowsweep.cli.arguments import Parser, add_results
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_results(parser)
 
 
@@ -33,7 +33,7 @@ def report(*, directory: Path) -> None:
 
 
 def _tell_invalid(directory: Path) -> None:
-    """How many runs of the report are invalid, one reason, and how to make them anew."""
+    """Tells how many runs are invalid, with one reason, and how to make them anew."""
     from flowsweep.experiment import results
     from flowsweep.units import counted
     from flowsweep.warehouse import Warehouse

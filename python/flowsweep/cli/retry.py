@@ -9,7 +9,7 @@ from flowsweep.cli.arguments import Parser, add_results
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_results(parser)
     parser.add_argument("--failed", action="store_true", help="Also those whose program failed.")
 

@@ -20,7 +20,7 @@ WAITED_S = 1.0
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_experiment(parser)
     add_output(parser, "The run directory to write.", required=False)
     add_settings(parser)

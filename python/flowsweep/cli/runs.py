@@ -12,7 +12,7 @@ MAX_NAMED = 5
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument("directory", metavar="DIRECTORY", type=Path, help="Folder of the runs.")
     add_output(parser, "Parquet file to write.")
     parser.add_argument(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_files(parser)
     add_format(parser, "text", "json")
     add_checksums(parser)

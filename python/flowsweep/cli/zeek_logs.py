@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument(
         "logs", metavar="DIR|FILE", nargs="+", type=Path, help="Logs, or folders of logs."
     )

@@ -1,4 +1,4 @@
-"""What is said of an axis: the form of an entry of `axes.py`."""
+"""The form of an entry of `axes.py`: everything that is said of an axis."""
 
 from __future__ import annotations
 

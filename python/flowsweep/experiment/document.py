@@ -28,7 +28,7 @@ _KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode
 
 
 class _Loader(yaml.CSafeLoader):
-    """What JSON can hold, and nothing else; dates are text."""
+    """Converts YAML to what JSON can hold; dates become text."""
 
     # Each class that changes them has its own.
     yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it

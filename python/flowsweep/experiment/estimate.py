@@ -103,7 +103,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _seconds(record: dict[str, Any]) -> float | None:
-    """How long a run took, all in all; None if it does not say."""
+    """The seconds that a run took in all; None if its record does not say."""
     try:
         seconds = float(sum(record["cost_s"].values())) + OUTSIDE_S
     except (KeyError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""Where the hosts of an experiment are: namespaces of this machine, or real machines."""
+"""The places of an experiment's hosts: namespaces of this machine, or real machines."""
 
 from __future__ import annotations
 

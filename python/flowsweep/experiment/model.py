@@ -43,7 +43,7 @@ class Capture(Model):
 
 
 class Emulation(Model):
-    """How the links are made."""
+    """The backend that makes the links."""
 
     backend: Literal["auto", "flowsweep-wan", "netem"] = Field(
         "auto",
@@ -61,7 +61,7 @@ class Emulation(Model):
 
 
 class Limits(Model):
-    """What a run may suffer and still count."""
+    """Limits of disturbance within which a run counts."""
 
     other_programs: Share = Field(
         0.6,
@@ -87,7 +87,7 @@ class Analysis(Model):
 
 
 class Flows(Model):
-    """How flows are made of the captures."""
+    """The engine that makes flows of the captures."""
 
     engine: Literal["native", "zeek", "both"] = Field(
         "native",

@@ -180,7 +180,7 @@ def _site(name: str, value: Any) -> Any:
 
 
 class SiteText(Model):
-    """How a site may be written in full."""
+    """The long form of a site."""
 
     hosts: list[str] | int
     uplink: Uplink | None = None

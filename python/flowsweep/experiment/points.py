@@ -77,7 +77,7 @@ def baseline(experiment: Experiment, workload: Workload) -> Point:
 
 
 def most_points(experiment: Experiment, workload: Workload) -> int:
-    """How many points `of_workload` lists at most, without listing them."""
+    """Counts the points that `of_workload` lists at most, without listing them."""
     values = experiment.axes_of(workload)
     groups = _groups(experiment, [field_of(axis) for axis in values])
     lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
@@ -132,7 +132,7 @@ def field_of(axis: str) -> str:
 
 
 def slug(point: Point, base: Point) -> str:
-    """What differs from the baseline, in letters that Hive partitions and file names allow."""
+    """Names what differs from the baseline, in letters that partitions and file names allow."""
     parts = []
     if point.problem != base.problem:
         parts.append(_problem_slug(point.parameters, base.parameters))

@@ -22,7 +22,7 @@ from flowsweep.validation import refused
 
 
 class Model(BaseModel):
-    """What every part of an experiment file has in common: no unknown key, no change."""
+    """The base of every part of an experiment file: it refuses unknown keys, and is frozen."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -155,7 +155,7 @@ class Run:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def summary(self) -> str:
-        """Its point in a line: RTT, rate, what is swept, and what is not at its usual value."""
+        """Describes the point in one line: RTT, rate, what is swept, and unusual values."""
         asked = {**self.point.asked(), "ranks": str(sum(self.workers.values()))}
         swept = self.experiment.axes_of(self.workload)
         always = ("rtt", "rate") if self.experiment.testbed.kind == "namespaces" else ("hosts",)

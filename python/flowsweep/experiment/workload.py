@@ -1,4 +1,4 @@
-"""What is run and what is varied: the workloads and axes of an experiment file."""
+"""The workloads and axes of an experiment file: what is run and what is varied."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Server(Model):
 
     @property
     def waits_ns(self) -> int:
-        """How long is waited before what follows is started, port apart."""
+        """The seconds to wait before what follows is started, beside the wait for the port."""
         default = 500_000_000 if self.port is None else 0
         return default if self.wait_ns is None else self.wait_ns
 

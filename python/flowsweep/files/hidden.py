@@ -84,7 +84,7 @@ def _is_movable(path: Path) -> bool:
 
 
 def appear(root: Path, folder: Path) -> None:
-    """What was written becomes `folder`."""
+    """Turns the written files into `folder`."""
     sync_folders(_folders(root))
     try:
         root.rename(folder)

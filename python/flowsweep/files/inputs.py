@@ -163,7 +163,7 @@ _NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, oth
 
 
 class _WrongError(Exception):
-    """What is wrong with JSON while it is read; `read_object` knows the file."""
+    """A fault in JSON while it is read; `read_object` adds the file."""
 
     def __init__(self, found: str, expected: str, remedy: str) -> None:
         super().__init__(found)
@@ -256,7 +256,7 @@ def place_of(parts: Sequence[Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """What was found, as it may stand in a message: short, whatever it is."""
+    """Shortens a found value, of any type, for a message."""
     try:
         text = json.dumps(value, default=repr)
     except (ValueError, RecursionError):  # thousands of digits, keys of other kinds, itself

@@ -1,4 +1,4 @@
-"""What killed commands of earlier versions left: removed where it is surely theirs."""
+"""Removes what killed commands of earlier versions left, where it is surely theirs."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _purpose() -> str:
 
 
 def holder(descriptor: int) -> str:
-    """Who holds the lock, for messages: as the lock file says, or the kernel; printable."""
+    """Names the holder of the lock for messages, from the lock file or the kernel; printable."""
     about = os.fstat(descriptor)
     text = b""
     if stat.S_ISREG(about.st_mode):

@@ -60,7 +60,7 @@ def check(name: str, kind: str, place: Path | str) -> str:
 
 
 def _fault(name: str) -> tuple[str, str] | None:
-    """What is wrong with a name, and what would be right; None if nothing is."""
+    """Tells what is wrong with a name and what would be right; None if nothing is."""
     if name in ("", ".", ".."):
         return f'"{name}"', "a name"
     if _NO_UTF8.search(name):
@@ -80,7 +80,7 @@ def _fault(name: str) -> tuple[str, str] | None:
 
 
 def _experiment_fault(name: str, kind: str) -> tuple[str, str] | None:
-    """Its name is that of a folder in the rules of the workflow, as it is."""
+    """Checks a name that the workflow's rules use as a folder, as it is."""
     if kind != EXPERIMENT:
         return None
     if any(character in name for character in "{}\\"):

@@ -1,4 +1,4 @@
-"""How files are written: exclusively, through no link, whole or not at all, safe on the disk."""
+"""Writing files: exclusively, through no link, whole or not at all, safe on the disk."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def remove_parts(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """What another library wrote to a file is safe on the disk afterwards."""
+    """Makes what another library wrote to a file safe on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Which files flowsweep wrote: no other is removed or replaced."""
+"""Marks of the files that flowsweep wrote; no other file is removed or replaced."""
 
 from __future__ import annotations
 

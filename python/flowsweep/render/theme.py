@@ -49,7 +49,7 @@ FULL_WIDTH, HALF_WIDTH = 780, 352
 
 @dataclass(frozen=True)
 class Series:
-    """How one application (with one problem) looks everywhere."""
+    """The look of one application (with one problem), the same in every figure."""
 
     app: str
     problem: str
@@ -63,22 +63,22 @@ class Series:
 
     @property
     def colour(self) -> str:
-        """Of marks."""
+        """The colour of marks."""
         return f"var(--app-{self.index % len(PALETTE) + 1})"
 
     @property
     def text_colour(self) -> str:
-        """Of words; as a rule darker than the mark's."""
+        """The colour of words, as a rule darker than that of marks."""
         return f"var(--app-{self.index % len(PALETTE) + 1}-text)"
 
     @property
     def shape(self) -> str:
-        """Of points."""
+        """The shape of points."""
         return PALETTE[self.index % len(PALETTE)][5]
 
     @property
     def dash(self) -> list[int]:
-        """Of lines without points."""
+        """The dash of lines without points."""
         return list(PALETTE[self.index % len(PALETTE)][6])
 
 

@@ -39,7 +39,7 @@ class Transfer(Record):
 
 
 class Sent(Record):
-    """What one rank sent to another."""
+    """Messages and octets that one rank sent to another."""
 
     octets: Whole | None = Field(None, alias="bytes")
 
@@ -90,7 +90,7 @@ class Stream(Record):
 
 
 class Answer(Record):
-    """What the application found out."""
+    """The answer of the application."""
 
     sizes: Annotated[list[Size], BeforeValidator(only_objects)] = Field(default_factory=list)
     streams: Annotated[list[Stream], BeforeValidator(only_objects)] = Field(default_factory=list)

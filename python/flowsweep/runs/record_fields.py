@@ -17,7 +17,7 @@ MOST_INT64 = 2**63 - 1
 
 
 def _name(value: object) -> object:
-    """Of an application, a host, a site: they stand in tables, figures and lines."""
+    """A name of an application, a host or a site, as tables, figures and messages show it."""
     if isinstance(value, str) and (inputs.has_control(value) or "\n" in value or "\t" in value):
         raise refused(
             "a name with a control character", inputs.shown(value), "characters that can be seen"

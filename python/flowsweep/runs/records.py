@@ -39,13 +39,13 @@ class Host(Record):
 
 
 class Lateness(Record):
-    """How late the emulator was."""
+    """The lateness of the emulator, ns."""
 
     p99: Count | None = None
 
 
 def _counters(value: object) -> object:
-    """Of a link or a port: whatever it counts, and its sums, fit into 64 bits."""
+    """Counters of a link or a port; each of them, and their sum, fits into 64 bits."""
     if not isinstance(value, dict):
         return {}
     for key, count in value.items():
@@ -74,7 +74,7 @@ Directions = Annotated[
 
 
 class Emulator(Record):
-    """What the emulator counted, as `link_balance` reads it."""
+    """The counters of the emulator, as `link_balance` reads them."""
 
     lateness_ns: Lateness | None = None
     links: Directions = Field(default_factory=list, max_length=4096)

@@ -38,7 +38,7 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
 
 
 def recorded_files(run_dir: Path) -> dict[str, list[Path]]:
-    """What was recorded of a run by host, sorted: captures, and Zeek's logs behind them."""
+    """The recordings of a run by host, sorted: captures, then Zeek's logs."""
     found: dict[str, list[Path]] = {}
     groups: Iterable[dict[str, list[Path]]] = (captures_by_host(run_dir), logs_by_host(run_dir))
     for group in groups:

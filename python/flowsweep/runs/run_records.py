@@ -244,7 +244,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _record(path: Path) -> tuple[dict[str, Any], str | None]:
-    """What run.json says, with the application's own record in it."""
+    """Reads run.json, and puts the application's own record into it."""
     read = records.read(path / "run.json")
     if read is None:
         return {}, None

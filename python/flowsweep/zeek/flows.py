@@ -183,5 +183,5 @@ def _protocol() -> pl.Expr:
 
 
 def displayed(path: Path) -> str:
-    """What tables call a file, as for captures."""
+    """The name of a file in tables, as for captures."""
     return path.name

@@ -41,7 +41,7 @@ def element(kind: str) -> str | None:
 
 
 def dtype(kind: str) -> pl.DataType | type[pl.DataType]:
-    """How values of a type are kept: times in ns since 1970 UTC, intervals as durations in ns."""
+    """Converts values of a type: times to ns since 1970 UTC, intervals to durations in ns."""
     inner = element(kind)
     return pl.List(dtype(inner)) if inner is not None else KEPT.get(kind, pl.String)
 

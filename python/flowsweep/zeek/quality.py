@@ -1,4 +1,4 @@
-"""What Zeek's logs tell of the quality of what it saw: gaps, packets that were dropped."""
+"""The quality of what Zeek saw, from its logs: gaps and dropped packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `flowsweep parse` writes of logs: `conn.log` to our tables."""
+"""`conn.log` to the tables that `flowsweep parse` writes."""
 
 from __future__ import annotations
 

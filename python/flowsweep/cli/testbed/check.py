@@ -1,4 +1,4 @@
-"""What this machine can do as a testbed."""
+"""`flowsweep testbed check`: tells what this machine can do as a testbed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVEL_WIDTH, NAME_WIDTH = 6, 20
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument(
         "--quiet", "-q", action="store_true", help="Print nothing; the exit code is the answer."
     )

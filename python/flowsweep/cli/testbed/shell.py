@@ -10,7 +10,7 @@ from flowsweep.cli.arguments import Parser, add_experiment, add_settings
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     add_experiment(parser)
     parser.add_argument("command", metavar="COMMAND", nargs="*", help="Words of the command.")
     parser.rest = "command"

@@ -1,3 +1,3 @@
-"""Where the Snakemake workflow is, for snakemake to run."""
+"""`flowsweep workflow`: the place of the Snakemake workflow."""
 
 COMMANDS = ("path",)

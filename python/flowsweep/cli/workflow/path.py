@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: Parser) -> None:
-    """What it takes."""
+    """Adds the options and arguments of this command."""
     parser.add_argument(
         "name",
         metavar="EXPERIMENT",
