@@ -221,6 +221,7 @@ def captured_demo(command, root, tmp_path_factory) -> Path:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     (folder / "notebooks").mkdir()
+    (folder / "workflows").symlink_to(root / "workflows")
     results = folder / "results/demo"
     (results / "runs").symlink_to(root / "workflows/experiments/captured/demo/runs")
     return results

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 
+import altair as alt
 import pytest
 
 
@@ -18,14 +20,34 @@ def notebooks(root):
     return found
 
 
+def test_they_are_five(notebooks):
+    names = [path.stem for path in notebooks]
+    assert names == ["01-first-look", "02-throughput-and-messages", "03-sensitivity",
+                     "04-your-own-question", "05-packets"]  # fmt: skip
+
+
 def test_no_output_is_kept(notebooks):
     for path in notebooks:
         assert all(not cell["outputs"] for cell in cells(path)), path.name
 
 
-def test_every_cell_runs(notebooks, captured_demo, monkeypatch):
+def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monkeypatch):
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
+    drawn: list[dict] = []
     for path in notebooks:
         names: dict = {}
+        drawn.clear()
         for cell in cells(path):
-            exec("".join(cell["source"]), names)
+            *before, last = ast.parse("".join(cell["source"])).body
+            exec(compile(ast.Module(before, []), path.name, "exec"), names)
+            if isinstance(last, ast.Expr):
+                shown = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
+                if isinstance(shown, alt.TopLevelMixin):
+                    # What JupyterLab shows; it is checked against Vega-Lite's schema.
+                    drawn.append(shown.to_dict())
+                else:
+                    assert shown is None or repr(shown)
+            else:
+                exec(compile(ast.Module([last], []), path.name, "exec"), names)
+        assert drawn, path.name
+        assert all(len(next(iter(one["datasets"].values()))) > 1 for one in drawn), path.name

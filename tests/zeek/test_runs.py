@@ -56,8 +56,10 @@ def write(path: Path, *rows: dict[str, object]) -> None:
 
 
 def notebook_cell(word: str) -> list[str]:
-    """The lines of the cell of explore.ipynb that has this word."""
-    notebook = json.loads((Path(__file__).parents[2] / "notebooks/explore.ipynb").read_text())
+    """The lines of the cell of 04-your-own-question.ipynb that has this word."""
+    notebook = json.loads(
+        (Path(__file__).parents[2] / "notebooks/04-your-own-question.ipynb").read_text()
+    )
     (lines,) = (cell["source"] for cell in notebook["cells"]
                 if cell["cell_type"] == "code" and word in "".join(cell["source"]))  # fmt: skip
     return lines
