@@ -3,7 +3,7 @@
 BIN := .venv/bin
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 
-.PHONY: help build demo test bench truth check
+.PHONY: help build demo notebook test bench truth check
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -17,6 +17,10 @@ demo: build ## Run the demo sweep (or analyse the one in the repository), write 
 	else file=$(CAPTURED_DEMO); echo "No network namespaces here: analysing the sweep kept in the repository." >&2; fi; \
 	$(BIN)/snakemake --configfile $$file
 	@echo results/demo/report.html
+
+notebook: build ## The notebooks in JupyterLab
+	@.config/prepare.sh notebook
+	$(BIN)/jupyter lab notebooks/01-first-look.ipynb
 
 test: build ## Every test
 	@.config/prepare.sh test

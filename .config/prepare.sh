@@ -2,7 +2,7 @@
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
 # Quick when nothing is missing. Says in one line each thing that it installs.
 #
-#   .config/prepare.sh [build|test|bench]   test and bench also want what only they use
+#   .config/prepare.sh [build|test|bench|notebook]   the others also want what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -102,14 +102,15 @@ if ! rust_is_new_enough; then
 fi
 
 # --- Python packages -----------------------------------------------------------------
-stamp=.venv/.requirements
-if ! cmp -s requirements.lock "$stamp"; then
+locked() { # locked FILE STAMP: installs what FILE locks, unless STAMP says that it is there
+    cmp -s "$1" "$2" && return
     if [ ! -x .venv/bin/python ]; then
         say "creating .venv with $("$(python)" --version)"
         "$(python)" -m venv .venv
     fi
-    say "installing $(grep -c == requirements.lock) locked Python packages"
-    .venv/bin/python -m pip install -qq --disable-pip-version-check \
-        --require-hashes -r requirements.lock
-    cp requirements.lock "$stamp"
-fi
+    say "installing $(grep -c == "$1") locked Python packages"
+    .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r "$1"
+    cp "$1" "$2"
+}
+locked requirements.lock .venv/.requirements
+if [ "$purpose" = notebook ]; then locked notebooks/requirements.lock .venv/.requirements-notebook; fi

@@ -42,3 +42,11 @@ def test_each_answer_is_a_place(root: Path, text: str) -> None:
                 path = first.parent / name
             assert path.exists(), name
             first = path
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "workflows/README.md"])
+def test_each_path_of_other_pages_exists(root: Path, page: str) -> None:
+    named = re.findall(r"`((?:capture|parsers|python|reports|tests|workflows)/[\w./-]+)`",
+                       (root / page).read_text())  # fmt: skip
+    assert named
+    assert [name for name in named if not (root / name).exists()] == []
