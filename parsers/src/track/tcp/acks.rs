@@ -1,9 +1,7 @@
 //! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
 
 use super::sender::DONE;
-use super::{
-    Acknowledged, HAS_MSS, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS, WINDOW,
-};
+use super::{Acknowledged, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
 use crate::decode::segment::{Segment, since};
 use crate::decode::{Sack, TcpOptions, flag};
 
@@ -17,13 +15,7 @@ impl Tcp {
         options: &TcpOptions,
         window: Option<i64>,
     ) -> Acknowledged {
-        let mut told = Acknowledged {
-            repeats: false,
-            all: false,
-            peer_window: self.has(WINDOW).then_some(self.last_window),
-            peer_mss: self.has(HAS_MSS).then_some(self.mss),
-            behind_ns: self.round_trip_ns(),
-        };
+        let mut told = self.known();
         if !segment.has(flag::ACK) {
             return told;
         }
@@ -42,20 +34,7 @@ impl Tcp {
         } else {
             sent = self.advance(ack, segment.time);
         }
-        let opens = window.is_some_and(|window| ack + window > self.edge);
-        if let Some(window) = window {
-            self.edge = self.edge.max(ack + window);
-        }
-        if let Some(sender) = &mut self.sender {
-            if opens {
-                // A window update alone, too.
-                sender.limits.released(segment.time, ack, 0);
-            }
-            if segment.payload > 0 && told.all {
-                sender.message.answered = true;
-                sender.limits.answered(segment.time);
-            }
-        }
+        self.heard(segment, ack, window, told.all);
         if options.sack_count > 0 {
             let blocks = &options.sacks[..usize::from(options.sack_count)];
             sent = self.selectively_acknowledged(ack, blocks, sent);

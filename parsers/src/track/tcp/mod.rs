@@ -4,14 +4,14 @@
 //! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
 
 mod acks;
-mod burst;
+mod fast;
 pub(crate) mod limits;
 pub(crate) mod messages;
-mod quick;
 mod ranges;
 pub(crate) mod rtt;
 pub(crate) mod sender;
 mod sending;
+mod window;
 
 use self::limits::LimitTimes;
 use self::messages::ended::Ended;
@@ -20,8 +20,8 @@ use self::ranges::Ranges;
 use self::rtt::Rtt;
 use self::sender::Sender;
 use crate::common::memory::{prefetch, prefetch_start};
+use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
-use crate::decode::{TcpOptions, flag};
 
 /// Where unwrapped numbers begin: far enough from 0 that going back never reaches it.
 const ORIGIN: i64 = 1 << 40;
@@ -255,6 +255,34 @@ impl Tcp {
         self.rare.get_or_insert_default()
     }
 
+    /// What is known of the other side, whose packet says nothing yet.
+    #[inline]
+    fn known(&self) -> Acknowledged {
+        Acknowledged {
+            repeats: false,
+            all: false,
+            peer_window: self.has(WINDOW).then_some(self.last_window),
+            peer_mss: self.has(HAS_MSS).then_some(self.mss),
+            behind_ns: self.round_trip_ns(),
+        }
+    }
+
+    /// The first octet that waits for its acknowledgement; before the first acknowledgement, the first octet seen.
+    #[inline]
+    fn first_unacknowledged(&self) -> i64 {
+        if self.una == UNKNOWN {
+            self.first
+        } else {
+            self.una
+        }
+    }
+
+    /// Payload octets up to `end` that were sent and are not acknowledged.
+    #[inline]
+    fn flight(&self, end: i64) -> u32 {
+        (end - self.first_unacknowledged()).clamp(0, i64::from(u32::MAX)) as u32
+    }
+
     /// Unwraps a number of this direction to the value nearest to what was seen last.
     fn unwrap(&self, number: u32) -> i64 {
         let reference = if self.has(STARTED) {
@@ -272,35 +300,4 @@ impl Tcp {
         let greatest = self.sender.as_ref().map_or(0, |it| it.greatest_flight);
         (self.una != UNKNOWN).then(|| i64::from(greatest))
     }
-
-    /// The window `segment` of this side advertises, where its scale is known.
-    #[inline]
-    pub(crate) fn window_bytes(&self, segment: &Segment, peer: Option<&Self>) -> Option<i64> {
-        let window = i64::from(segment.window);
-        if segment.has(flag::SYN) || window == 0 {
-            return Some(window);
-        }
-        let peer = peer?;
-        if !self.has(SYN) || !peer.has(SYN) {
-            return None;
-        }
-        let both = self.has(HAS_SHIFT) && peer.has(HAS_SHIFT);
-        Some(window << if both { self.shift() } else { 0 })
-    }
-
-    /// The greatest window this side advertised; unknown where a SYN was not captured.
-    pub(crate) fn max_window_bytes(&self, peer: Option<&Self>) -> Option<i64> {
-        let own = self.syn()?;
-        let unscaled = i64::from(self.syn_window);
-        if !self.has(GREATEST) {
-            return Some(unscaled);
-        }
-        let shift = scale(own.window_scale, peer?.syn()?.window_scale);
-        Some(unscaled.max(i64::from(self.greatest_window) << shift))
-    }
-}
-
-/// RFC 7323 2.2: scaled only where both SYNs carried the option.
-fn scale(own: Option<u8>, peer: Option<u8>) -> u8 {
-    own.filter(|_| peer.is_some()).unwrap_or(0)
 }

@@ -3,9 +3,15 @@
 
 use std::collections::VecDeque;
 
+use super::UNKNOWN;
 use super::limits::Limits;
 use super::messages::Message;
 use super::rtt::Rtt;
+
+/// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
+const MOST_PENDING: usize = 65_536;
+/// The same where no acknowledgement was seen at all.
+const MOST_UNANSWERED: usize = 512;
 
 /// A segment sent once and not yet acknowledged.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +40,18 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Adds segments that wait for their acknowledgement, where all below `una` is acknowledged.
+    #[inline]
+    pub(crate) fn wait(&mut self, una: i64, segments: impl Iterator<Item = Pending>) {
+        let most = if una == UNKNOWN {
+            MOST_UNANSWERED
+        } else {
+            MOST_PENDING
+        };
+        let room = most.saturating_sub(self.pending.len());
+        self.pending.extend(segments.take(room));
+    }
+
     /// Octets up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what
     /// lies above it was waiting for them: it measures nothing. SACK did not wait.
     #[cold]

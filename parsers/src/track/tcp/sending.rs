@@ -7,26 +7,10 @@ use super::messages::{Sending, evidence};
 use super::ranges::{Added, Ranges};
 use super::sender::Pending;
 use super::{
-    Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN,
-    WAITS, WINDOW,
+    Acknowledged, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
 };
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
-
-/// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
-const MOST_PENDING: usize = 65_536;
-/// The same where no acknowledgement was seen at all.
-const MOST_UNANSWERED: usize = 512;
-
-/// Segments that wait at most where all below `una` is acknowledged.
-#[inline]
-pub(super) fn most_pending(una: i64) -> usize {
-    if una == UNKNOWN {
-        MOST_UNANSWERED
-    } else {
-        MOST_PENDING
-    }
-}
 
 /// Where the payload of a segment lies among the octets before it.
 pub(super) struct Data {
@@ -77,7 +61,16 @@ impl Tcp {
         let fin = segment.has(flag::FIN);
         self.syn_packets += u32::from(syn);
         self.fin_packets += u32::from(fin);
-        self.windows(segment, syn, told, options);
+        if segment.window == 0 {
+            self.rarely().counts.zero_window_packets += 1;
+        }
+        self.note_window(segment, told.repeats);
+        if syn {
+            self.syn_window = self.syn_window.max(segment.window);
+            if self.una == UNKNOWN || !self.has(SYN) {
+                self.note_syn(options);
+            }
+        }
 
         let to = from + payload + i64::from(syn) + i64::from(fin);
         let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
@@ -115,9 +108,9 @@ impl Tcp {
         }
         let idle = self.una >= highest;
         let sender = self.sender.get_or_insert_default();
-        if added.repeated == 0 && from >= highest && sender.pending.len() < most_pending(self.una) {
+        if added.repeated == 0 && from >= highest {
             let time = segment.time;
-            sender.pending.push_back(Pending { from, to, time });
+            sender.wait(self.una, std::iter::once(Pending { from, to, time }));
         }
         if payload > 0 {
             let data = Data {
@@ -146,20 +139,14 @@ impl Tcp {
     ) {
         let payload = i64::from(segment.payload);
         let ahead = self.round_trip_ns();
+        let una = self.first_unacknowledged();
+        let flight = self.flight(self.payload_end);
+        let room = self.room(self.end);
         let Some(sender) = &mut self.sender else {
             return;
         };
-        // Before the first acknowledgement: from the first octet seen.
-        let una = if self.una == UNKNOWN {
-            self.first
-        } else {
-            self.una
-        };
-        let flight = (self.payload_end - una).clamp(0, i64::from(u32::MAX)) as u32;
         sender.greatest_flight = sender.greatest_flight.max(flight);
         let new = payload - data.repeated.min(payload);
-        let room = self.edge.wrapping_sub(self.end);
-        let known = self.edge != UNKNOWN;
         let released = sender.limits.was_released(segment.time, &sender.rtt);
         let options = u32::from(data.options_bytes);
         if new > 0 {
@@ -178,7 +165,7 @@ impl Tcp {
                 room: sender.limits.free(false),
                 released,
                 waited_ns: sender.limits.since_release(segment.time),
-                cut: known && room == 0,
+                cut: room == Some(0),
                 ahead_ns: ahead,
                 behind_ns: told.behind_ns,
             };
@@ -191,7 +178,7 @@ impl Tcp {
             idle: data.idle,
             short: sender.message.last_is_short(),
             push: segment.has(flag::PSH),
-            room: known.then_some(room),
+            room,
             flight,
             payload: segment.payload,
             mss,
@@ -220,34 +207,6 @@ impl Tcp {
             true
         } else {
             false
-        }
-    }
-
-    #[inline]
-    fn windows(&mut self, segment: &Segment, syn: bool, told: Acknowledged, options: &TcpOptions) {
-        let window = segment.window;
-        if window == 0 {
-            self.rarely().counts.zero_window_packets += 1;
-        }
-        // RFC 5681 2: all five conditions, the last being that the window did not change.
-        if told.repeats
-            && segment.payload == 0
-            && !segment.has(flag::SYN | flag::FIN)
-            && self.has(WINDOW)
-            && self.last_window == window
-        {
-            self.rarely().counts.duplicate_acks += 1;
-        }
-        self.last_window = window;
-        self.bits |= WINDOW;
-        if syn {
-            self.syn_window = self.syn_window.max(window);
-            if self.una == UNKNOWN || !self.has(SYN) {
-                self.note_syn(options);
-            }
-        } else {
-            self.greatest_window = self.greatest_window.max(window);
-            self.bits |= GREATEST;
         }
     }
 

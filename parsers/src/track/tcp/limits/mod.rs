@@ -128,7 +128,7 @@ pub(crate) struct Sent {
 }
 
 /// Times of one capture may be centuries apart, again and again.
-fn add(sum: &mut i64, more: i64) {
+fn lengthen(sum: &mut i64, more: i64) {
     *sum = sum.saturating_add(more);
 }
 
@@ -210,17 +210,13 @@ impl Limits {
         } else if self.waits(sent.time) {
             self.waited(gap, sent, rtt);
         }
-        self.alone = self.push || gap > BUFFER_GAP_NS;
-        self.last_send = self.last_send.max(sent.time);
+        self.send(sent.time, sent.room, sent.mss);
         (self.short, self.push) = (sent.short, sent.push);
         if sent.short {
             self.short_end = sent.end;
         }
         self.held = self.short_end > sent.una;
-        self.octets = self.octets.saturating_add(sent.payload);
-        self.full_window = sent.room.is_some_and(|room| room < i64::from(sent.mss));
-        self.left(sent.room, sent.flight);
-        self.end = self.end.max(sent.end);
+        self.add(sent.payload, sent.flight, sent.room, sent.end);
         self.waiting = true;
     }
 
@@ -238,18 +234,18 @@ impl Limits {
         since(time, self.last_send) >= BURST_GAP_NS
     }
 
-    /// Takes in the time of another full segment of a burst.
+    /// Takes in the time of a segment, and the `room` that the window has behind it for another one of `mss` octets.
     #[inline]
-    pub(crate) fn goes_on(&mut self, time: i64, full_window: bool) {
-        self.alone = since(time, self.last_send) > BUFFER_GAP_NS;
+    pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
+        self.alone = self.push || since(time, self.last_send) > BUFFER_GAP_NS;
         self.last_send = self.last_send.max(time);
-        self.full_window = full_window;
+        self.full_window = room.is_some_and(|room| room < i64::from(mss));
     }
 
-    /// The burst had so many `octets` and left so many in `flight`, and `room` as in [`Sent`]; `end` is the number
-    /// behind it.
+    /// Takes in the `octets` of one or more segments, which left so many in `flight`, and `room` as in [`Sent`]; `end` is
+    /// the number behind them.
     #[inline]
-    pub(crate) fn went_on(&mut self, octets: u32, flight: u32, room: Option<i64>, end: i64) {
+    pub(crate) fn add(&mut self, octets: u32, flight: u32, room: Option<i64>, end: i64) {
         self.left(room, flight);
         self.octets = self.octets.saturating_add(octets);
         self.end = self.end.max(end);
@@ -282,7 +278,7 @@ impl Limits {
             flight: self.flight,
         };
         if self.recovering {
-            add(&mut self.times.network_ns, span);
+            lengthen(&mut self.times.network_ns, span);
         } else if self.full_window {
             // The window reopened at the release; later than that an application with nothing queued was not ready.
             let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
@@ -291,10 +287,10 @@ impl Limits {
             } else {
                 0
             };
-            add(&mut self.times.receiver_ns, span - after);
-            add(&mut self.times.app_ns, after);
+            lengthen(&mut self.times.receiver_ns, span - after);
+            lengthen(&mut self.times.app_ns, after);
         } else if self.little_room && !self.short && self.was_released(sent.time, rtt) {
-            add(&mut self.times.receiver_ns, span);
+            lengthen(&mut self.times.receiver_ns, span);
         } else {
             self.waited_for_data(&wait, answered, sent, rtt);
         }
@@ -311,7 +307,7 @@ impl Limits {
         // still soon, and the other waits tell whether it goes by the acknowledgements.
         let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
         if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
-            return add(&mut self.times.app_ns, wait.span_ns);
+            return lengthen(&mut self.times.app_ns, wait.span_ns);
         }
         let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
         let at_once = wait.age_ns.is_some_and(|age| age <= KERNEL_NS);
@@ -321,7 +317,7 @@ impl Limits {
         let backlog = !self.short && !self.push;
         let empty = self.short || self.push && self.alone;
         let kind = if backlog && !self.held {
-            return add(&mut self.times.network_ns, wait.span_ns);
+            return lengthen(&mut self.times.network_ns, wait.span_ns);
         } else if drained && self.held {
             WaitKind::HeldDrained
         } else if drained && !at_once && !empty {
@@ -330,7 +326,7 @@ impl Limits {
             if self.short || wait.age_ns.is_some() {
                 self.recent.owned(wait.span_ns);
             }
-            return add(&mut self.times.app_ns, wait.span_ns);
+            return lengthen(&mut self.times.app_ns, wait.span_ns);
         } else if self.short {
             WaitKind::Empty
         } else if empty && woken {
@@ -349,7 +345,7 @@ impl Limits {
         };
         if !self.recent.add(kind, wait) {
             // Nothing but an application leaves data alone for seconds.
-            add(&mut self.times.app_ns, wait.span_ns);
+            lengthen(&mut self.times.app_ns, wait.span_ns);
         }
     }
 
@@ -362,11 +358,11 @@ impl Limits {
         if self.begun {
             let tail = last.saturating_sub(self.accounted).max(0);
             if self.recovering {
-                add(&mut times.network_ns, tail);
+                lengthen(&mut times.network_ns, tail);
             } else if self.full_window && !closed {
-                add(&mut times.receiver_ns, tail);
+                lengthen(&mut times.receiver_ns, tail);
             } else {
-                add(&mut times.app_ns, tail);
+                lengthen(&mut times.app_ns, tail);
             }
         }
         times

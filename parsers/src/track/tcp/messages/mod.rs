@@ -160,10 +160,8 @@ impl Message {
             alone = true;
             self.begin(sending, gap);
         }
-        self.packets = self.packets.saturating_add(1);
-        self.bytes += sending.bytes;
-        self.pace.sent(sending.length.payload);
-        self.last_time = self.last_time.max(sending.time);
+        self.add(1, sending.bytes);
+        self.note(sending.time, sending.length.payload);
         self.answered = false;
         if !sending.late {
             self.ending = self.says(sending, alone);
@@ -203,16 +201,22 @@ impl Message {
     /// Takes in the time of another full segment of a burst, without PUSH: whatever stops such a burst, the queue is
     /// not empty.
     #[inline]
-    pub(crate) fn goes_on(&mut self, time: i64, payload: u32) {
+    pub(crate) fn go_on(&mut self, time: i64, payload: u32) {
         let gap = since(time, self.last_time).max(0);
         self.went_on_after(gap, true);
+        self.note(time, payload);
+    }
+
+    /// Takes in when a segment with so many octets was sent.
+    #[inline]
+    fn note(&mut self, time: i64, payload: u32) {
         self.pace.sent(payload);
         self.last_time = self.last_time.max(time);
     }
 
-    /// Takes in how many segments, and octets, the burst had.
+    /// Adds segments, and their new octets, to the message.
     #[inline]
-    pub(crate) fn went_on(&mut self, packets: u32, bytes: u64) {
+    pub(crate) fn add(&mut self, packets: u32, bytes: u64) {
         self.packets = self.packets.saturating_add(packets);
         self.bytes += bytes;
     }

@@ -1,10 +1,14 @@
-//! The short way for the most frequent segments: no flag but ACK and PSH, the next octets in order or none, and
-//! an acknowledgement of what the other side sent. Counts as the long way does, in half its time.
+//! The fast ways for the most frequent segments. They rule nothing: they skip what cannot matter and call the same
+//! functions as the long way.
+//!
+//! The first is for a segment without a flag but ACK and PSH, with the next octets in order or none, and an
+//! acknowledgement of what the other side sent. The second is for bursts: full segments one behind the other, as a large
+//! write leaves a host, of which only time and number change.
 
 use super::messages::ended::Ended;
-use super::sender::Pending;
-use super::sending::{Data, most_pending};
-use super::{Acknowledged, GREATEST, HAS_MSS, HAS_SHIFT, STARTED, SYN, Tcp, UNKNOWN, WINDOW};
+use super::sender::{Pending, Sender};
+use super::sending::Data;
+use super::{Acknowledged, STARTED, Tcp, UNKNOWN};
 use crate::decode::segment::Segment;
 
 /// With more octets outstanding, a number could be an earlier one.
@@ -42,49 +46,13 @@ impl Tcp {
             let sent = peer.advance(ack, segment.time);
             peer.measure(sent, segment.time);
         }
-        self.opens_window(peer, segment, ack, all);
-        let window = segment.window;
+        peer.heard(segment, ack, self.window_bytes(segment, Some(peer)), all);
+        self.note_window(segment, acknowledges == 0 && outstanding > 0);
         if payload > 0 {
             (self.end, self.payload_end) = (to, to);
             self.in_order(peer, segment, from, all, ended);
-        } else if acknowledges == 0
-            && outstanding > 0
-            && self.has(WINDOW)
-            && self.last_window == window
-        {
-            self.rarely().counts.duplicate_acks += 1;
         }
-        self.last_window = window;
-        self.greatest_window = self.greatest_window.max(window);
-        self.bits |= WINDOW | GREATEST;
         true
-    }
-
-    /// What the window of `segment`, and its being an answer to `all` octets, mean for the other side.
-    #[inline]
-    fn opens_window(&self, peer: &mut Self, segment: &Segment, ack: i64, all: bool) {
-        let both = self.bits & peer.bits;
-        let mut opens = false;
-        if both & SYN != 0 {
-            let shift = if both & HAS_SHIFT != 0 {
-                self.shift()
-            } else {
-                0
-            };
-            let edge = ack + (i64::from(segment.window) << shift);
-            opens = edge > peer.edge;
-            peer.edge = peer.edge.max(edge);
-        }
-        let Some(sender) = &mut peer.sender else {
-            return;
-        };
-        if opens {
-            sender.limits.released(segment.time, ack, 0);
-        }
-        if segment.payload > 0 && all {
-            sender.message.answered = true;
-            sender.limits.answered(segment.time);
-        }
     }
 
     /// Takes in the payload of `segment`, which begins at `from`, behind all before it.
@@ -98,16 +66,12 @@ impl Tcp {
         ended: &mut Ended<'_>,
     ) {
         let (una, to, time) = (self.una, self.end, segment.time);
-        if let Some(sender) = &mut self.sender
-            && sender.pending.len() < most_pending(una)
-        {
-            sender.pending.push_back(Pending { from, to, time });
+        if let Some(sender) = &mut self.sender {
+            sender.wait(una, std::iter::once(Pending { from, to, time }));
         }
         let told = Acknowledged {
             all,
-            peer_mss: peer.has(HAS_MSS).then_some(peer.mss),
-            behind_ns: peer.round_trip_ns(),
-            ..Acknowledged::default()
+            ..peer.known()
         };
         let data = Data {
             probe: false,
@@ -117,6 +81,79 @@ impl Tcp {
             options_bytes: segment.options_bytes(),
         };
         self.data(segment, &told, &data, ended);
+    }
+
+    /// Takes in the first of the segments at `following` as long as they only go on what `before` began, which was
+    /// taken in just now by the short way; how many.
+    #[inline(never)] // so that the short way stays short
+    pub(crate) fn take_burst(
+        &mut self,
+        peer: &mut Self,
+        before: &Segment,
+        segments: &[Segment],
+        following: &[u32],
+    ) -> usize {
+        let idle = self.una == UNKNOWN || self.una >= self.end;
+        let edge = (self.edge != UNKNOWN).then_some(self.edge);
+        let Some(sender) = &mut self.sender else {
+            return 0;
+        };
+        let Sender {
+            message, limits, ..
+        } = &mut **sender;
+        if idle || !message.is_full(before.payload, before.options_bytes().into()) {
+            return 0;
+        }
+        let following = following
+            .iter()
+            .map(|&position| &segments[position as usize]);
+        let payload = i64::from(before.payload);
+        let begin = self.end;
+        let mut end = begin;
+        let mut count = 0;
+        for segment in following.clone() {
+            let time = segment.time;
+            if !segment.goes_on(before, end as u32) || limits.waits(time) {
+                break;
+            }
+            message.go_on(time, before.payload);
+            end += payload;
+            let room = edge.map(|edge| edge.wrapping_sub(end));
+            limits.send(time, room, before.payload);
+            count += 1;
+        }
+        if count == 0 {
+            return 0;
+        }
+        self.covered.extend(begin, end);
+        (self.end, self.payload_end) = (end, end);
+        let (flight, room) = (self.flight(end), self.room(end));
+        let burst = following.take(count);
+        if peer.una == peer.end
+            && let Some(other) = &mut peer.sender
+        {
+            // Each of them answers all that the other side sent.
+            burst
+                .clone()
+                .for_each(|segment| other.limits.answered(segment.time));
+        }
+        let Some(sender) = &mut self.sender else {
+            return count;
+        };
+        sender.greatest_flight = sender.greatest_flight.max(flight);
+        sender.limits.add((end - begin) as u32, flight, room, end);
+        sender.message.add(count as u32, (end - begin) as u64);
+        let mut from = begin;
+        let sent = burst.map(|segment| {
+            let to = from + payload;
+            Pending {
+                from: std::mem::replace(&mut from, to),
+                to,
+                time: segment.time,
+            }
+        });
+        sender.wait(self.una, sent);
+        count
     }
 }
 
