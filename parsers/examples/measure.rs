@@ -1,11 +1,13 @@
 //! Times the parser on files in memory's cache: packets per second of user and system time.
 //!
-//! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]... FILE...`
+//! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]...
+//! [--without-fast=NAME]... [--folder=FOLDER] FILE...`; the tables go to FOLDER, or to one of their own that is removed.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use flowsweep_parsers::folder::{Folder, Layout};
-use flowsweep_parsers::{Error, Input, Options, Progress, Table};
+use flowsweep_parsers::{Error, FastWays, Input, Options, Progress, Table};
 
 fn main() -> Result<(), Error> {
     let mut options = Options {
@@ -13,6 +15,7 @@ fn main() -> Result<(), Error> {
         ..Options::default()
     };
     let mut inputs = Vec::new();
+    let mut folder = None;
     for argument in std::env::args().skip(1) {
         if argument == "--packets" {
             options.tables.push(Table::Packets);
@@ -20,13 +23,31 @@ fn main() -> Result<(), Error> {
             options.threads = 2;
         } else if let Some(left_out) = argument.strip_prefix("--without=") {
             options.tables.retain(|table| table.name() != left_out);
+        } else if let Some(name) = argument.strip_prefix("--without-fast=") {
+            let Some(way) = FastWays::from_name(name) else {
+                let names = FastWays::ALL.map(|(name, _)| name);
+                eprintln!(
+                    "no fast way is called {name:?}; there are {}",
+                    names.join(", ")
+                );
+                std::process::exit(2);
+            };
+            options.without_fast = options.without_fast.and(way);
+        } else if let Some(path) = argument.strip_prefix("--folder=") {
+            folder = Some(PathBuf::from(path));
         } else {
             inputs.push(Input::from_path(argument.as_ref()));
         }
     }
-    let folder = std::env::temp_dir().join("flowsweep-measure");
+    let kept = folder.is_some();
+    let folder = folder.unwrap_or_else(|| {
+        let name = format!("flowsweep-measure-{}", std::process::id());
+        std::env::temp_dir().join(name)
+    });
     for input in &inputs {
-        let _ = std::fs::remove_dir_all(&folder);
+        for table in &options.tables {
+            let _ = std::fs::remove_file(folder.join(format!("{}.parquet", table.name())));
+        }
         let mut layout = Layout::flat(&folder, &options.tables);
         layout.synced = false; // the parser is timed, and not the disk
         let start = Instant::now();
@@ -45,6 +66,9 @@ fn main() -> Result<(), Error> {
             summary.connections,
             summary.packets as f64 / seconds / 1e6
         );
+    }
+    if !kept {
+        let _ = std::fs::remove_dir_all(&folder);
     }
     Ok(())
 }

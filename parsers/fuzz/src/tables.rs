@@ -105,6 +105,17 @@ pub fn parse(
     threads: usize,
     verify_checksums: bool,
 ) -> Result<(Tables, Summary), Error> {
+    let options = Options {
+        tables: Table::ALL.to_vec(),
+        threads,
+        verify_checksums,
+        ..Options::default()
+    };
+    parse_with(files, &options)
+}
+
+/// Every table of `files`, which are one capture.
+pub fn parse_with(files: &[&[u8]], options: &Options) -> Result<(Tables, Summary), Error> {
     let inputs: Vec<Input> = files
         .iter()
         .map(|&bytes| Input::Bytes {
@@ -112,14 +123,8 @@ pub fn parse(
             name: "fuzz".to_owned(),
         })
         .collect();
-    let options = Options {
-        tables: Table::ALL.to_vec(),
-        threads,
-        verify_checksums,
-        ..Options::default()
-    };
     let mut received = Received::default();
-    let summary = run(&inputs, &options, &mut received, &Progress::default())?;
+    let summary = run(&inputs, options, &mut received, &Progress::default())?;
     let mut batches = received.0.into_inner().unwrap();
     batches.sort_by_key(|&(table, _)| table);
     Ok((Tables(batches), summary))

@@ -356,6 +356,7 @@ fn parse(
         verify_checksums,
         memory,
         process_ends,
+        ..Options::default()
     };
     let inputs = inputs(files);
     let state = Progress::default();

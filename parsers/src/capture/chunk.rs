@@ -44,6 +44,8 @@ pub(crate) struct ChunkOptions {
     pub with_places: bool,
     /// Verify checksums: a packet with a wrong one belongs to no flow.
     pub verify: bool,
+    /// Decode every packet the long way.
+    pub without_fast_frames: bool,
 }
 
 /// Packets in the order of the capture.
@@ -61,6 +63,7 @@ pub(crate) struct Chunk {
     hashing: RandomState,
     with_places: bool,
     verify: bool,
+    without_fast: bool,
     count: usize,
     /// Connections of the packets so far.
     recent: Recent,
@@ -81,6 +84,7 @@ impl Chunk {
             places: Vec::new(),
             with_places: options.with_places,
             verify: options.verify,
+            without_fast: options.without_fast_frames,
             count: 0,
             recent: Recent::new(),
             packet: Packet::default(),
@@ -162,7 +166,7 @@ impl Chunk {
             let interface = first.interface as usize;
             let link = interfaces.get(interface);
             let link = link.and_then(|it| Link::find(it.link_type));
-            let ethernet = link.is_some_and(Link::is_ethernet);
+            let fast = link.is_some_and(Link::is_ethernet) && !self.verify && !self.without_fast;
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
             row.count(records, before);
             before = records[records.len() - 1].time;
@@ -173,7 +177,7 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if ethernet && !self.verify && plain(record, bytes, &self.hashing, recent, slot) {
+                if fast && plain(record, bytes, &self.hashing, recent, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }

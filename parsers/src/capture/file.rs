@@ -40,17 +40,18 @@ pub(crate) struct CaptureFile {
 
 impl CaptureFile {
     /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
-    /// file as it was when it was opened before.
+    /// file as it was when it was opened before. `without_fast`: its records are found the long way.
     pub(crate) fn new(
         input: &Input,
         number: usize,
         room: usize,
         read: Arc<AtomicU64>,
         before: Option<Stamp>,
+        without_fast: bool,
     ) -> Result<Self, Error> {
         let name = input.name().to_owned();
         let mut source = Source::open(input, room, read, before)?;
-        let (reader, at) = detect(&name, &mut source)?;
+        let (reader, at) = detect(&name, &mut source, without_fast)?;
         Ok(Self {
             number,
             name,
@@ -179,25 +180,31 @@ impl CaptureFile {
     }
 }
 
-fn detect(name: &str, source: &mut Source) -> Result<(RecordReader, usize), Error> {
+fn detect(
+    name: &str,
+    source: &mut Source,
+    without_fast: bool,
+) -> Result<(RecordReader, usize), Error> {
     source.advance(0, HEAD);
-    RecordReader::detect(name, source.bytes()).map_err(|error| match (error, source.fault()) {
-        (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
-            Error::NotACapture {
-                file,
-                found,
-                expected,
-                remedy: "copy the file again; its compressed form is damaged or cut".to_owned(),
+    RecordReader::detect(name, source.bytes(), without_fast).map_err(|error| {
+        match (error, source.fault()) {
+            (Error::NotACapture { file, expected, .. }, Some(Fault { found, .. })) => {
+                Error::NotACapture {
+                    file,
+                    found,
+                    expected,
+                    remedy: "copy the file again; its compressed form is damaged or cut".to_owned(),
+                }
             }
+            (error, _) => error,
         }
-        (error, _) => error,
     })
 }
 
 /// Time of the first packet; none for a capture without one.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
     let mut source = Source::open(input, FIRST, Arc::default(), None)?;
-    let (mut reader, mut at) = detect(input.name(), &mut source)?;
+    let (mut reader, mut at) = detect(input.name(), &mut source, false)?;
     let mut records = Vec::new();
     loop {
         let bytes = source.bytes().get(at..).unwrap_or_default();

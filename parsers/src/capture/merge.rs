@@ -76,6 +76,7 @@ struct Finished {
 pub(crate) struct Reading<'a> {
     /// What the manifests say about files, by the file's name.
     manifests: &'a HashMap<String, Manifest>,
+    without_fast: bool,
     progress: &'a Progress,
     /// The next input is the last.
     waiting: Vec<Waiting>,
@@ -94,16 +95,18 @@ pub(crate) struct Found {
 }
 
 impl<'a> Reading<'a> {
-    /// `inputs` in the order of their first packets.
+    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
         manifests: &'a HashMap<String, Manifest>,
+        without_fast: bool,
         progress: &'a Progress,
     ) -> Self {
         inputs.reverse();
         progress.read.store(0, Relaxed);
         Self {
             manifests,
+            without_fast,
             progress,
             waiting: inputs,
             opened: 0,
@@ -137,7 +140,14 @@ impl<'a> Reading<'a> {
         }) {
             let room = window(self.open.len());
             let read = Arc::clone(&self.progress.read);
-            let file = CaptureFile::new(&next.input, self.opened, room, read, next.before)?;
+            let file = CaptureFile::new(
+                &next.input,
+                self.opened,
+                room,
+                read,
+                next.before,
+                self.without_fast,
+            )?;
             self.opened += 1;
             self.go_on(Box::new(file));
         }

@@ -1,8 +1,9 @@
-//! What every stage uses: errors, progress, memory and its bound, threads, and two collections.
+//! What every stage uses: errors, progress, the switches of the fast ways, memory and its bound, threads, and two collections.
 
 pub(crate) mod arena;
 pub(crate) mod budget;
 pub(crate) mod error;
+pub(crate) mod fast_ways;
 pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod progress;

@@ -27,7 +27,11 @@ impl Counting {
     pub(crate) fn new(options: &Options) -> Self {
         let wants = |table| options.tables.contains(&table);
         Self {
-            states: States::new(wants(Table::Intervals), wants(Table::Messages)),
+            states: States::new(
+                wants(Table::Intervals),
+                wants(Table::Messages),
+                options.without_fast,
+            ),
             packets: wants(Table::Packets).then(Packets::default),
             messages: wants(Table::Messages).then(Messages::default),
             settles: false,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::capture::counts::Manifest;
 use crate::common::error::Error;
+use crate::common::fast_ways::FastWays;
 use crate::tables::Table;
 
 /// What to count and how.
@@ -27,6 +28,9 @@ pub struct Options {
     /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
     /// it back as a whole.
     pub process_ends: bool,
+    /// Fast ways that are not taken: for measuring and testing. The tables do not depend on it.
+    #[doc(hidden)]
+    pub without_fast: FastWays,
 }
 
 impl Default for Options {
@@ -46,6 +50,7 @@ impl Default for Options {
             verify_checksums: false,
             memory: None,
             process_ends: false,
+            without_fast: FastWays::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::capture::file::first_time;
 use crate::capture::merge::{FileSummary, Found, Reading, Waiting};
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::{Damage, Error};
+use crate::common::fast_ways::FastWays;
 use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::counting::Counting;
@@ -138,19 +139,31 @@ impl<'a> Pass<'a> {
         Self {
             options,
             progress,
-            connections: Connections::new(options.bin_ns, options.udp_timeout_ns, known),
+            connections: Connections::new(
+                options.bin_ns,
+                options.udp_timeout_ns,
+                known,
+                options.without_fast,
+            ),
             counting: Counting::new(options),
             budget,
         }
     }
 
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
-        let mut reading = Reading::new(inputs, &self.options.manifests, self.progress);
+        let without = self.options.without_fast;
+        let mut reading = Reading::new(
+            inputs,
+            &self.options.manifests,
+            without.has(FastWays::BLOCKS),
+            self.progress,
+        );
         let (connections, counting) = (&mut self.connections, &mut self.counting);
         let (progress, budget) = (self.progress, self.budget);
         let wanted = ChunkOptions {
             with_places: counting.packets.is_some(),
             verify: self.options.verify_checksums,
+            without_fast_frames: without.has(FastWays::FRAMES),
         };
         stages::pass(
             &mut reading,

@@ -92,13 +92,18 @@ pub(crate) enum RecordReader {
 pub(crate) const HEAD: usize = 28;
 
 impl RecordReader {
-    /// Tells by the first bytes what `file` is; also how many bytes the header took.
-    pub(crate) fn detect(file: &str, head: &[u8]) -> Result<(Self, usize), Error> {
+    /// Tells by the first bytes what `file` is; also how many bytes the header took. `without_fast`: each block is read
+    /// the long way.
+    pub(crate) fn detect(
+        file: &str,
+        head: &[u8],
+        without_fast: bool,
+    ) -> Result<(Self, usize), Error> {
         if let Some((reader, taken)) = Pcap::detect(head) {
             return Ok((Self::Pcap(reader), taken));
         }
         if head.starts_with(&pcapng::SECTION_HEADER) && head.len() >= 12 {
-            return Ok((Self::Pcapng(Box::default()), 0));
+            return Ok((Self::Pcapng(Box::new(Pcapng::new(without_fast))), 0));
         }
         Err(Error::NotACapture {
             file: file.to_owned(),

@@ -116,11 +116,12 @@ mod tests {
             let mut blocks = block.repeat(2);
             blocks.truncate(blocks.len().saturating_sub(cut));
 
-            let mut short = Pcapng::default();
-            let (used, _) = short.fill(&head.concat(), false, &mut Vec::new(), 9);
-            prop_assert_eq!(used, head.concat().len());
-            prop_assert_eq!(short.usual.len(), 1);
-            let mut long = Pcapng { usual: Vec::new(), ..short.clone() };
+            let [mut short, mut long] = [false, true].map(Pcapng::new);
+            for reader in [&mut short, &mut long] {
+                let (used, _) = reader.fill(&head.concat(), false, &mut Vec::new(), 9);
+                prop_assert_eq!(used, head.concat().len());
+            }
+            prop_assert_eq!((short.usual.len(), long.usual.len()), (1, 0));
             for last in [false, true] {
                 let (mut found, mut wanted) = (Vec::new(), Vec::new());
                 let way = short.fill(&blocks, last, &mut found, 9);

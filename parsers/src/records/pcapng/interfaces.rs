@@ -109,10 +109,12 @@ impl Pcapng {
             lost: None,
         });
         self.clocks.push(clock);
-        self.usual.push(Usual {
-            longest: longest_record(u32::from(link_type), snaplen),
-            unit_ns: clock.unit_ns(),
-        });
+        if !self.without_fast {
+            self.usual.push(Usual {
+                longest: longest_record(u32::from(link_type), snaplen),
+                unit_ns: clock.unit_ns(),
+            });
+        }
         Ok(())
     }
 

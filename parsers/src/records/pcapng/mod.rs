@@ -38,7 +38,9 @@ pub(crate) struct Pcapng {
     in_section: bool,
     interfaces: Vec<Interface>,
     clocks: Vec<Clock>,
+    /// For the fast way, if that is taken.
     usual: Vec<Usual>,
+    without_fast: bool,
     /// Index of the current section's first interface.
     first: usize,
     /// Time of the packet before: what a Simple Packet Block, which has none, is given. Not known before the
@@ -47,6 +49,14 @@ pub(crate) struct Pcapng {
 }
 
 impl Pcapng {
+    /// `without_fast`: each block is read the long way.
+    pub(crate) fn new(without_fast: bool) -> Self {
+        Self {
+            without_fast,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

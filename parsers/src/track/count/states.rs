@@ -8,6 +8,7 @@ use super::partition::{Share, shares};
 use super::state::{ConnectionState, PacketFacts};
 use crate::capture::chunk::{Chunk, ListedOptions};
 use crate::common::arena::Arena;
+use crate::common::fast_ways::FastWays;
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
 use crate::decode::TcpOptions;
@@ -35,6 +36,7 @@ pub(crate) struct States {
     list: Arena<ConnectionState>,
     count_gaps: bool,
     find_messages: bool,
+    without_fast: FastWays,
 }
 
 /// What all connections of a chunk are counted from.
@@ -45,14 +47,16 @@ struct Work<'a> {
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
+    without_fast: FastWays,
 }
 
 impl States {
-    pub(crate) fn new(count_gaps: bool, find_messages: bool) -> Self {
+    pub(crate) fn new(count_gaps: bool, find_messages: bool, without_fast: FastWays) -> Self {
         Self {
             list: Arena::new(),
             count_gaps,
             find_messages,
+            without_fast,
         }
     }
 
@@ -101,6 +105,7 @@ impl States {
             positions: &grouping.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
+            without_fast: self.without_fast,
         };
         let facts = match facts {
             None => &mut [][..],
@@ -228,12 +233,14 @@ impl Work<'_> {
                 let peer = peer.as_ref().map(|peer| &peer.tcp);
                 facts.window_bytes = own.tcp.window_bytes(segment, peer);
             }
-            if let Some(peer) = peer
+            if !self.without_fast.has(FastWays::SEGMENTS)
+                && let Some(peer) = peer
                 && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
             {
                 let following = packets.as_slice();
                 // One or two are soon taken one by one.
-                if segment.payload > 0
+                if !self.without_fast.has(FastWays::BURSTS)
+                    && segment.payload > 0
                     && let &[next, later, ..] = following
                     && [next, later]
                         .iter()

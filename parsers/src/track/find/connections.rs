@@ -10,6 +10,7 @@ use super::tunnels::Tunnels;
 use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::common::arena::Arena;
 use crate::common::budget::{bytes, grouped};
+use crate::common::fast_ways::FastWays;
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
 use crate::decode::Key;
@@ -61,10 +62,18 @@ pub(crate) struct Connections {
     pub turned: Vec<u32>,
     /// The same, known from an earlier pass.
     known: HashSet<u32>,
+    /// Fast ways that are taken.
+    guesses: bool,
+    runs: bool,
 }
 
 impl Connections {
-    pub(crate) fn new(bin_ns: i64, idle_ns: i64, known: HashSet<u32>) -> Self {
+    pub(crate) fn new(
+        bin_ns: i64,
+        idle_ns: i64,
+        known: HashSet<u32>,
+        without_fast: FastWays,
+    ) -> Self {
         let hashing = RandomState::default();
         Self {
             index: Index::new(),
@@ -79,6 +88,8 @@ impl Connections {
             hashing,
             turned: Vec::new(),
             known,
+            guesses: !without_fast.has(FastWays::GUESSES),
+            runs: !without_fast.has(FastWays::RUNS),
         }
     }
 
@@ -95,7 +106,7 @@ impl Connections {
         before: u32,
         numbers: &mut Vec<u32>,
     ) -> usize {
-        let out_of_cache = self.list.len() > CACHED;
+        let guessing = self.guesses && self.list.len() > CACHED;
         let (owners, segments) = chunk.take_unfound();
         let start = numbers.len();
         numbers.resize(start + owners.len(), NONE);
@@ -103,7 +114,7 @@ impl Connections {
         let (mut position, mut guessed, mut in_runs) = (0, 0, 0);
         while let (Some(owner), Some(segment)) = (owners.get(position), segments.get_mut(position))
         {
-            while out_of_cache && guessed < owners.len() && guessed < position + AHEAD {
+            while guessing && guessed < owners.len() && guessed < position + AHEAD {
                 self.guess(owners, guessed, numbers);
                 guessed += AHEAD;
             }
@@ -133,7 +144,7 @@ impl Connections {
             }
             let run = owners[position..]
                 .iter()
-                .take_while(|owner| owner.kind == OwnerKind::Run);
+                .take_while(|owner| self.runs && owner.kind == OwnerKind::Run);
             let run = position..position + run.count();
             // One alone is soon taken in.
             if run.len() > 1
@@ -302,8 +313,8 @@ mod tests {
     use crate::records::{Interface, Record};
 
     /// The connections of frames, found so many at once.
-    fn numbers(frames: &[[u8; 54]], at_once: usize) -> Vec<u32> {
-        let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new());
+    fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastWays) -> Vec<u32> {
+        let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new(), without);
         let mut chunk = connections.chunk(ChunkOptions::default());
         let interface = Interface::of(1);
         let mut numbers = Vec::new();
@@ -345,9 +356,11 @@ mod tests {
             let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
             let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
             let frames: Vec<_> = before.chain(steps).collect();
-            let all = numbers(&frames, 2 * CACHED);
-            prop_assert_eq!(&all, &numbers(&frames, 1));
-            prop_assert_eq!(&all, &numbers(&frames, 7));
+            let without = FastWays::GUESSES.and(FastWays::RUNS);
+            let all = numbers(&frames, 2 * CACHED, without);
+            for at_once in [1, 7, 2 * CACHED] {
+                prop_assert_eq!(&all, &numbers(&frames, at_once, FastWays::default()));
+            }
         }
     }
 }
