@@ -121,7 +121,7 @@ def test_a_host_that_a_setting_leaves_out_serves_nothing(changed):
     path = changed("  expect: 3s", "  serve: {command: x, hosts: [pc4], port: 80}")
     run = experiment.load(path).run_at({"hosts": "1"})
     with pytest.raises(FlowsweepError, match="host pc4 takes no part in nqueens-hosts_1-r1"):
-        workloads.find(run.workload).on(describe.bed_of(run), run, Path("app.json"))
+        workloads.find(run.workload).on(describe.spec_of(run), run, Path("app.json"))
 
 
 def test_servers_decide_the_outcome_and_runs_without_stay_what_they_were(changed):

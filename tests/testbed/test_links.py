@@ -21,32 +21,32 @@ THREE = EXPERIMENT.replace("east: 1", "east: 1, south: 1")
 
 
 @pytest.fixture
-def bed(tmp_path):
+def spec(tmp_path):
     def make(text: str = EXPERIMENT, **settings: str):
         path = tmp_path / "links.yaml"
         path.write_text(text)
-        return describe.bed_of(experiment.load(path).run_at(settings))
+        return describe.spec_of(experiment.load(path).run_at(settings))
 
     return make
 
 
-def link_with(bed, more: str):
-    return bed(EXPERIMENT.replace("100Mbit/s}", f"100Mbit/s, {more}}}"))
+def link_with(spec, more: str):
+    return spec(EXPERIMENT.replace("100Mbit/s}", f"100Mbit/s, {more}}}"))
 
 
-def test_a_plain_link_is_delay_rate_and_queue(bed):
-    assert emulation.config(bed())["links"] == [
+def test_a_plain_link_is_delay_rate_and_queue(spec):
+    assert emulation.config(spec())["links"] == [
         {"a": "west", "b": "east", "delay_ns": 10_000_000, "rate_bit_s": 100_000_000,
          "queue_bytes": 250_000}
     ]  # fmt: skip
 
 
-def test_what_is_asked_for_reaches_the_emulator(bed):
+def test_what_is_asked_for_reaches_the_emulator(spec):
     asked = (
         "loss: 1%, loss_burst: 4, jitter: 20%, jitter_law: pareto, duplicate: 0.1%, links: 2, "
         "discipline: codel, queue_packets: 50, reorder: true"
     )
-    (link,) = emulation.config(link_with(bed, asked))["links"]
+    (link,) = emulation.config(link_with(spec, asked))["links"]
     assert link["jitter"] == {"std_ns": 2_000_000, "law": "pareto"}
     assert link["loss"]["r"] == 0.25
     mean = link["loss"]["p"] / (link["loss"]["p"] + link["loss"]["r"])
@@ -61,9 +61,9 @@ def test_what_is_asked_for_reaches_the_emulator(bed):
     }
 
 
-def test_a_way_back_says_only_what_differs(bed):
+def test_a_way_back_says_only_what_differs(spec):
     own = "pairs: [{between: [east, west], back: {rate: 1Mbit/s, queue: 64KiB}}]\n"
-    made = bed(EXPERIMENT + own)
+    made = spec(EXPERIMENT + own)
     (link,) = emulation.config(made)["links"]
     assert (link["a"], link["b"], link["rate_bit_s"]) == ("east", "west", 100_000_000)
     assert link["b_to_a"] == {"rate_bit_s": 1_000_000, "queue_bytes": 65_536}
@@ -73,17 +73,17 @@ def test_a_way_back_says_only_what_differs(bed):
     ]
 
 
-def test_the_idle_path_is_measured_without_what_disturbs(bed):
-    made = link_with(bed, "loss: 1%, jitter: 1ms, duplicate: 1%, links: 2")
+def test_the_idle_path_is_measured_without_what_disturbs(spec):
+    made = link_with(spec, "loss: 1%, jitter: 1ms, duplicate: 1%, links: 2")
     (link,) = emulation.config(made, undisturbed=True)["links"]
     assert set(link) == {"a", "b", "delay_ns", "rate_bit_s", "queue_bytes", "parallel"}
 
 
-def test_a_schedule_changes_only_what_it_says(bed):
+def test_a_schedule_changes_only_what_it_says(spec):
     text = (
         THREE + "schedule:\n  - {at: 5s, between: [east, west], links: 2}\n  - {at: 9s, rtt: 4ms}\n"
     )
-    config = emulation.config(bed(text))
+    config = emulation.config(spec(text))
     assert config["schedule_waits"] is True
     assert config["schedule"][0] == {"at_ns": 5 * 10**9, "a": "west", "b": "east", "parallel": 2}
     later = [(entry["a"], entry["b"], entry["delay_ns"]) for entry in config["schedule"][1:]]
@@ -91,19 +91,19 @@ def test_a_schedule_changes_only_what_it_says(bed):
                      ("east", "south", 2_000_000)]  # fmt: skip
 
 
-def test_overhead_and_uplinks(bed):
+def test_overhead_and_uplinks(spec):
     text = EXPERIMENT.replace("east: 1", "east: {hosts: 1, uplink: {rate: 1Gbit/s, links: 2}}")
-    config = emulation.config(bed(text + "emulation: {overhead: ethernet}\n"))
+    config = emulation.config(spec(text + "emulation: {overhead: ethernet}\n"))
     assert (config["overhead_bytes"], config["least_frame_bytes"]) == (24, 60)
     assert config["ports"][1]["uplink"]["parallel"] == 2
     assert "uplink" not in config["ports"][0]
 
 
-def test_netem_has_room_for_twice_the_bandwidth_delay_product(bed):
-    (link,) = bed(rate="1Gbit/s", rtt="64ms").links
+def test_netem_has_room_for_twice_the_bandwidth_delay_product(spec):
+    (link,) = spec(rate="1Gbit/s", rtt="64ms").links
     in_flight = 1e9 * 32e-3 / 8 / 1514
     assert netem.limit_packets(link) >= 2 * in_flight
-    assert netem.limit_packets(bed().links[0]) >= 1000
+    assert netem.limit_packets(spec().links[0]) >= 1000
 
 
 @pytest.mark.parametrize(
@@ -116,31 +116,31 @@ def test_netem_has_room_for_twice_the_bandwidth_delay_product(bed):
         ("duplicate: 2%", ["duplicate 2%"]),
     ],
 )
-def test_netem_is_told_what_is_asked(bed, asked, words):
-    line = netem.netem(link_with(bed, asked).links[0])
+def test_netem_is_told_what_is_asked(spec, asked, words):
+    line = netem.netem(link_with(spec, asked).links[0])
     assert all(word in line for word in words), line
 
 
-def test_netem_reorders_only_if_asked(bed):
-    assert "rate" not in netem.netem(link_with(bed, "jitter: 1ms, reorder: true").links[0])
+def test_netem_reorders_only_if_asked(spec):
+    assert "rate" not in netem.netem(link_with(spec, "jitter: 1ms, reorder: true").links[0])
 
 
 @pytest.mark.parametrize("more", ["links: 2", "queue_packets: 10"])
-def test_netem_is_not_taken_for_what_it_cannot_do(bed, more):
-    assert netem.unable(bed()) is None
-    assert netem.unable(link_with(bed, more)) is not None
+def test_netem_is_not_taken_for_what_it_cannot_do(spec, more):
+    assert netem.unable(spec()) is None
+    assert netem.unable(link_with(spec, more)) is not None
 
 
-def test_disciplines_lie_between_the_sites_in_the_middle(bed):
-    lines = netem.commands(bed())
+def test_disciplines_lie_between_the_sites_in_the_middle(spec):
+    lines = netem.commands(spec())
     devices = {line.split(" dev ")[1].split()[0] for line in lines}
     assert devices == {"up-west", "up-east", "wan-west", "wan-east"}
     assert all("dev wan-" in line for line in lines if "netem" in line)
     assert all("dev up-" in line for line in lines if "htb" in line)
 
 
-def test_with_three_sites_each_origin_and_destination_has_its_own(bed):
-    lines = netem.commands(bed(THREE))
+def test_with_three_sites_each_origin_and_destination_has_its_own(spec):
+    lines = netem.commands(spec(THREE))
     to_south = [line for line in lines if line.startswith("filter add dev wan-south")]
     assert [line.split("match ")[1] for line in to_south] == [
         "ip src 10.77.1.0/24 flowid 1:1",
@@ -149,7 +149,7 @@ def test_with_three_sites_each_origin_and_destination_has_its_own(bed):
     assert sum("netem" in line for line in lines) == 6
 
 
-def test_tc_reads_every_command(bed, namespaces):
+def test_tc_reads_every_command(spec, namespaces):
     """The kernel may lack a discipline; `tc` itself must understand every word."""
     if shutil.which("tc") is None:
         pytest.skip("no `tc`")
@@ -158,8 +158,8 @@ def test_tc_reads_every_command(bed, namespaces):
         "discipline: codel"
     )
     text = THREE.replace("100Mbit/s}", f"100Mbit/s, {asked}}}")
-    ip, _ = netem.bridge_commands(bed(text))
-    lines = netem.commands(bed(text + "emulation: {overhead: ethernet}\n"))
+    ip, _ = netem.bridge_commands(spec(text))
+    lines = netem.commands(spec(text + "emulation: {overhead: ethernet}\n"))
     links = [
         f"link add up-{site} type veth peer name wan-{site}" for site in ("west", "east", "south")
     ]

@@ -14,7 +14,7 @@ HUB = """
 import sys
 from flowsweep.testbed.namespaces import hub, netem
 netem.netem = lambda link, undisturbed=False: "bfifo limit 10000000"
-netem.missing = lambda bed: None
+netem.missing = lambda spec: None
 sys.exit(hub.main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
 """
 RUN = """

@@ -24,7 +24,7 @@ from typing import Any
 
 import message_writers
 
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 
 HERE = Path(__file__).parent
 HOSTS = dict(pair.split("=") for pair in os.environ.get("FLOWSWEEP_HOSTS", "").split(",") if pair)
@@ -236,9 +236,9 @@ def mpi(folder: Path, count: int) -> Iterator[dict]:
     words = [found("mpirun"), "--host", "pc1:1,pc2:1", "-np", 2, "--leave-session-attached"]
     words += ["--map-by", "slot", "--bind-to", "none"]
     words += ["--prtemca", "plm_ssh_agent", found("agent")]
-    words += ["--prtemca", "prte_if_include", beds.MANAGEMENT_NETWORK]
+    words += ["--prtemca", "prte_if_include", specs.MANAGEMENT_NETWORK]
     words += ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "mpi_yield_when_idle", 1]
-    words += ["--mca", "btl_tcp_if_include", beds.EXPERIMENT_NETWORK]
+    words += ["--mca", "btl_tcp_if_include", specs.EXPERIMENT_NETWORK]
     words += ["--mca", "btl_tcp_disable_family", 6]
     output(*words, *ports, *ranks)
     for rank in range(2):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed.spec import (
-    Bed,
-    BedChange,
-    BedHost,
-    BedLimits,
-    BedLink,
-    BedMachine,
-    BedUplink,
+    ChangeSpec,
+    HostSpec,
+    LimitsSpec,
+    LinkSpec,
+    MachineSpec,
+    Spec,
+    UplinkSpec,
 )
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from flowsweep.experiment.machines import Testbed
 
 
-def bed_of(run: Run, folder: Path | None = None) -> Bed:
+def spec_of(run: Run, folder: Path | None = None) -> Spec:
     """The testbed of a planned run; `folder` takes the captures."""
     experiment, point = run.experiment, run.point
     emulation, testbed = experiment.emulation, experiment.testbed
     real = testbed.kind == "ssh"
-    return Bed(
+    return Spec(
         hosts=[
-            BedHost(host.name, host.site, host.address, host.mgmt_address, host.mac)
+            HostSpec(host.name, host.site, host.address, host.mgmt_address, host.mac)
             for host in run.hosts
         ],
         links=[_both_ways(run, ends) for ends in run.links],
         uplinks={
-            site: BedUplink(line.rate_bit_s, line.queue_bytes, line.links)
+            site: UplinkSpec(line.rate_bit_s, line.queue_bytes, line.links)
             for site, line in ((site, found.uplink) for site, found in experiment.sites.items())
             if line is not None
         },
@@ -59,9 +59,9 @@ def bed_of(run: Run, folder: Path | None = None) -> Bed:
     )
 
 
-def _machine(host: Host, testbed: Testbed) -> BedMachine:
+def _machine(host: Host, testbed: Testbed) -> MachineSpec:
     machine = testbed.hosts[host.name]
-    return BedMachine(
+    return MachineSpec(
         name=host.name,
         login=machine.login or host.name,
         address=host.address,
@@ -70,9 +70,9 @@ def _machine(host: Host, testbed: Testbed) -> BedMachine:
     )
 
 
-def _limits(run: Run) -> BedLimits:
+def _limits(run: Run) -> LimitsSpec:
     limits = run.experiment.limits
-    return BedLimits(
+    return LimitsSpec(
         other_programs=limits.other_programs,
         cpu_pressure=limits.cpu_pressure if run.workload.compute == "paced" else None,
         lateness_ns=limits.lateness_ns,
@@ -80,14 +80,14 @@ def _limits(run: Run) -> BedLimits:
     )
 
 
-def _both_ways(run: Run, ends: tuple[str, str]) -> BedLink:
+def _both_ways(run: Run, ends: tuple[str, str]) -> LinkSpec:
     back = run.ways_back.get(ends)
     there = _link(*ends, run.links[ends])
     return there if back is None else replace(there, back=_link(*ends, back))
 
 
-def _link(a: str, b: str, link: Link) -> BedLink:
-    return BedLink(
+def _link(a: str, b: str, link: Link) -> LinkSpec:
+    return LinkSpec(
         a=a,
         b=b,
         rtt_ns=link.rtt_ns,
@@ -108,7 +108,7 @@ def _link(a: str, b: str, link: Link) -> BedLink:
     )
 
 
-def _changes(run: Run) -> Iterator[BedChange]:
+def _changes(run: Run) -> Iterator[ChangeSpec]:
     """The schedule, each entry with the whole link as it is from then on."""
     now = dict(run.links)
     for change in sorted(run.experiment.schedule, key=lambda change: change.at_ns):
@@ -120,4 +120,4 @@ def _changes(run: Run) -> Iterator[BedChange]:
                 changed = [name for name, value in vars(after).items()
                            if value != getattr(before, name)]  # fmt: skip
                 if changed:
-                    yield BedChange(change.at_ns, after, changed)
+                    yield ChangeSpec(change.at_ns, after, changed)

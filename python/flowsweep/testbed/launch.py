@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 ON = """#!/bin/sh
 # Runs a command on an emulated host: on HOST COMMAND...
@@ -62,21 +62,21 @@ def program_path(name: str) -> Path:
     return Path(found)
 
 
-def write_scripts(bed: Bed, priority: list[str]) -> dict[str, str]:
+def write_scripts(spec: Spec, priority: list[str]) -> dict[str, str]:
     """Writes `on` and mpirun's agent; returns the environment of everything in the hub."""
-    places = {"netns": beds.NETNS, "uts": beds.HOST_NAMES, "priority": " ".join(priority)}
+    places = {"netns": specs.NETNS, "uts": specs.HOST_NAMES, "priority": " ".join(priority)}
     for name, text in (("on", ON), ("agent", AGENT)):
-        path = beds.SCRIPTS / name
+        path = specs.SCRIPTS / name
         path.write_text(text.format(**places))
         path.chmod(0o755)
     bin_folder = str(Path(sys.prefix) / "bin")
     return {
         **os.environ,
-        "PATH": f"{beds.SCRIPTS}:{bin_folder}:{os.environ.get('PATH', os.defpath)}",
-        "HOME": str(beds.STATE),
-        "TMPDIR": str(beds.STATE / "t"),
-        "FLOWSWEEP_HOSTS": ",".join(f"{host.name}={host.address}" for host in bed.hosts),
-        "FLOWSWEEP_SITES": ",".join(f"{host.name}={host.site}" for host in bed.hosts),
+        "PATH": f"{specs.SCRIPTS}:{bin_folder}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(specs.STATE),
+        "TMPDIR": str(specs.STATE / "t"),
+        "FLOWSWEEP_HOSTS": ",".join(f"{host.name}={host.address}" for host in spec.hosts),
+        "FLOWSWEEP_SITES": ",".join(f"{host.name}={host.site}" for host in spec.hosts),
         "PYTHONDONTWRITEBYTECODE": "1",
         **_as_root(),
     }
@@ -90,31 +90,31 @@ def _as_root() -> dict[str, str]:
     return {f"{name}{end}": "1" for name in names for end in ("", "_CONFIRM")}
 
 
-def mpirun(bed: Bed) -> list[str]:
-    """The command that starts one process per entry of `bed.ranks`, in that order.
+def mpirun(spec: Spec) -> list[str]:
+    """The command that starts one process per entry of `spec.ranks`, in that order.
 
     Ranks are placed host by host, so entries of one host must stand together.
     """
     slots: dict[str, int] = {}
-    for host in bed.ranks:
+    for host in spec.ranks:
         slots[host] = slots.get(host, 0) + 1
     grouped = [host for host, count in slots.items() for _ in range(count)]
-    if grouped != bed.ranks:
-        raise FlowsweepError("ranks of one host must stand together", found=" ".join(bed.ranks))
+    if grouped != spec.ranks:
+        raise FlowsweepError("ranks of one host must stand together", found=" ".join(spec.ranks))
     return [
         str(program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
-        *("-np", str(len(bed.ranks))),
+        *("-np", str(len(spec.ranks))),
         # Daemons that stay in our session: see Agent.
         "--leave-session-attached",
         *("--map-by", "slot", "--bind-to", "none"),
-        *("--prtemca", "plm_ssh_agent", str(beds.SCRIPTS / "agent")),
+        *("--prtemca", "plm_ssh_agent", str(specs.SCRIPTS / "agent")),
         *("--prtemca", "plm_ssh_no_tree_spawn", "1"),
-        *("--prtemca", "prte_if_include", beds.MANAGEMENT_NETWORK),
+        *("--prtemca", "prte_if_include", specs.MANAGEMENT_NETWORK),
         *("--mca", "pml", "ob1"),
         *("--mca", "btl", "self,tcp"),
-        *("--mca", "btl_tcp_if_include", beds.EXPERIMENT_NETWORK),
+        *("--mca", "btl_tcp_if_include", specs.EXPERIMENT_NETWORK),
         *("--mca", "btl_tcp_disable_family", "6"),
         *("--mca", "mpi_yield_when_idle", "1"),
-        *bed.program,
+        *spec.program,
     ]

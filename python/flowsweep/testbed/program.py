@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed import launch
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.tools import MEMORY, ended
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 TERMINATE_LIMIT_S = 5.0
 WATCH_S = 0.2  # how often agents and ranks are looked at while the program runs
@@ -93,24 +93,24 @@ class Ended:
 
 
 def run(
-    bed: Bed, environment: dict[str, str], look: Callable[[], None], priority: Sequence[str] = ()
+    spec: Spec, environment: dict[str, str], look: Callable[[], None], priority: Sequence[str] = ()
 ) -> tuple[str | None, str | None]:
     """Runs the program of a testbed in namespaces: why it failed, and what spoiled the run.
 
     `look` is called all the while. `priority`: what starts a command on a host so that it
     yields to the emulator.
     """
-    out = beds.LOGS / "program.out"
-    if bed.start != "mpirun" and bed.folder:
-        out = Path(bed.folder) / LOG
-    commands = _commands(bed, priority)
+    out = specs.LOGS / "program.out"
+    if spec.start != "mpirun" and spec.folder:
+        out = Path(spec.folder) / LOG
+    commands = _commands(spec, priority)
     try:
         done = run_commands(
-            commands, environment, beds.STATE / "t", out, limit_s=bed.timeout_s, look=look
+            commands, environment, specs.STATE / "t", out, limit_s=spec.timeout_s, look=look
         )
     except ServerError as error:
         return str(error), None
-    return done.failure, done.spoiled if bed.start == "mpirun" else None
+    return done.failure, done.spoiled if spec.start == "mpirun" else None
 
 
 def run_commands(
@@ -151,19 +151,19 @@ def run_commands(
         return Ended(code, said, printed, limit_s, left)
 
 
-def _commands(bed: Bed, priority: Sequence[str]) -> list[Command]:
-    if bed.start == "mpirun":
-        return [(launch.mpirun(bed), {})]
-    more = {"FLOWSWEEP_PROBLEM": bed.problem, "FLOWSWEEP_OUTPUT": bed.output}
-    if bed.start == "hub":
-        return [(bed.program, {**more, "FLOWSWEEP_RANK": "0", "FLOWSWEEP_RANKS": "1"})]
-    more["FLOWSWEEP_RANKS"] = str(len(bed.ranks))
+def _commands(spec: Spec, priority: Sequence[str]) -> list[Command]:
+    if spec.start == "mpirun":
+        return [(launch.mpirun(spec), {})]
+    more = {"FLOWSWEEP_PROBLEM": spec.problem, "FLOWSWEEP_OUTPUT": spec.output}
+    if spec.start == "hub":
+        return [(spec.program, {**more, "FLOWSWEEP_RANK": "0", "FLOWSWEEP_RANKS": "1"})]
+    more["FLOWSWEEP_RANKS"] = str(len(spec.ranks))
     return [
         (
-            [str(beds.SCRIPTS / "on"), host, *priority, *bed.program],
+            [str(specs.SCRIPTS / "on"), host, *priority, *spec.program],
             {**more, "FLOWSWEEP_RANK": str(rank), "FLOWSWEEP_HOST": host},
         )
-        for rank, host in enumerate(bed.ranks)
+        for rank, host in enumerate(spec.ranks)
     ]
 
 

@@ -30,7 +30,7 @@ __all__ = ["RECORD", "Ahead", "is_done", "perform", "read_record", "versions"]
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 
 def is_done(run: Run, directory: Path) -> bool:
@@ -59,9 +59,9 @@ class Ahead:
         hub, self.hub = self.hub, None
         return hub or isolation.Hub("run", self.lock)
 
-    def run(self, bed: Bed, say: Callable[[str], None]) -> dict[str, Any]:
+    def run(self, spec: Spec, say: Callable[[str], None]) -> dict[str, Any]:
         """One run by a hub."""
-        return isolation.run(bed, "run", self.lock, say, self.take)[1]
+        return isolation.run(spec, "run", self.lock, say, self.take)[1]
 
     def cancel(self) -> None:
         """Ends the hub if nobody took it."""
@@ -141,13 +141,13 @@ def _capture(
     run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
 ) -> dict[str, Any]:
     application = partial / "app.json"
-    bed = program.on(describe.bed_of(run, partial), run, application.absolute())
-    if bed.machines:
+    spec = program.on(describe.spec_of(run, partial), run, application.absolute())
+    if spec.machines:
         from flowsweep.testbed.ssh import machines
 
-        result = machines.run(bed)
+        result = machines.run(spec)
     else:
-        result = ahead.run(bed, say)
+        result = ahead.run(spec, say)
     told = None
     try:
         told = _application(application)
@@ -155,7 +155,7 @@ def _capture(
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         result["failure"] = result["failure"] or f"app.json cannot be used: {words}"
-    return _record(run, bed, result, told or _wall_time(run, result))
+    return _record(run, spec, result, told or _wall_time(run, result))
 
 
 def _wall_time(run: Run, result: dict[str, Any]) -> dict[str, Any] | None:
@@ -186,7 +186,7 @@ def _application(path: Path) -> dict[str, Any] | None:
 
 
 def _record(
-    run: Run, bed: Bed, result: dict[str, Any], application: dict[str, Any] | None
+    run: Run, spec: Spec, result: dict[str, Any], application: dict[str, Any] | None
 ) -> dict[str, Any]:
     """run.json: what was asked, what was measured, whether it counts."""
     status, reason = "valid", None
@@ -200,16 +200,16 @@ def _record(
         status, reason = "failed", f"wrong answer: {json.dumps(application.get('answer'))}"
     elif result["faults"]:
         status, reason = "invalid", "; ".join(result["faults"])
-    spec = run.spec()
-    axes = spec["axes"]
+    asked = run.spec()
+    axes = asked["axes"]
     for axis, value in _measured(run, result).items():
         axes.setdefault(axis, {})["measured"] = value
     return {
-        **spec,
+        **asked,
         "hosts": [
-            {"name": host.name, "site": host.site, "address": host.address} for host in bed.hosts
+            {"name": host.name, "site": host.site, "address": host.address} for host in spec.hosts
         ],
-        "ranks": bed.ranks,
+        "ranks": spec.ranks,
         "start": _utc(result["start_ns"]),
         "end": _utc(result["end_ns"]),
         "completion_s": application.get("completion_s")

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.testbed import kernel
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.tools import ended
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedServer
+    from flowsweep.testbed.spec import ServerSpec, Spec
 
 END_LIMIT_S = 5.0
 ASK_S = 0.02  # how often is asked whether a port is open
@@ -28,7 +28,7 @@ SOCKETS = tuple(f"net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 WAITING = {"0A", "07"}
 
 #: Words that start a command on a host, and what its environment has besides.
-Start = Callable[["BedServer", str], tuple[list[str], dict[str, str]]]
+Start = Callable[["ServerSpec", str], tuple[list[str], dict[str, str]]]
 
 
 class ServerError(Exception):
@@ -37,7 +37,7 @@ class ServerError(Exception):
 
 @dataclass
 class _Started:
-    server: BedServer
+    server: ServerSpec
     host: str
     process: subprocess.Popen[bytes]
     log: Path
@@ -63,7 +63,7 @@ class Servers:
     """All servers of a run.
 
     Args:
-        bed: Names them, and the run directory, which gets `serve-<host>.log` of what they print.
+        spec: Names them, and the run directory, which gets `serve-<host>.log` of what they print.
         environment: What they know, besides what `start` adds.
         folder: Where they are started.
         start: How each is started on a host.
@@ -72,13 +72,13 @@ class Servers:
 
     def __init__(
         self,
-        bed: Bed,
+        spec: Spec,
         environment: Mapping[str, str],
         folder: Path,
         start: Start,
         sockets: Callable[[str], str],
     ) -> None:
-        self._bed = bed
+        self._bed = spec
         self._environment = environment
         self._folder = folder
         self._start = start
@@ -136,7 +136,7 @@ class Servers:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _one(self, server: BedServer, host: str) -> _Started:
+    def _one(self, server: ServerSpec, host: str) -> _Started:
         words, more = self._start(server, host)
         log = Path(self._bed.folder) / f"serve-{host}.log"
         with log.open("ab") as file:
@@ -164,19 +164,19 @@ class Servers:
             time.sleep(ASK_S)
 
 
-def in_namespaces(bed: Bed, environment: Mapping[str, str], priority: Sequence[str]) -> Servers:
+def in_namespaces(spec: Spec, environment: Mapping[str, str], priority: Sequence[str]) -> Servers:
     """The servers of a testbed in namespaces; `priority` as for `program.run`."""
-    namespaces = {host.name: host.namespace for host in bed.hosts}
+    namespaces = {host.name: host.namespace for host in spec.hosts}
 
-    def start(server: BedServer, host: str) -> tuple[list[str], dict[str, str]]:
-        words = [str(beds.SCRIPTS / "on"), host, *priority, "/bin/sh", "-c", server.command]
-        return words, {"FLOWSWEEP_PROBLEM": bed.problem, "FLOWSWEEP_HOST": host}
+    def start(server: ServerSpec, host: str) -> tuple[list[str], dict[str, str]]:
+        words = [str(specs.SCRIPTS / "on"), host, *priority, "/bin/sh", "-c", server.command]
+        return words, {"FLOWSWEEP_PROBLEM": spec.problem, "FLOWSWEEP_HOST": host}
 
     def sockets(host: str) -> str:
         with kernel.network_namespace(namespaces[host]):
             return "".join(Path("/proc/thread-self", name).read_text() for name in SOCKETS)
 
-    return Servers(bed, environment, beds.STATE / "t", start, sockets)
+    return Servers(spec, environment, specs.STATE / "t", start, sockets)
 
 
 def open_ports(text: str) -> set[int]:

@@ -23,7 +23,7 @@ MANAGEMENT_INTERFACE = "mgmt0"
 
 
 @dataclass(frozen=True)
-class BedHost:
+class HostSpec:
     """One host: `address` on the experiment network, `mgmt_address` on the other."""
 
     name: str
@@ -39,7 +39,7 @@ class BedHost:
 
 
 @dataclass(frozen=True)
-class BedLink:
+class LinkSpec:
     """The path between two sites; `back`: the direction from b to a, where it differs.
 
     `rtt_ns` is the round trip that the emulator adds, half in each direction. Rate and queue
@@ -62,10 +62,10 @@ class BedLink:
     duplicate: float = 0.0
     links: int = 1
     hash: str = "layer3+4"
-    back: BedLink | None = None
+    back: LinkSpec | None = None
 
     @classmethod
-    def of(cls, data: dict[str, Any]) -> BedLink:
+    def of(cls, data: dict[str, Any]) -> LinkSpec:
         """From the values of its fields as JSON has them."""
         back = data["back"]
         return cls(**{**data, "back": None if back is None else cls.of(back)})
@@ -77,7 +77,7 @@ class BedLink:
 
 
 @dataclass(frozen=True)
-class BedUplink:
+class UplinkSpec:
     """The access line of a site, each way."""
 
     rate_bit_s: float
@@ -86,16 +86,16 @@ class BedUplink:
 
 
 @dataclass(frozen=True)
-class BedChange:
-    """A link from a moment of the program on; `changed` names fields of `BedLink`."""
+class ChangeSpec:
+    """A link from a moment of the program on; `changed` names fields of `LinkSpec`."""
 
     at_ns: int
-    link: BedLink
+    link: LinkSpec
     changed: list[str]
 
 
 @dataclass(frozen=True)
-class BedMachine:
+class MachineSpec:
     """A host that is a real machine; no interface: the one that has the address."""
 
     name: str
@@ -106,7 +106,7 @@ class BedMachine:
 
 
 @dataclass(frozen=True)
-class BedServer:
+class ServerSpec:
     """A command that serves on these hosts: see `experiment.workload.Server`."""
 
     command: str
@@ -116,7 +116,7 @@ class BedServer:
 
 
 @dataclass(frozen=True)
-class BedLimits:
+class LimitsSpec:
     """What a run may suffer and still count: see `experiment.model.Limits`.
 
     None: not looked at.
@@ -133,22 +133,22 @@ class BedLimits:
 
 
 @dataclass(frozen=True)
-class Bed:
+class Spec:
     """Hosts, paths and TCP settings; what to capture; where results go.
 
     None: the kernel's buffers; the kernel's congestion control.
     """
 
-    hosts: list[BedHost]
-    links: list[BedLink]
-    uplinks: dict[str, BedUplink] = field(default_factory=dict)  # by site
-    schedule: list[BedChange] = field(default_factory=list)
+    hosts: list[HostSpec]
+    links: list[LinkSpec]
+    uplinks: dict[str, UplinkSpec] = field(default_factory=dict)  # by site
+    schedule: list[ChangeSpec] = field(default_factory=list)
     backend: str = "auto"
     overhead: bool = False  # count what Ethernet adds to a frame
     fates: bool = False
     buffer_bytes: int | None = None
     congestion_control: str | None = None
-    limits: BedLimits = BedLimits()
+    limits: LimitsSpec = LimitsSpec()
     seed: int = 1
     snaplen: int = 262_144
     capture_filter: str = ""
@@ -159,9 +159,9 @@ class Bed:
     start: str = "mpirun"
     ranks: list[str] = field(default_factory=list)  # the host of each rank
     program: list[str] = field(default_factory=list)  # the program that ranks run, or the shell's
-    servers: list[BedServer] = field(default_factory=list)  # what is up while the program runs
+    servers: list[ServerSpec] = field(default_factory=list)  # what is up while the program runs
     # Real machines instead of namespaces.
-    machines: list[BedMachine] = field(default_factory=list)
+    machines: list[MachineSpec] = field(default_factory=list)
     ssh_options: list[str] = field(default_factory=list)
     sudo: bool = False
     change_hosts: bool = True
@@ -192,15 +192,15 @@ class Bed:
             default=0.0,
         )
 
-    def at(self, site: str) -> list[BedHost]:
+    def at(self, site: str) -> list[HostSpec]:
         """The hosts of one site."""
         return [host for host in self.hosts if host.site == site]
 
-    def link(self, one: str, other: str) -> BedLink:
+    def link(self, one: str, other: str) -> LinkSpec:
         """The link of two sites, in whatever order."""
         return next(link for link in self.links if {link.a, link.b} == {one, other})
 
-    def way(self, origin: str, destination: str) -> BedLink:
+    def way(self, origin: str, destination: str) -> LinkSpec:
         """One direction of a link."""
         link = self.link(origin, destination)
         return link if link.a == origin or link.back is None else link.back
@@ -216,19 +216,19 @@ class Bed:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Bed:
+    def from_json(cls, text: str) -> Spec:
         """A description from the text of `to_json`."""
         data: dict[str, Any] = json.loads(text)
-        hosts = [BedHost(**host) for host in data.pop("hosts")]
-        links = [BedLink.of(link) for link in data.pop("links")]
-        limits = BedLimits(**data.pop("limits"))
-        uplinks = {site: BedUplink(**line) for site, line in data.pop("uplinks").items()}
+        hosts = [HostSpec(**host) for host in data.pop("hosts")]
+        links = [LinkSpec.of(link) for link in data.pop("links")]
+        limits = LimitsSpec(**data.pop("limits"))
+        uplinks = {site: UplinkSpec(**line) for site, line in data.pop("uplinks").items()}
         schedule = [
-            BedChange(change["at_ns"], BedLink.of(change["link"]), change["changed"])
+            ChangeSpec(change["at_ns"], LinkSpec.of(change["link"]), change["changed"])
             for change in data.pop("schedule")
         ]
-        data["machines"] = [BedMachine(**machine) for machine in data["machines"]]
-        data["servers"] = [BedServer(**server) for server in data["servers"]]
+        data["machines"] = [MachineSpec(**machine) for machine in data["machines"]]
+        data["servers"] = [ServerSpec(**server) for server in data["servers"]]
         return cls(
             hosts=hosts, links=links, limits=limits, uplinks=uplinks, schedule=schedule, **data
         )

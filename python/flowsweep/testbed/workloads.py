@@ -13,11 +13,11 @@ import yaml
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed.spec import BedServer
+from flowsweep.testbed.spec import ServerSpec
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run, Workload
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 DESCRIPTION = "launch.yaml"
 KEYS = {"master": bool}
@@ -33,7 +33,7 @@ class Program:
     path: Path | None
     has_master: bool
 
-    def on(self, bed: Bed, run: Run, output: Path) -> Bed:
+    def on(self, spec: Spec, run: Run, output: Path) -> Spec:
         """The testbed with this program on it; `output` is where it may write app.json."""
         workload = run.workload
         _check_hosts(run)
@@ -49,14 +49,14 @@ class Program:
             arguments = ["--problem", run.point.problem, "--compute", workload.compute]
             program = [*self._started(run), *arguments, "--output", str(output)]
         return replace(
-            bed,
+            spec,
             start=start,
             ranks=ranks,
             program=program,
             problem=run.point.problem,
             output=str(output),
             servers=[
-                BedServer(server.command, server.hosts, server.port, server.waits_ns)
+                ServerSpec(server.command, server.hosts, server.port, server.waits_ns)
                 for server in workload.serve
             ],
         )

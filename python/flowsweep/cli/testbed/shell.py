@@ -44,9 +44,9 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
             remedy="ssh leads to each of them",
         )
     program = command or [os.environ.get("SHELL", "/bin/sh")]
-    bed = replace(describe.bed_of(planned), program=program)
+    spec = replace(describe.spec_of(planned), program=program)
     with lock.exclusive("a testbed shell", _say) as held:
-        code, _ = isolation.run(bed, "shell", held, _say)
+        code, _ = isolation.run(spec, "shell", held, _say)
     return code
 
 

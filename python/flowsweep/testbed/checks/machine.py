@@ -12,7 +12,7 @@ from flowsweep.testbed import launch, lock
 from flowsweep.testbed.checks import permission
 from flowsweep.testbed.checks.finding import Finding
 from flowsweep.testbed.namespaces import isolation
-from flowsweep.testbed.spec import STATE, Bed, BedHost, BedLimits, BedLink
+from flowsweep.testbed.spec import STATE, HostSpec, LimitsSpec, LinkSpec, Spec
 
 RTT_NS = 2_000_000
 RATE_BIT_S = 100e6
@@ -58,14 +58,14 @@ def _untested(why: str) -> list[Finding]:
     ]
 
 
-def _bed(program: list[str]) -> Bed:
+def _bed(program: list[str]) -> Spec:
     hosts = [
-        BedHost("a", "here", "10.77.1.1", "10.99.0.2", "02:77:00:00:01:01"),
-        BedHost("b", "there", "10.77.2.1", "10.99.0.3", "02:77:00:00:02:01"),
+        HostSpec("a", "here", "10.77.1.1", "10.99.0.2", "02:77:00:00:01:01"),
+        HostSpec("b", "there", "10.77.2.1", "10.99.0.3", "02:77:00:00:02:01"),
     ]
-    return Bed(
+    return Spec(
         hosts=hosts,
-        links=[BedLink("here", "there", RTT_NS, RATE_BIT_S, 262_144)],
+        links=[LinkSpec("here", "there", RTT_NS, RATE_BIT_S, 262_144)],
         folder=str(STATE / "t"),
         timeout_s=20.0,
         ranks=[host.name for host in hosts],
@@ -102,7 +102,7 @@ def _emulator(facts: dict[str, Any]) -> Finding:
     if "emulator_error" in facts:
         return Finding("bad", name, facts["emulator_error"].splitlines()[0], content.build_remedy())
     late_ns = int(facts["emulator"]["lateness_ns"]["p99"])
-    limit_ns = BedLimits().latest_ns(RTT_NS)
+    limit_ns = LimitsSpec().latest_ns(RTT_NS)
     rtt_ns = facts["paths"][0]["rtt_ns"]
     netem = "netem for plain links; " if facts["netem"] else "no netem; "
     text = (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.testbed import kernel
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.launch import program_path
 from flowsweep.testbed.namespaces import emulation
 from flowsweep.testbed.namespaces.steering import Steering
@@ -22,7 +22,7 @@ from flowsweep.testbed.tools import KILLED, ended
 from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedHost
+    from flowsweep.testbed.spec import HostSpec, Spec
 
 # Far more than any of it takes, also on a machine that was not run for a while.
 START_LIMIT_S = 60.0
@@ -36,7 +36,7 @@ class Agent:
 
     def __init__(self, name: str, argv: Sequence[object], namespace: Path) -> None:
         self.name = name
-        self._log = beds.LOGS / f"{name}.log"
+        self._log = specs.LOGS / f"{name}.log"
         with self._log.open("wb") as log, kernel.network_namespace(namespace):
             self._process = subprocess.Popen(
                 [str(word) for word in argv],
@@ -95,13 +95,13 @@ class Agent:
 class Emulator(Agent):
     """flowsweep-wan between the uplinks of all sites."""
 
-    def __init__(self, bed: Bed, *, undisturbed: bool = False) -> None:
+    def __init__(self, spec: Spec, *, undisturbed: bool = False) -> None:
         # One that ends while the next one starts has files of its own.
         name = "wan-idle" if undisturbed else "wan"
-        self._control = beds.STATE / f"{name}.sock"
-        self._stats = beds.STATE / f"{name}.stats.json"
-        config = beds.STATE / f"{name}.json"
-        config.write_text(json.dumps(emulation.config(bed, undisturbed=undisturbed)))
+        self._control = specs.STATE / f"{name}.sock"
+        self._stats = specs.STATE / f"{name}.stats.json"
+        config = specs.STATE / f"{name}.json"
+        config.write_text(json.dumps(emulation.config(spec, undisturbed=undisturbed)))
         argv = [
             program_path("flowsweep-wan"),
             *("--config", config),
@@ -109,10 +109,10 @@ class Emulator(Agent):
             *("--stats", self._stats),
             *("--priority", str(EMULATOR_PRIORITY)),
         ]
-        if bed.fates and not undisturbed:
-            argv += ["--fates", Path(bed.folder) / "wan.fates"]
-        super().__init__("flowsweep-wan", argv, beds.NETNS / beds.WAN)
-        self._steering = Steering.of(bed)
+        if spec.fates and not undisturbed:
+            argv += ["--fates", Path(spec.folder) / "wan.fates"]
+        super().__init__("flowsweep-wan", argv, specs.NETNS / specs.WAN)
+        self._steering = Steering.of(spec)
 
     def wait_ready(self) -> None:
         """Waits for the line "ready", and puts it on its core.
@@ -167,20 +167,20 @@ class Emulator(Agent):
 class Capture(Agent):
     """flowsweep-capture on the experiment interface of one host."""
 
-    def __init__(self, bed: Bed, host: BedHost) -> None:
-        folder = Path(bed.folder)
+    def __init__(self, spec: Spec, host: HostSpec) -> None:
+        folder = Path(spec.folder)
         self.host = host
         self.manifest_path = folder / f"{host.name}.capture.json"
         argv = [
             program_path("flowsweep-capture"),
-            *("-i", beds.EXPERIMENT_INTERFACE),
+            *("-i", specs.EXPERIMENT_INTERFACE),
             *("-w", folder / f"{host.name}.pcap.zst"),
-            *("--snaplen", str(bed.snaplen)),
-            *("--buffer", str(bed.capture_buffer_bytes)),
+            *("--snaplen", str(spec.snaplen)),
+            *("--buffer", str(spec.capture_buffer_bytes)),
             *("--manifest", self.manifest_path),
         ]
-        if bed.capture_filter:
-            argv += ["--filter", bed.capture_filter]
+        if spec.capture_filter:
+            argv += ["--filter", spec.capture_filter]
         super().__init__(f"capture-{host.name}", argv, host.namespace)
 
     def wait_closed(self) -> None:

@@ -10,7 +10,7 @@ from flowsweep.testbed.namespaces import netem
 from flowsweep.testbed.namespaces.agents import Emulator
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 WAN, NETEM = "flowsweep-wan", "netem"
 
@@ -24,20 +24,20 @@ class Backend(Protocol):
     def final_stats(self) -> dict[str, Any]: ...  # noqa: D102
 
 
-def choose(bed: Bed) -> tuple[str, str]:
+def choose(spec: Spec) -> tuple[str, str]:
     """The name of the backend, and why it is this one. The namespaces must be there.
 
     Raises:
         FlowsweepError: If netem is demanded and cannot be had.
     """
-    if bed.backend == WAN:
+    if spec.backend == WAN:
         return WAN, "as demanded"
-    unable = netem.unable(bed)
-    lacking = None if unable else netem.missing(bed)
+    unable = netem.unable(spec)
+    lacking = None if unable else netem.missing(spec)
     if unable is None and lacking is None:
         return NETEM, "this kernel has it"
     why = f"netem cannot do {unable}" if unable else f"this kernel has {lacking}"
-    if bed.backend == NETEM:
+    if spec.backend == NETEM:
         raise FlowsweepError(
             "emulation.backend: netem cannot be used",
             found=why,
@@ -47,11 +47,11 @@ def choose(bed: Bed) -> tuple[str, str]:
     return WAN, why
 
 
-def start(name: str, bed: Bed, *, undisturbed: bool = False) -> Backend:
+def start(name: str, spec: Spec, *, undisturbed: bool = False) -> Backend:
     """Puts the links in place and waits until they are."""
     if name == NETEM:
-        return netem.Netem(bed, undisturbed=undisturbed)
-    emulator = Emulator(bed, undisturbed=undisturbed)
+        return netem.Netem(spec, undisturbed=undisturbed)
+    emulator = Emulator(spec, undisturbed=undisturbed)
     emulator.wait_ready()
     return emulator
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.tools import batch
 from flowsweep.testbed.transient import TransientError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flowsweep.experiment import Run
-    from flowsweep.testbed.spec import Bed, BedHost
+    from flowsweep.testbed.spec import HostSpec, Spec
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 LOADER = Path("/proc/sys/kernel/modprobe")  # names the program that the kernel starts
@@ -80,22 +80,22 @@ def _can_be_loaded(name: str) -> bool:
         return False
 
 
-def use(bed: Bed) -> None:
+def use(spec: Spec) -> None:
     """Every host uses what the testbed asks for, if it asks for one.
 
     Raises:
         LackingError: If the kernel has it not, and cannot load it.
     """
-    if bed.congestion_control is not None:
-        for host in bed.hosts:
+    if spec.congestion_control is not None:
+        for host in spec.hosts:
             with kernel.network_namespace(host.namespace):
-                _use(bed, host, bed.congestion_control)
+                _use(spec, host, spec.congestion_control)
 
 
-def _use(bed: Bed, host: BedHost, name: str) -> None:
+def _use(spec: Spec, host: HostSpec, name: str) -> None:
     """By route: a namespace may not choose by sysctl what its owner did not allow."""
-    device = f"dev {beds.EXPERIMENT_INTERFACE}"
-    route = f"{beds.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
+    device = f"dev {specs.EXPERIMENT_INTERFACE}"
+    route = f"{specs.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
     if not NAME.fullmatch(name):
         raise LackingError(name, available())
     try:
@@ -104,7 +104,7 @@ def _use(bed: Bed, host: BedHost, name: str) -> None:
         if name in available():
             raise
         raise LackingError(name, available()) from None
-    other = next(peer for peer in bed.hosts if peer is not host)
+    other = next(peer for peer in spec.hosts if peer is not host)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
         attempt.setblocking(False)
         # The SYN ends at the emulator's port, where nobody listens yet.

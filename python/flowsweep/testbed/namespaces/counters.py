@@ -10,10 +10,10 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep.testbed import kernel
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedHost
+    from flowsweep.testbed.spec import HostSpec, Spec
 
 RTM_GETLINK, IFLA_IFNAME, IFLA_STATS64 = 18, 3, 23
 NLM_F_REQUEST, NLM_F_DUMP, NLM_F_DUMP_INTR = 1, 0x300, 0x10
@@ -23,23 +23,23 @@ DUMP_TRIES = 5
 Frames = dict[str, tuple[int, int]]  # interface -> frames received, frames sent
 
 
-def read(bed: Bed) -> Frames:
+def read(spec: Spec) -> Frames:
     """The experiment interface of each host (by host name), and up-<site> of each site."""
     found: Frames = {}
-    for host in bed.hosts:
+    for host in spec.hosts:
         with kernel.network_namespace(host.namespace):
-            found[host.name] = _interfaces()[beds.EXPERIMENT_INTERFACE].frames
-    with kernel.network_namespace(beds.NETNS / beds.WAN):
+            found[host.name] = _interfaces()[specs.EXPERIMENT_INTERFACE].frames
+    with kernel.network_namespace(specs.NETNS / specs.WAN):
         uplinks = _interfaces()
-    for site in bed.sites:
+    for site in spec.sites:
         found[f"up-{site}"] = uplinks[f"up-{site}"].frames
     return found
 
 
-def received_bytes(host: BedHost) -> int:
+def received_bytes(host: HostSpec) -> int:
     """Bytes of frames that came in at a host's experiment interface, without FCS."""
     with kernel.network_namespace(host.namespace):
-        return _interfaces()[beds.EXPERIMENT_INTERFACE].received_bytes
+        return _interfaces()[specs.EXPERIMENT_INTERFACE].received_bytes
 
 
 def since(before: Frames, after: Frames) -> Frames:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flowsweep.testbed import kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import BedHost
+    from flowsweep.testbed.spec import HostSpec
 
 SO_TIMESTAMPNS = 35
 UDP_SEGMENT = 103
@@ -22,7 +22,7 @@ PAYLOAD_BYTES = 1472  # of a full frame
 
 
 @contextlib.contextmanager
-def opened(host: BedHost) -> Iterator[socket.socket]:
+def opened(host: HostSpec) -> Iterator[socket.socket]:
     """A socket at the experiment address of a host, that never waits and stamps what it gets."""
     with kernel.network_namespace(host.namespace):
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

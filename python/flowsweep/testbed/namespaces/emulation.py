@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedLink, BedUplink
+    from flowsweep.testbed.spec import LinkSpec, Spec, UplinkSpec
 
 # What Ethernet adds to a frame as a capture shows it: preamble 8, FCS 4, gap 12 bytes; and the
 # least frame without FCS (IEEE 802.3, clauses 3 and 4).
@@ -36,20 +36,20 @@ OFF: dict[str, Any] = {
 }
 
 
-def config(bed: Bed, *, undisturbed: bool = False) -> dict[str, Any]:
+def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
     """What flowsweep-wan reads: a port for each site, a link for each pair.
 
     undisturbed: without loss, jitter and duplicates, and without changes in mid-run.
     """
     found: dict[str, Any] = {
-        "seed": bed.seed,
-        "overhead_bytes": ETHERNET_OVERHEAD_BYTES if bed.overhead else 0,
-        "ports": [_port(site, bed.uplinks.get(site)) for site in bed.sites],
-        "links": [_link(link, DISTURBING if undisturbed else ()) for link in bed.links],
+        "seed": spec.seed,
+        "overhead_bytes": ETHERNET_OVERHEAD_BYTES if spec.overhead else 0,
+        "ports": [_port(site, spec.uplinks.get(site)) for site in spec.sites],
+        "links": [_link(link, DISTURBING if undisturbed else ()) for link in spec.links],
     }
-    if bed.overhead:
+    if spec.overhead:
         found["least_frame_bytes"] = ETHERNET_LEAST_FRAME_BYTES
-    if bed.schedule and not undisturbed:
+    if spec.schedule and not undisturbed:
         found["schedule"] = [
             {
                 "at_ns": change.at_ns,
@@ -57,13 +57,13 @@ def config(bed: Bed, *, undisturbed: bool = False) -> dict[str, Any]:
                 "b": change.link.b,
                 **_only(_keys(change.link), change.changed),
             }
-            for change in bed.schedule
+            for change in spec.schedule
         ]
         found["schedule_waits"] = True
     return found
 
 
-def _port(site: str, uplink: BedUplink | None) -> dict[str, Any]:
+def _port(site: str, uplink: UplinkSpec | None) -> dict[str, Any]:
     port: dict[str, Any] = {"name": site, "interface": f"wan-{site}"}
     if uplink is not None:
         port["uplink"] = {
@@ -74,7 +74,7 @@ def _port(site: str, uplink: BedUplink | None) -> dict[str, Any]:
     return port
 
 
-def _link(link: BedLink, without: tuple[str, ...]) -> dict[str, Any]:
+def _link(link: LinkSpec, without: tuple[str, ...]) -> dict[str, Any]:
     """Only what is switched on, so that the file reads as the experiment does."""
     there = {name: value for name, value in _keys(link).items() if name not in without}
     found = {name: value for name, value in there.items() if OFF.get(name, ...) != value}
@@ -98,7 +98,7 @@ def _only(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
     return {name: keys[name] for name in keys if set(DECIDED_BY[name]) & set(changed)}
 
 
-def _keys(link: BedLink) -> dict[str, Any]:
+def _keys(link: LinkSpec) -> dict[str, Any]:
     jitter = {"std_ns": link.jitter_ns, "law": link.jitter_law} if link.jitter_ns else None
     return {
         "delay_ns": link.delay_ns,
@@ -113,7 +113,7 @@ def _keys(link: BedLink) -> dict[str, Any]:
     }
 
 
-def _queue(link: BedLink) -> dict[str, Any]:
+def _queue(link: LinkSpec) -> dict[str, Any]:
     queue: dict[str, Any] = {"bytes": link.queue_bytes}
     if link.queue_packets is not None:
         queue["packets"] = link.queue_packets

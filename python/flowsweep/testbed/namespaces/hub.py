@@ -30,7 +30,7 @@ from flowsweep.testbed.namespaces import (
 )
 from flowsweep.testbed.namespaces.agents import Capture, Emulator
 from flowsweep.testbed.namespaces.steering import Steering
-from flowsweep.testbed.spec import Bed
+from flowsweep.testbed.spec import Spec
 
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]
@@ -40,8 +40,8 @@ SETTLE_S = 0.005
 
 def main(spec_fd: int, events_fd: int, mode: str) -> int:
     """Reads the description, does what `mode` names, reports; the exit code."""
-    with os.fdopen(spec_fd) as spec:
-        bed = Bed.from_json(spec.read())
+    with os.fdopen(spec_fd) as told:
+        spec = Spec.from_json(told.read())
     with os.fdopen(events_fd, "w") as events:
         os.set_inheritable(events_fd, False)
 
@@ -49,7 +49,7 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
             print(json.dumps(event), file=events, flush=True)
 
         try:
-            code, result = MODES[mode](bed, lambda: tell({"event": "started"}))
+            code, result = MODES[mode](spec, lambda: tell({"event": "started"}))
         except FlowsweepError as error:
             code, result = 2, transient.to_event(error)
         except Exception as error:  # noqa: BLE001 - it is told, with its place
@@ -58,34 +58,34 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
     return code
 
 
-def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
+def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """One captured run of the program; 0 and everything that is known about it.
 
     `started` is called when the program is.
     """
     begin = time.monotonic()
-    topology.build(bed)
-    lacking = _use_congestion_control(bed)
-    name, why, paths = _choose(bed)
-    links = backend.start(name, bed)
+    topology.build(spec)
+    lacking = _use_congestion_control(spec)
+    name, why, paths = _choose(spec)
+    links = backend.start(name, spec)
     real_time = links.stats()["scheduling"] == "fifo"
     priority = [] if real_time else RANK_PRIORITY
-    environment = launch.write_scripts(bed, priority)
-    probe.announce(bed)
-    backend.wait_quiet(links, SETTLE_S, _quiet_limit_s(bed))
-    captures = [Capture(bed, host) for host in bed.hosts]
+    environment = launch.write_scripts(spec, priority)
+    probe.announce(spec)
+    backend.wait_quiet(links, SETTLE_S, _quiet_limit_s(spec))
+    captures = [Capture(spec, host) for host in spec.hosts]
     for capture in captures:
         capture.wait_ready()
-    frames_before, links_before = counters.read(bed), links.stats()
+    frames_before, links_before = counters.read(spec), links.stats()
     ready = time.monotonic()
     started()
     failure, spoiled = lacking, None
-    serving = servers.in_namespaces(bed, environment, priority)
+    serving = servers.in_namespaces(spec, environment, priority)
     if failure is None:
         failure = serving.start()
-    watcher = watch.Watch(bed)
+    watcher = watch.Watch(spec)
     start = time.time_ns()
-    if bed.schedule:
+    if spec.schedule:
         links.start_schedule()
 
     def look() -> None:
@@ -96,22 +96,22 @@ def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         serving.check()
 
     if failure is None:
-        failure, spoiled = program.run(bed, environment, look, priority)
+        failure, spoiled = program.run(spec, environment, look, priority)
     end = time.time_ns()
     failure = serving.failure() or failure
     got = watcher.record()
     serving.end()
     done = time.monotonic()
-    steering = Steering.of(bed)
-    quiet = backend.wait_quiet(links, 1.5e-9 * bed.longest_rtt_ns + 0.02, _quiet_limit_s(bed))
+    steering = Steering.of(spec)
+    quiet = backend.wait_quiet(links, 1.5e-9 * spec.longest_rtt_ns + 0.02, _quiet_limit_s(spec))
     for capture in captures:
         capture.ask_to_stop()
     for capture in captures:
         capture.wait_closed()
-    frames = counters.since(frames_before, counters.read(bed))
+    frames = counters.since(frames_before, counters.read(spec))
     stats = links.stats()
     # While the agents write what they have, the path is measured again.
-    after = probe.round_trips(bed)
+    after = probe.round_trips(spec)
     links.final_stats()
     for capture in captures:
         capture.wait_stopped()
@@ -131,8 +131,8 @@ def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         "end_ns": end,
         "failure": failure,
         "spoiled": spoiled,
-        "tcp": topology.tcp_settings(bed, bed.hosts[0], by_route=lacking is None),
-        "faults": validity.faults(bed, evidence),
+        "tcp": topology.tcp_settings(spec, spec.hosts[0], by_route=lacking is None),
+        "faults": validity.faults(spec, evidence),
         "emulator": {
             "backend": name,
             "backend_reason": why,
@@ -158,74 +158,74 @@ def run(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _use_congestion_control(bed: Bed) -> str | None:
+def _use_congestion_control(spec: Spec) -> str | None:
     """Why the program need not be started, or None.
 
     The rest is done all the same: the run is a row like any other, and the sweep goes on.
     """
     try:
-        congestion.use(bed)
+        congestion.use(spec)
     except congestion.LackingError as error:
         return error.line
     return None
 
 
-def _choose(bed: Bed) -> tuple[str, str, list[probe.Path]]:
+def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
     """The backend, why it is this one, and the idle paths that it makes.
 
     Kernels differ in what their netem does: where it was not demanded, it is left again if
     the idle path is not as asked.
     """
-    name, why = backend.choose(bed)
+    name, why = backend.choose(spec)
     if name == backend.WAN:
-        return name, why, _measure_idle(bed, name)
+        return name, why, _measure_idle(spec, name)
     try:
-        netem.Netem.join_sites(bed)
-        paths = _measure_idle(bed, name)
-        fault = probe.implausible(bed, paths)
+        netem.Netem.join_sites(spec)
+        paths = _measure_idle(spec, name)
+        fault = probe.implausible(spec, paths)
     except FlowsweepError as error:
         paths, fault = [], f"{error.what}: {error.found}"
     if fault is None:
         return name, why, paths
-    if bed.backend == backend.NETEM:
+    if spec.backend == backend.NETEM:
         raise FlowsweepError(
             "emulation.backend: netem does not make the links that are asked for",
             found=fault,
             expected="idle paths as in the experiment",
             remedy="backend: flowsweep-wan",
         )
-    netem.Netem.part_sites(bed)
-    return backend.WAN, f"netem was tried: {fault}", _measure_idle(bed, backend.WAN)
+    netem.Netem.part_sites(spec)
+    return backend.WAN, f"netem was tried: {fault}", _measure_idle(spec, backend.WAN)
 
 
-def _measure_idle(bed: Bed, name: str) -> list[probe.Path]:
+def _measure_idle(spec: Spec, name: str) -> list[probe.Path]:
     """The idle path, by links of its own: the run's lateness and drops are its own too."""
-    links = backend.start(name, bed, undisturbed=True)
-    probe.announce(bed)
-    paths = probe.measure(bed)
+    links = backend.start(name, spec, undisturbed=True)
+    probe.announce(spec)
+    paths = probe.measure(spec)
     links.final_stats()
     return paths
 
 
-def _quiet_limit_s(bed: Bed) -> float:
+def _quiet_limit_s(spec: Spec) -> float:
     """The longest that what is queued and retransmitted may take to arrive."""
-    return 2.0 + 4e-9 * bed.longest_rtt_ns + 2 * bed.longest_drain_s
+    return 2.0 + 4e-9 * spec.longest_rtt_ns + 2 * spec.longest_drain_s
 
 
-def shell(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
+def shell(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """The topology with its links; a command in the hub, whose exit code is ours."""
-    topology.build(bed)
-    congestion.use(bed)
-    environment = launch.write_scripts(bed, [])
-    name, *_ = _choose(bed)
-    links = backend.start(name, bed)
-    probe.announce(bed)
+    topology.build(spec)
+    congestion.use(spec)
+    environment = launch.write_scripts(spec, [])
+    name, *_ = _choose(spec)
+    links = backend.start(name, spec)
+    probe.announce(spec)
     # Ctrl-C is for the command, not for the testbed below it. What is ignored is inherited.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if bed.schedule:
+    if spec.schedule:
         links.start_schedule()
     started()
-    process = subprocess.Popen(bed.program, env=environment)
+    process = subprocess.Popen(spec.program, env=environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     code = process.wait()
     links.check_alive()
@@ -235,32 +235,32 @@ def shell(bed: Bed, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     }
 
 
-def check(bed: Bed, _started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
+def check(spec: Spec, _started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """What works here, with a little traffic: 0 and a fact for each part of the testbed."""
-    topology.build(bed)
-    facts: dict[str, Any] = {"event": "result", "netem": netem.missing(bed) is None}
-    environment = launch.write_scripts(bed, [])
+    topology.build(spec)
+    facts: dict[str, Any] = {"event": "result", "netem": netem.missing(spec) is None}
+    environment = launch.write_scripts(spec, [])
     try:
-        emulator = Emulator(bed)
+        emulator = Emulator(spec)
         emulator.wait_ready()
     except FlowsweepError as error:
         return 0, {**facts, "emulator_error": str(error)}
-    probe.announce(bed)
+    probe.announce(spec)
     try:
-        capture = Capture(bed, bed.hosts[0])
+        capture = Capture(spec, spec.hosts[0])
         capture.wait_ready()
-        before = counters.read(bed)
-        probe.exercise(bed, CHECK_S)
+        before = counters.read(spec)
+        probe.exercise(spec, CHECK_S)
         capture.ask_to_stop()
         capture.wait_stopped()
         facts["capture"] = capture.manifest()
-        facts["frames"] = sum(counters.since(before, counters.read(bed))[capture.host.name])
+        facts["frames"] = sum(counters.since(before, counters.read(spec))[capture.host.name])
     except FlowsweepError as error:
         facts["capture_error"] = str(error)
-    facts["paths"] = [vars(path) for path in probe.measure(bed)]
+    facts["paths"] = [vars(path) for path in probe.measure(spec)]
     facts["emulator"] = emulator.final_stats()
     facts["mpi_error"] = (
-        program.run(bed, environment, lambda: None)[0] if bed.program else "not installed"
+        program.run(spec, environment, lambda: None)[0] if spec.program else "not installed"
     )
     return 0, facts
 

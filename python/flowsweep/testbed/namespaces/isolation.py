@@ -29,7 +29,7 @@ from flowsweep.testbed.tools import KILLED, ended
 from flowsweep.testbed.transient import TransientError
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 END_LIMIT_S = 10.0
 # Before a testbed that could not be set up is set up again: what the kernel has too little of for
@@ -116,7 +116,7 @@ class Hub:
             os.close(spec)
             os.close(events)
 
-    def run(self, bed: Bed) -> tuple[int, dict[str, Any]]:
+    def run(self, spec: Spec) -> tuple[int, dict[str, Any]]:
         """Builds the testbed and does there what `mode` says: the exit code and the result."""
         with (
             os.fdopen(self._events) as reader,
@@ -124,8 +124,8 @@ class Hub:
             _ctrl_c_is_for_the_shell(self._mode),
         ):
             with signals.cleaning(lambda: _end(self._process, self._others)):
-                with contextlib.suppress(BrokenPipeError), os.fdopen(self._spec, "w") as spec:
-                    spec.write(bed.to_json())
+                with contextlib.suppress(BrokenPipeError), os.fdopen(self._spec, "w") as pipe:
+                    pipe.write(spec.to_json())
                 text = reader.read()
                 code = self._process.wait()
             errors.seek(0)
@@ -139,7 +139,7 @@ class Hub:
 
 
 def run(
-    bed: Bed,
+    spec: Spec,
     mode: str,
     lock: int,
     say: Callable[[str], None],
@@ -154,7 +154,7 @@ def run(
     while True:
         try:
             hub = first() if first is not None else Hub(mode, lock)
-            return hub.run(bed)
+            return hub.run(spec)
         except TransientError as error:
             if error.in_program or not pauses_s:
                 raise

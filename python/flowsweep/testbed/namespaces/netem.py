@@ -18,11 +18,11 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.testbed import kernel, tools
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.namespaces import emulation
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedLink
+    from flowsweep.testbed.spec import LinkSpec, Spec
 
 CORE = "core"
 FULL_FRAME_BYTES = 1514
@@ -36,27 +36,27 @@ MAX_BANDS = 16  # of prio
 SQRT_3 = math.sqrt(3)
 
 
-def unable(bed: Bed) -> str | None:
+def unable(spec: Spec) -> str | None:
     """What the experiment asks for that these disciplines cannot do, or None."""
-    links = [way for link in bed.links for way in (link, link.back) if way is not None]
+    links = [way for link in spec.links for way in (link, link.back) if way is not None]
     wanted = {
         "parallel links": any(link.links > 1 for link in links),
-        "an uplink": bool(bed.uplinks),
-        "a schedule": bool(bed.schedule),
-        "the fate of each frame": bed.fates,
+        "an uplink": bool(spec.uplinks),
+        "a schedule": bool(spec.schedule),
+        "the fate of each frame": spec.fates,
         "no rate limit": any(link.rate_bit_s is None for link in links),
         "a queue in bytes and packets": any(link.queue_packets is not None for link in links),
-        f"more than {MAX_BANDS} sites": len(bed.sites) > MAX_BANDS + 1,
+        f"more than {MAX_BANDS} sites": len(spec.sites) > MAX_BANDS + 1,
     }
     return next((what for what, asked in wanted.items() if asked), None)
 
 
-def missing(bed: Bed) -> str | None:
+def missing(spec: Spec) -> str | None:
     """What this kernel has not, or None: every kind of discipline is tried once, on `lo`."""
     tried = ["netem delay 1ms", "htb", "bfifo limit 100000"]
-    tried += ["prio"] if len(bed.sites) > 2 else []
-    tried += ["codel"] if any(link.codel_ns is not None for link in bed.links) else []
-    with kernel.network_namespace(beds.NETNS / beds.WAN):
+    tried += ["prio"] if len(spec.sites) > 2 else []
+    tried += ["codel"] if any(link.codel_ns is not None for link in spec.links) else []
+    with kernel.network_namespace(specs.NETNS / specs.WAN):
         for discipline in tried:
             words = ["tc", "qdisc", "replace", "dev", "lo", "root", *discipline.split()]
             try:
@@ -69,47 +69,47 @@ def missing(bed: Bed) -> str | None:
     return None
 
 
-def bridge_commands(bed: Bed) -> tuple[list[str], list[str]]:
+def bridge_commands(spec: Spec) -> tuple[list[str], list[str]]:
     """Lines for `ip -batch` and `bridge -batch` that join the sites."""
     ip = [f"link add {CORE} type bridge stp_state 0 mcast_snooping 0"]
-    ip += [f"link set wan-{site} master {CORE} up" for site in bed.sites]
+    ip += [f"link set wan-{site} master {CORE} up" for site in spec.sites]
     ip += [f"link set {CORE} up"]
-    fdb = [f"fdb add {host.mac} dev wan-{host.site} master static" for host in bed.hosts]
+    fdb = [f"fdb add {host.mac} dev wan-{host.site} master static" for host in spec.hosts]
     return ip, fdb
 
 
-def commands(bed: Bed, *, undisturbed: bool = False) -> list[str]:
+def commands(spec: Spec, *, undisturbed: bool = False) -> list[str]:
     """Lines for `tc -batch`: the disciplines of every site."""
     lines = []
-    for site in bed.sites:
-        others = [other for other in bed.sites if other != site]
-        lines += _rates(bed, site, others)
-        lines += _delays(bed, site, others, undisturbed=undisturbed)
+    for site in spec.sites:
+        others = [other for other in spec.sites if other != site]
+        lines += _rates(spec, site, others)
+        lines += _delays(spec, site, others, undisturbed=undisturbed)
     return lines
 
 
-def _network(bed: Bed, site: str) -> str:
+def _network(spec: Spec, site: str) -> str:
     """The addresses of a site: 10.77.<site>.0/24."""
-    return bed.at(site)[0].address.rsplit(".", 1)[0] + ".0/24"
+    return spec.at(site)[0].address.rsplit(".", 1)[0] + ".0/24"
 
 
 def _filter(device: str) -> str:
     return f"filter add {device} parent 1: protocol ip prio 1 u32"
 
 
-def _rates(bed: Bed, site: str, others: list[str]) -> list[str]:
+def _rates(spec: Spec, site: str, others: list[str]) -> list[str]:
     """Rate and queue of frames that leave a site, by their destination."""
     device = f"dev up-{site}"
     lines = [f"qdisc add {device} root handle 1: htb default 1"]
     counted = ""
-    if bed.overhead:
+    if spec.overhead:
         counted = (
             f" overhead {emulation.ETHERNET_OVERHEAD_BYTES}"
             f" mpu {emulation.ETHERNET_LEAST_FRAME_BYTES + emulation.ETHERNET_OVERHEAD_BYTES}"
         )
     for band, other in enumerate(others, start=1):
         minor = f"1:{band:x}"
-        link = bed.way(site, other)
+        link = spec.way(site, other)
         rate = round(link.rate_bit_s or 0)
         burst = max(2 * FULL_FRAME_BYTES, round(rate * BURST_S / 8))
         rates = f"rate {rate}bit ceil {rate}bit burst {burst}b cburst {burst}b"
@@ -117,12 +117,12 @@ def _rates(bed: Bed, site: str, others: list[str]) -> list[str]:
         lines += [
             f"class add {device} parent 1: classid {minor} htb {rates}{counted}",
             f"qdisc add {device} parent {minor} handle {band + 0x10:x}: {_queue(link)}",
-            f"{_filter(device)} match ip dst {_network(bed, other)} flowid {minor}",
+            f"{_filter(device)} match ip dst {_network(spec, other)} flowid {minor}",
         ]
     return lines
 
 
-def _queue(link: BedLink) -> str:
+def _queue(link: LinkSpec) -> str:
     if link.codel_ns is None:
         return f"bfifo limit {link.queue_bytes}"
     target, interval = link.codel_ns
@@ -130,25 +130,25 @@ def _queue(link: BedLink) -> str:
     return f"codel limit {packets} target {_us(target)} interval {_us(interval)} noecn"
 
 
-def _delays(bed: Bed, site: str, others: list[str], *, undisturbed: bool) -> list[str]:
+def _delays(spec: Spec, site: str, others: list[str], *, undisturbed: bool) -> list[str]:
     """Delay, loss and duplicates of frames that come to a site, by their origin."""
     device = f"dev wan-{site}"
     if len(others) == 1:
-        described = netem(bed.way(others[0], site), undisturbed=undisturbed)
+        described = netem(spec.way(others[0], site), undisturbed=undisturbed)
         return [f"qdisc add {device} root handle 11: {described}"]
     bands = max(3, len(others))
     lines = [f"qdisc add {device} root handle 1: prio bands {bands} priomap{' 0' * 16}"]
     for band, other in enumerate(others, start=1):
         minor = f"1:{band:x}"
-        described = netem(bed.way(other, site), undisturbed=undisturbed)
+        described = netem(spec.way(other, site), undisturbed=undisturbed)
         lines += [
             f"qdisc add {device} parent {minor} handle {band + 0x10:x}: {described}",
-            f"{_filter(device)} match ip src {_network(bed, other)} flowid {minor}",
+            f"{_filter(device)} match ip src {_network(spec, other)} flowid {minor}",
         ]
     return lines
 
 
-def netem(link: BedLink, *, undisturbed: bool = False) -> str:
+def netem(link: LinkSpec, *, undisturbed: bool = False) -> str:
     """The arguments of `netem` for one direction of a link."""
     words = [f"netem limit {limit_packets(link)} delay {_us(link.delay_ns)}"]
     if undisturbed:
@@ -172,7 +172,7 @@ def netem(link: BedLink, *, undisturbed: bool = False) -> str:
     return " ".join(words)
 
 
-def limit_packets(link: BedLink) -> int:
+def limit_packets(link: LinkSpec) -> int:
     """Frames that netem may hold: twice what can be on its way, if all frames were small.
 
     Nothing may be dropped here for want of room: the queue is in front of it.
@@ -193,24 +193,24 @@ def _percent(share: float) -> str:
 class Netem:
     """The disciplines in place; the same questions can be asked as of `Emulator`."""
 
-    def __init__(self, bed: Bed, *, undisturbed: bool = False) -> None:
-        self._bed = bed
-        with kernel.network_namespace(beds.NETNS / beds.WAN):
-            tools.batch("tc", commands(bed, undisturbed=undisturbed))
+    def __init__(self, spec: Spec, *, undisturbed: bool = False) -> None:
+        self._bed = spec
+        with kernel.network_namespace(specs.NETNS / specs.WAN):
+            tools.batch("tc", commands(spec, undisturbed=undisturbed))
 
     @staticmethod
-    def join_sites(bed: Bed) -> None:
+    def join_sites(spec: Spec) -> None:
         """Once, before the first use: the bridge between the sites."""
-        ip, fdb = bridge_commands(bed)
-        with kernel.network_namespace(beds.NETNS / beds.WAN):
+        ip, fdb = bridge_commands(spec)
+        with kernel.network_namespace(specs.NETNS / specs.WAN):
             tools.batch("ip", ip)
             tools.batch("bridge", fdb)
 
     @staticmethod
-    def part_sites(bed: Bed) -> None:
+    def part_sites(spec: Spec) -> None:
         """Takes everything away again, as far as it came."""
-        devices = [f"{end}-{site}" for site in bed.sites for end in ("up", "wan")]
-        with kernel.network_namespace(beds.NETNS / beds.WAN):
+        devices = [f"{end}-{site}" for site in spec.sites for end in ("up", "wan")]
+        with kernel.network_namespace(specs.NETNS / specs.WAN):
             for words in [["tc", "qdisc", "del", "dev", device, "root"] for device in devices]:
                 subprocess.run(words, capture_output=True, check=False)
             subprocess.run(["ip", "link", "del", CORE], capture_output=True, check=False)
@@ -223,17 +223,17 @@ class Netem:
 
     def stats(self) -> dict[str, Any]:
         """What went through and what was dropped, per link and direction, as flowsweep-wan."""
-        bed = self._bed
+        spec = self._bed
         found = {}
-        with kernel.network_namespace(beds.NETNS / beds.WAN):
-            for device in [f"{end}-{site}" for site in bed.sites for end in ("up", "wan")]:
+        with kernel.network_namespace(specs.NETNS / specs.WAN):
+            for device in [f"{end}-{site}" for site in spec.sites for end in ("up", "wan")]:
                 text = tools.output(["tc", "-s", "-j", "qdisc", "show", "dev", device])
                 found[device] = {entry["handle"]: entry for entry in json.loads(text)}
         links = []
-        for here in bed.sites:
-            for there in [site for site in bed.sites if site != here]:
-                outgoing = [site for site in bed.sites if site != here].index(there) + 0x11
-                incoming = [site for site in bed.sites if site != there].index(here) + 0x11
+        for here in spec.sites:
+            for there in [site for site in spec.sites if site != here]:
+                outgoing = [site for site in spec.sites if site != here].index(there) + 0x11
+                incoming = [site for site in spec.sites if site != there].index(here) + 0x11
                 links.append(
                     link_record(
                         here,
@@ -244,7 +244,7 @@ class Netem:
                 )
         return {
             "links": links,
-            "ports": [{"name": site, "kernel_dropped": 0} for site in bed.sites],
+            "ports": [{"name": site, "kernel_dropped": 0} for site in spec.sites],
             "scheduling": "kernel",
             "drops_before_uplink": True,  # the queue is on the site's side of its uplink
             "lateness_ns": None,  # the kernel does not tell
@@ -254,7 +254,7 @@ class Netem:
         """Takes the disciplines away; their counters at the end."""
         record = self.stats()
         devices = [f"{end}-{site}" for site in self._bed.sites for end in ("up", "wan")]
-        with kernel.network_namespace(beds.NETNS / beds.WAN):
+        with kernel.network_namespace(specs.NETNS / specs.WAN):
             tools.batch("tc", [f"qdisc del dev {device} root" for device in devices])
         return record
 

@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.namespaces import counters, datagrams, emulation
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedHost, BedLink
+    from flowsweep.testbed.spec import HostSpec, LinkSpec, Spec
 
 FRAMES_PER_CALL = 32
 DISCARD_PORT = 9
@@ -54,13 +54,13 @@ class Path:
     rate_bit_s: float | None
 
 
-def announce(bed: Bed) -> None:
+def announce(spec: Spec) -> None:
     """One broadcast frame from each host, so that the emulator knows where each one is.
 
     By UDP: to close a packet socket takes the kernel some 15 ms each.
     """
-    broadcast = str(ipaddress.ip_network(beds.EXPERIMENT_NETWORK).broadcast_address)
-    for host in bed.hosts:
+    broadcast = str(ipaddress.ip_network(specs.EXPERIMENT_NETWORK).broadcast_address)
+    for host in spec.hosts:
         with datagrams.opened(host) as sender:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sender.sendto(b"", (broadcast, DISCARD_PORT))
@@ -82,17 +82,19 @@ class _Asked:
         return FULL_FRAME_BYTES + self.overhead_bytes
 
 
-def measure(bed: Bed) -> list[Path]:
+def measure(spec: Spec) -> list[Path]:
     """Every pair of sites, by their first hosts."""
-    return [_measure(_asked(bed, link), bed.at(link.a)[0], bed.at(link.b)[0]) for link in bed.links]
+    return [
+        _measure(_asked(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
+    ]
 
 
-def implausible(bed: Bed, paths: list[Path]) -> str | None:
+def implausible(spec: Spec, paths: list[Path]) -> str | None:
     """What of the idle paths is far from what was asked, or None."""
-    for link, path in zip(bed.links, paths, strict=True):
+    for link, path in zip(spec.links, paths, strict=True):
         if abs(path.rtt_ns - link.rtt_ns) > max(PLAUSIBLE_RTT_NS, 0.1 * link.rtt_ns):
             return f"RTT {path.rtt_ns / 1e6:.2f} ms, {link.rtt_ns / 1e6:g} ms asked"
-        asked = bed.path_rate_bit_s(link.a, link.b)
+        asked = spec.path_rate_bit_s(link.a, link.b)
         if path.rate_bit_s is not None and asked is not None:
             share = path.rate_bit_s / asked
             if abs(share - 1) > 1 - PLAUSIBLE_SHARE:
@@ -100,34 +102,34 @@ def implausible(bed: Bed, paths: list[Path]) -> str | None:
     return None
 
 
-def round_trips(bed: Bed) -> list[int]:
+def round_trips(spec: Spec) -> list[int]:
     """The round-trip time of every pair of sites now, in nanoseconds, without its rate."""
     found = []
-    for link in bed.links:
-        asked = _asked(bed, link)
+    for link in spec.links:
+        asked = _asked(spec, link)
         with (
-            datagrams.opened(bed.at(link.a)[0]) as here,
-            datagrams.opened(bed.at(link.b)[0]) as there,
+            datagrams.opened(spec.at(link.a)[0]) as here,
+            datagrams.opened(spec.at(link.b)[0]) as there,
         ):
             found.append(_round_trip(here, there, asked))
     return found
 
 
-def _asked(bed: Bed, link: BedLink) -> _Asked:
+def _asked(spec: Spec, link: LinkSpec) -> _Asked:
     ends = (link.a, link.b)
-    queues = [bed.uplinks[site].queue_bytes for site in ends if site in bed.uplinks]
+    queues = [spec.uplinks[site].queue_bytes for site in ends if site in spec.uplinks]
     return _Asked(
         link.rtt_ns,
-        bed.path_rate_bit_s(*ends),
+        spec.path_rate_bit_s(*ends),
         min([link.queue_bytes, *queues]),
-        emulation.ETHERNET_OVERHEAD_BYTES if bed.overhead else 0,
-        emulation.ETHERNET_LEAST_FRAME_BYTES if bed.overhead else 0,
+        emulation.ETHERNET_OVERHEAD_BYTES if spec.overhead else 0,
+        emulation.ETHERNET_LEAST_FRAME_BYTES if spec.overhead else 0,
     )
 
 
-def exercise(bed: Bed, seconds: float) -> None:
+def exercise(spec: Spec, seconds: float) -> None:
     """A full frame each way every millisecond between the first hosts of two sites."""
-    near, far = (bed.at(site)[0] for site in bed.sites[:2])
+    near, far = (spec.at(site)[0] for site in spec.sites[:2])
     with datagrams.opened(near) as here, datagrams.opened(far) as there:
         payload = bytes(datagrams.PAYLOAD_BYTES)
         end = time.monotonic() + seconds
@@ -135,10 +137,10 @@ def exercise(bed: Bed, seconds: float) -> None:
             datagrams.send(here, payload, there)
             datagrams.send(there, payload, here)
             time.sleep(PROBE_GAP_S)
-        time.sleep(2e-9 * bed.longest_rtt_ns + 0.01)
+        time.sleep(2e-9 * spec.longest_rtt_ns + 0.01)
 
 
-def _measure(path: _Asked, near: BedHost, far: BedHost) -> Path:
+def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
     with datagrams.opened(near) as here, datagrams.opened(far) as there:
         rtt_ns = _round_trip(here, there, path)
         rate = None if path.rate_bit_s is None else _settled_rate(here, there, far, path)
@@ -199,7 +201,7 @@ def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple
 
 
 def _settled_rate(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
+    sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
     """The rate; where it is not as asked, the nearest of several.
 
@@ -217,7 +219,7 @@ def _settled_rate(
 
 
 def _rate(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
+    sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
     """Frame bits per second of full frames while the link's queue is never empty."""
     asked = path.rate_bit_s or 0.0
@@ -255,7 +257,7 @@ def _rate_of_train(
 
 
 def _rate_of_overload(
-    sender: socket.socket, receiver: socket.socket, far: BedHost, path: _Asked
+    sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
     """Of twice as much as the link carries: by the counter of the receiver's interface."""
     asked = path.rate_bit_s or 1.0

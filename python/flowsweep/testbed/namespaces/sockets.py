@@ -12,7 +12,7 @@ from flowsweep.testbed import kernel
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flowsweep.testbed.spec import BedHost
+    from flowsweep.testbed.spec import HostSpec
 
 # linux/sock_diag.h, linux/inet_diag.h
 NETLINK_SOCK_DIAG = 4
@@ -34,7 +34,7 @@ class Connection:
     congestion_control: str
 
 
-def connections(host: BedHost) -> list[Connection]:
+def connections(host: HostSpec) -> list[Connection]:
     """Established TCP connections of a host on the experiment network."""
     with (
         kernel.network_namespace(host.namespace),

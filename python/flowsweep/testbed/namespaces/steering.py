@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 # The cores that receive for interfaces made from now on; a sysctl of the network namespace, which
 # needs no root.
@@ -29,9 +29,9 @@ class Steering:
     receive: frozenset[int]
 
     @classmethod
-    def of(cls, bed: Bed) -> Steering | None:
+    def of(cls, spec: Spec) -> Steering | None:
         """Of a testbed, by its fastest path; see `at`."""
-        return cls.at(max(bed.path_rate_bit_s(link.a, link.b) or 0.0 for link in bed.links))
+        return cls.at(max(spec.path_rate_bit_s(link.a, link.b) or 0.0 for link in spec.links))
 
     @classmethod
     def at(cls, rate_bit_s: float) -> Steering | None:

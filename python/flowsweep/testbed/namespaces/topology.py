@@ -15,53 +15,53 @@ import socket
 from pathlib import Path
 
 from flowsweep.testbed import kernel
-from flowsweep.testbed import spec as beds
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.namespaces.steering import Steering
-from flowsweep.testbed.spec import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, Bed, BedHost
+from flowsweep.testbed.spec import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, HostSpec, Spec
 from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")
 
 
-def build(bed: Bed) -> None:
+def build(spec: Spec) -> None:
     """Everything up to addresses and routes; no process is left running."""
-    _private_state(bed)
-    for name in [beds.WAN, *(host.name for host in bed.hosts)]:
-        kernel.create_network_namespace(beds.NETNS / name)
-        with kernel.network_namespace(beds.NETNS / name):
+    _private_state(spec)
+    for name in [specs.WAN, *(host.name for host in spec.hosts)]:
+        kernel.create_network_namespace(specs.NETNS / name)
+        with kernel.network_namespace(specs.NETNS / name):
             _no_ipv6()
-    for host in bed.hosts:
-        kernel.create_host_name(beds.HOST_NAMES / host.name, host.name)
+    for host in spec.hosts:
+        kernel.create_host_name(specs.HOST_NAMES / host.name, host.name)
     _no_ipv6()
-    with kernel.network_namespace(beds.NETNS / beds.WAN):
+    with kernel.network_namespace(specs.NETNS / specs.WAN):
         _no_firewall()
-    management = _management(bed)
-    steering = Steering.of(bed)
+    management = _management(spec)
+    steering = Steering.of(spec)
     if steering is not None:
-        for place in (beds.WAN, *(host.name for host in bed.hosts)):
-            with kernel.network_namespace(beds.NETNS / place):
+        for place in (specs.WAN, *(host.name for host in spec.hosts)):
+            with kernel.network_namespace(specs.NETNS / place):
                 steering.prepare()
-    _experiment(bed)
+    _experiment(spec)
     management.finish()
-    addresses = [_addresses(bed, host) for host in bed.hosts]
-    for host, started in zip(bed.hosts, addresses, strict=True):
+    addresses = [_addresses(spec, host) for host in spec.hosts]
+    for host, started in zip(spec.hosts, addresses, strict=True):
         started.finish()
         with kernel.network_namespace(host.namespace):
-            _settings(bed)
+            _settings(spec)
 
 
-def _private_state(bed: Bed) -> None:
+def _private_state(spec: Spec) -> None:
     """An own /run and /etc/hosts, seen by nobody outside."""
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", beds.STATE, "tmpfs", options="mode=755")
-    for folder in (beds.NETNS, beds.HOST_NAMES, beds.SCRIPTS, beds.LOGS, beds.STATE / "t"):
+    kernel.mount("tmpfs", specs.STATE, "tmpfs", options="mode=755")
+    for folder in (specs.NETNS, specs.HOST_NAMES, specs.SCRIPTS, specs.LOGS, specs.STATE / "t"):
         folder.mkdir()
     # What a killed MPI leaves there goes with us.
     kernel.mount("tmpfs", Path("/dev/shm"), "tmpfs")  # noqa: S108 - an own one
     # Names mean the experiment network, for whatever a user starts: all else goes by address.
-    names = beds.STATE / "hosts"
-    lines = ["127.0.0.1 localhost", f"{beds.HUB_ADDRESS} hub"]
-    lines += [f"{host.address} {host.name}" for host in bed.hosts]
+    names = specs.STATE / "hosts"
+    lines = ["127.0.0.1 localhost", f"{specs.HUB_ADDRESS} hub"]
+    lines += [f"{host.address} {host.name}" for host in spec.hosts]
     names.write_text("\n".join(lines) + "\n")
     kernel.mount(str(names), Path("/etc/hosts"), flags=kernel.MS_BIND)
     socket.sethostname("hub")
@@ -87,14 +87,14 @@ def _no_firewall() -> None:
                 path.write_text("0")
 
 
-def _management(bed: Bed) -> Batch:
+def _management(spec: Spec) -> Batch:
     lines = [
         "link set lo up",
         "link add mgmt type bridge stp_state 0 mcast_snooping 0",
-        f"addr add {beds.HUB_ADDRESS}/16 dev mgmt",
+        f"addr add {specs.HUB_ADDRESS}/16 dev mgmt",
         "link set mgmt up",
     ]
-    for host in bed.hosts:
+    for host in spec.hosts:
         port = f"m-{host.name}"
         peer = f"peer name {MANAGEMENT_INTERFACE} netns {host.name}"
         lines += [
@@ -104,9 +104,9 @@ def _management(bed: Bed) -> Batch:
     return Batch("ip", lines)
 
 
-def _experiment(bed: Bed) -> None:
+def _experiment(spec: Spec) -> None:
     create, ports, forwarding = [], [], []
-    for site in bed.sites:
+    for site in spec.sites:
         bridge, uplink = f"br-{site}", f"up-{site}"
         create += [
             f"link add {bridge} type bridge stp_state 0 mcast_snooping 0",
@@ -117,26 +117,26 @@ def _experiment(bed: Bed) -> None:
             f"link set wan-{site} up",
             f"link set {bridge} up",
         ]
-        for host in bed.at(site):
+        for host in spec.at(site):
             peer = f"peer name {EXPERIMENT_INTERFACE} address {host.mac} netns {host.name}"
             create.append(f"link add x-{host.name} type veth {peer}")
             ports.append(f"link set x-{host.name} master {bridge} up")
-        for host in bed.hosts:
+        for host in spec.hosts:
             # Every bridge knows every host: no frame is flooded to a capture it is not for.
             port = f"x-{host.name}" if host.site == site else uplink
             forwarding.append(f"fdb add {host.mac} dev {port} master static")
-    with kernel.network_namespace(beds.NETNS / beds.WAN):
+    with kernel.network_namespace(specs.NETNS / specs.WAN):
         batch("ip", create)
-        for site in bed.sites:
+        for site in spec.sites:
             kernel.disable_offloads(f"up-{site}")
             kernel.disable_offloads(f"wan-{site}")
-        for host in bed.hosts:
+        for host in spec.hosts:
             kernel.disable_offloads(f"x-{host.name}")
         batch("ip", ports)
         batch("bridge", forwarding)
 
 
-def _addresses(bed: Bed, host: BedHost) -> Batch:
+def _addresses(spec: Spec, host: HostSpec) -> Batch:
     lines = [
         "link set lo up",
         f"addr add {host.mgmt_address}/16 dev {MANAGEMENT_INTERFACE}",
@@ -147,7 +147,7 @@ def _addresses(bed: Bed, host: BedHost) -> Batch:
     lines += [
         # Known for ever: no ARP in the captures.
         f"neigh add {other.address} lladdr {other.mac} dev {EXPERIMENT_INTERFACE} nud permanent"
-        for other in bed.hosts
+        for other in spec.hosts
         if other is not host
     ]
     with kernel.network_namespace(host.namespace):
@@ -155,7 +155,7 @@ def _addresses(bed: Bed, host: BedHost) -> Batch:
         return Batch("ip", lines)
 
 
-def _settings(bed: Bed) -> None:
+def _settings(spec: Spec) -> None:
     settings = {
         # A run must not inherit what an earlier connection learned.
         "tcp_no_metrics_save": "1",
@@ -163,14 +163,14 @@ def _settings(bed: Bed) -> None:
         # `ping` without rights; only groups that exist in this user namespace are allowed.
         "ping_group_range": f"{os.getgid()} {os.getgid()}",
     }
-    if bed.buffer_bytes is not None:
-        size = bed.buffer_bytes
+    if spec.buffer_bytes is not None:
+        size = spec.buffer_bytes
         settings["tcp_rmem"] = settings["tcp_wmem"] = f"{min(size, 4096)} {size} {size}"
     for name, value in settings.items():
         (SYSCTL / "net/ipv4" / name).write_text(value)
 
 
-def tcp_settings(bed: Bed, host: BedHost, *, by_route: bool) -> dict[str, str]:
+def tcp_settings(spec: Spec, host: HostSpec, *, by_route: bool) -> dict[str, str]:
     """What TCP of a host really uses: [least default most] bytes of buffers, and the rest.
 
     by_route: the congestion control that was asked for is in its routes.
@@ -179,6 +179,6 @@ def tcp_settings(bed: Bed, host: BedHost, *, by_route: bool) -> dict[str, str]:
     with kernel.network_namespace(host.namespace):
         found = {name: (SYSCTL / "net/ipv4" / name).read_text().split() for name in names}
     settings = {name.removeprefix("tcp_"): " ".join(words) for name, words in found.items()}
-    if bed.congestion_control is not None and by_route:
-        settings["congestion_control"] = bed.congestion_control
+    if spec.congestion_control is not None and by_route:
+        settings["congestion_control"] = spec.congestion_control
     return settings

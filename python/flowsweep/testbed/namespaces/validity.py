@@ -15,7 +15,7 @@ from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.testbed.namespaces.counters import Frames
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 
 IDLE_FLOOR_NS = 1_000_000
@@ -40,15 +40,15 @@ class Evidence:
     rtt_after_ns: list[int]
 
 
-def faults(bed: Bed, evidence: Evidence) -> list[str]:
+def faults(spec: Spec, evidence: Evidence) -> list[str]:
     """Why the run must not be used; empty if nothing is wrong."""
     return [
-        *_capture_faults(bed, evidence),
-        *_path_faults(bed, evidence),
-        *_emulator_faults(bed, evidence),
-        *_machine_faults(bed, evidence),
-        *_setting_faults(bed, evidence),
-        *_idle_faults(bed, evidence),
+        *_capture_faults(spec, evidence),
+        *_path_faults(spec, evidence),
+        *_emulator_faults(spec, evidence),
+        *_machine_faults(spec, evidence),
+        *_setting_faults(spec, evidence),
+        *_idle_faults(spec, evidence),
     ]
 
 
@@ -63,7 +63,7 @@ def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
     return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"
 
 
-def _capture_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _capture_faults(spec: Spec, evidence: Evidence) -> list[str]:
     found = []
     for host, manifest in evidence.manifests.items():
         fault = link_fault(host, manifest)
@@ -75,20 +75,20 @@ def _capture_faults(bed: Bed, evidence: Evidence) -> list[str]:
             continue
         expected = sum(evidence.frames[host])
         written = int(manifest["packets_written"])
-        if not bed.capture_filter and written != expected:
+        if not spec.capture_filter and written != expected:
             found.append(
                 f"capture on {host} has {counted(written, 'packet')}, its interface {expected}"
             )
     return found
 
 
-def _path_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
     if not evidence.quiet:
         return ["packets were still on their way at the end"]
     found = []
-    for site in bed.sites:
-        hosts_received = sum(evidence.frames[host.name][0] for host in bed.at(site))
-        hosts_sent = sum(evidence.frames[host.name][1] for host in bed.at(site))
+    for site in spec.sites:
+        hosts_received = sum(evidence.frames[host.name][0] for host in spec.at(site))
+        hosts_sent = sum(evidence.frames[host.name][1] for host in spec.at(site))
         inbound, outbound = evidence.frames[f"up-{site}"]
         if evidence.emulator.get("drops_before_uplink"):
             outbound += _added(evidence, "from", site, "dropped_queue")
@@ -140,7 +140,7 @@ def since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {**after, "links": links}
 
 
-def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _emulator_faults(spec: Spec, evidence: Evidence) -> list[str]:
     found = []
     dropped = sum(int(port["kernel_dropped"]) for port in evidence.emulator["ports"])
     if dropped:
@@ -150,7 +150,7 @@ def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
         found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
     lateness = evidence.emulator["lateness_ns"]
     late = int(lateness["p99"]) if lateness is not None else 0
-    limit = bed.limits.latest_ns(bed.shortest_rtt_ns)
+    limit = spec.limits.latest_ns(spec.shortest_rtt_ns)
     if late > limit:
         fault = f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)"
         stolen = evidence.got["stolen"]
@@ -160,11 +160,11 @@ def _emulator_faults(bed: Bed, evidence: Evidence) -> list[str]:
     return found
 
 
-def _machine_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
     """What other programs took; what the program itself waits for is part of its result."""
     if evidence.got["watched_s"] < LEAST_WATCHED_S:
         return []
-    found, limits = [], bed.limits
+    found, limits = [], spec.limits
     others, stolen = evidence.got["other_programs"], evidence.got["stolen"]
     limit, crowded = limits.other_programs, ""
     if evidence.got["idle"] < NONE_IDLE and others > limit / 2 and limit < 1:
@@ -182,28 +182,28 @@ def _machine_faults(bed: Bed, evidence: Evidence) -> list[str]:
     return found
 
 
-def _setting_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _setting_faults(spec: Spec, evidence: Evidence) -> list[str]:
     """TCP on the wire was not what was asked for."""
     found = []
     for direction, sizes in evidence.got["socket_buffers"].items():
-        wrong = [size for size in sizes.values() if size != bed.buffer_bytes]
-        if bed.buffer_bytes is not None and wrong:
+        wrong = [size for size in sizes.values() if size != spec.buffer_bytes]
+        if spec.buffer_bytes is not None and wrong:
             found.append(
-                f"{direction} buffers of {wrong[0]} bytes were granted, {bed.buffer_bytes} asked"
+                f"{direction} buffers of {wrong[0]} bytes were granted, {spec.buffer_bytes} asked"
             )
-    used = [name for name in evidence.got["congestion_controls"] if name != bed.congestion_control]
-    if bed.congestion_control is not None and used:
-        found.append(f"connections used {', '.join(used)}, {bed.congestion_control} was asked")
+    used = [name for name in evidence.got["congestion_controls"] if name != spec.congestion_control]
+    if spec.congestion_control is not None and used:
+        found.append(f"connections used {', '.join(used)}, {spec.congestion_control} was asked")
     return found
 
 
-def _idle_faults(bed: Bed, evidence: Evidence) -> list[str]:
+def _idle_faults(spec: Spec, evidence: Evidence) -> list[str]:
     """The idle path after the run is not that before it."""
-    if bed.schedule:
+    if spec.schedule:
         return []
     found = []
     for link, before, after in zip(
-        bed.links, evidence.rtt_before_ns, evidence.rtt_after_ns, strict=True
+        spec.links, evidence.rtt_before_ns, evidence.rtt_after_ns, strict=True
     ):
         # The median of nine probes each way scatters by half a standard deviation each.
         allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + 2 * link.jitter_ns

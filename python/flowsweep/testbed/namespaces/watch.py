@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.testbed.namespaces import sockets
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 PROC = Path("/proc")
 PRESSURE = PROC / "pressure/cpu"
@@ -65,8 +65,8 @@ class _CpuTime:
 class Watch:
     """Looked at from time to time while the program runs; cheap, as it runs on the same cores."""
 
-    def __init__(self, bed: Bed) -> None:
-        self._bed = bed
+    def __init__(self, spec: Spec) -> None:
+        self._bed = spec
         self._begin_ns = time.monotonic_ns()
         self._pressure_before = cpu_pressure_us()
         self._cpu_before = _CpuTime.now()

@@ -10,7 +10,7 @@ from flowsweep.testbed.namespaces.validity import link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
     from flowsweep.testbed.ssh.remote import Machine
 
 PINGS = 5
@@ -19,13 +19,13 @@ SHARE = 0.2
 Pair = tuple[str, str]
 
 
-def round_trips(bed: Bed, machines: list[Machine]) -> dict[Pair, int]:
+def round_trips(spec: Spec, machines: list[Machine]) -> dict[Pair, int]:
     """Median RTT in ns between the first machines of each pair of sites, as `ping` gives it."""
-    first = {site: bed.at(site)[0].name for site in bed.sites}
+    first = {site: spec.at(site)[0].name for site in spec.sites}
     by_name = {machine.name: machine for machine in machines}
     found = {}
-    for index, near in enumerate(bed.sites):
-        for far in bed.sites[index + 1 :]:
+    for index, near in enumerate(spec.sites):
+        for far in spec.sites[index + 1 :]:
             here, there = by_name[first[near]], by_name[first[far]]
             said = here.run(f"ping -c {PINGS} -i 0.2 -W 2 {there.address} || true").decode()
             times = [float(text) for text in re.findall(r"time=([0-9.]+) ms", said)]
@@ -38,7 +38,7 @@ def round_trips(bed: Bed, machines: list[Machine]) -> dict[Pair, int]:
 
 
 def faults(
-    bed: Bed,
+    spec: Spec,
     manifests: dict[str, dict[str, Any]],
     before: dict[Pair, int],
     after: dict[Pair, int],
@@ -60,7 +60,7 @@ def faults(
                 f"idle RTT of {near} and {far}: {rtt / 1e6:.2f} ms before, "
                 f"{later / 1e6:.2f} ms after the run"
             )
-    limit = bed.limits.cpu_pressure
+    limit = spec.limits.cpu_pressure
     found += [
         f"cpu pressure {100 * share:.0f} % on {host} (limit {100 * limit:g} %)"
         for host, share in pressure.items()

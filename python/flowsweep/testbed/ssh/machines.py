@@ -24,7 +24,7 @@ from flowsweep.testbed.ssh.remote import Machine
 
 if TYPE_CHECKING:
     from flowsweep.testbed.servers import Servers
-    from flowsweep.testbed.spec import Bed
+    from flowsweep.testbed.spec import Spec
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 
@@ -51,14 +51,16 @@ exec {ssh} "$login" "$*"
 """
 
 
-def run(bed: Bed) -> dict[str, Any]:
+def run(spec: Spec) -> dict[str, Any]:
     """One captured run; the same record as `hub.run` gives."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as text:
         folder = Path(text)
-        machines = [Machine(machine, bed.ssh_options, folder, bed.sudo) for machine in bed.machines]
+        machines = [
+            Machine(machine, spec.ssh_options, folder, spec.sudo) for machine in spec.machines
+        ]
         with signals.cleaning(lambda: _leave(machines)):
-            return _run(bed, machines, folder, begin)
+            return _run(spec, machines, folder, begin)
 
 
 def _leave(machines: list[Machine]) -> None:
@@ -71,38 +73,38 @@ def _leave(machines: list[Machine]) -> None:
         )
 
 
-def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[str, Any]:
+def _run(spec: Spec, machines: list[Machine], folder: Path, begin: float) -> dict[str, Any]:
     agent = launch.program_path("flowsweep-capture")
     everywhere = ThreadPoolExecutor(len(machines)).map
-    list(everywhere(lambda machine: machine.prepare(agent, _settings(bed, machine)), machines))
+    list(everywhere(lambda machine: machine.prepare(agent, _settings(spec, machine)), machines))
     for machine in machines:
         machine.keep()
     for machine in machines:
         machine.wait_ready()
-    before = idle.round_trips(bed, machines)
+    before = idle.round_trips(spec, machines)
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
-    lacking = _lacking(bed, machines)
-    environment = _environment(bed, machines, folder)
-    serving = serve.on_machines(bed, machines, environment, folder)
+    lacking = _lacking(spec, machines)
+    environment = _environment(spec, machines, folder)
+    serving = serve.on_machines(spec, machines, environment, folder)
     failure = lacking or serving.start()
     start = time.time_ns()
     if failure is None:
-        failure = _program(bed, machines, folder, environment, serving)
+        failure = _program(spec, machines, folder, environment, serving)
     end = time.time_ns()
     failure = serving.failure() or failure
-    serve.end(bed, machines, serving)
+    serve.end(spec, machines, serving)
     done = time.monotonic()
-    after = idle.round_trips(bed, machines)
+    after = idle.round_trips(spec, machines)
     ended = {machine.name: machine.counters() for machine in machines}
     tcp = machines[0].tcp()
-    if bed.congestion_control is not None and lacking is None:
-        tcp["congestion_control"] = bed.congestion_control  # it is in the routes
+    if spec.congestion_control is not None and lacking is None:
+        tcp["congestion_control"] = spec.congestion_control  # it is in the routes
     for machine in machines:
         machine.ask_to_stop()
     for machine in machines:
         machine.wait_stopped()
-    manifests = dict(everywhere(lambda machine: _fetch(bed, machine), machines))
+    manifests = dict(everywhere(lambda machine: _fetch(spec, machine), machines))
     pressure = _pressure(counted, ended)
     spans = [span for machine in machines for span in _spans(machine)] if not failure else []
     return {
@@ -113,7 +115,7 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
         "failure": failure,
         "spoiled": None,
         "tcp": tcp,
-        "faults": idle.faults(bed, manifests, before, after, pressure),
+        "faults": idle.faults(spec, manifests, before, after, pressure),
         "emulator": {"backend": "none", "backend_reason": "real machines", "links": []},
         "machine": {"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
         "frames": {
@@ -135,64 +137,64 @@ def _run(bed: Bed, machines: list[Machine], folder: Path, begin: float) -> dict[
     }
 
 
-def _lacking(bed: Bed, machines: list[Machine]) -> str | None:
+def _lacking(spec: Spec, machines: list[Machine]) -> str | None:
     """Why the program need not be started, or None: see `hub.run`."""
     for machine in machines:
-        if bed.congestion_control is not None and machine.lacking is not None:
+        if spec.congestion_control is not None and machine.lacking is not None:
             where = f"the kernel of {machine.name}"
-            return LackingError(bed.congestion_control, machine.lacking, where).line
+            return LackingError(spec.congestion_control, machine.lacking, where).line
     return None
 
 
-def _settings(bed: Bed, machine: Machine) -> list[str]:
+def _settings(spec: Spec, machine: Machine) -> list[str]:
     """What the keeper changes and captures."""
     # The agent's folder has no blank: see the model.
     capture = ["-w", f"{machine.folder}/{machine.name}.pcap.zst"]
-    capture += ["--snaplen", str(bed.snaplen), "--buffer", str(bed.capture_buffer_bytes)]
+    capture += ["--snaplen", str(spec.snaplen), "--buffer", str(spec.capture_buffer_bytes)]
     lines = [f"address {machine.address}"]
-    interface = next(one.interface for one in bed.machines if one.name == machine.name)
+    interface = next(one.interface for one in spec.machines if one.name == machine.name)
     lines += [f"interface {interface}"] if interface else []
-    lines += [f"capture {' '.join(capture)}", f"filter {_filter(bed, machine)}"]
-    if bed.change_hosts:
+    lines += [f"capture {' '.join(capture)}", f"filter {_filter(spec, machine)}"]
+    if spec.change_hosts:
         lines += [f"offload {name} off" for name in OFFLOADS]
     lines += [
         f"sysctl net.ipv4.{name} {value}"
         for name, value in (("tcp_no_metrics_save", "1"), ("tcp_slow_start_after_idle", "1"))
-        if bed.change_hosts
+        if spec.change_hosts
     ]
-    if bed.buffer_bytes is not None:
-        size = bed.buffer_bytes
+    if spec.buffer_bytes is not None:
+        size = spec.buffer_bytes
         sizes = f"{min(size, 4096)} {size} {size}"
         lines += [f"sysctl net.ipv4.{name} {sizes}" for name in ("tcp_rmem", "tcp_wmem")]
-    if bed.congestion_control is not None:
-        lines.append(f"congestion {bed.congestion_control}")
+    if spec.congestion_control is not None:
+        lines.append(f"congestion {spec.congestion_control}")
     return lines
 
 
-def _filter(bed: Bed, machine: Machine) -> str:
+def _filter(spec: Spec, machine: Machine) -> str:
     """What the machines of the experiment send each other, without ssh."""
-    if bed.capture_filter:
-        return bed.capture_filter
+    if spec.capture_filter:
+        return spec.capture_filter
     told = subprocess.run(
         [*machine.ssh, "-G", machine.login], capture_output=True, text=True, check=False
     ).stdout
     port = re.search(r"^port ([0-9]+)$", told, re.MULTILINE)
-    from_them = " or ".join(f"src host {one.address}" for one in bed.machines)
-    to_them = " or ".join(f"dst host {one.address}" for one in bed.machines)
+    from_them = " or ".join(f"src host {one.address}" for one in spec.machines)
+    to_them = " or ".join(f"dst host {one.address}" for one in spec.machines)
     return f"({from_them}) and ({to_them}) and not tcp port {port[1] if port else 22}"
 
 
-def network(bed: Bed) -> str:
+def network(spec: Spec) -> str:
     """The least network that holds the addresses of all machines."""
-    found = ipaddress.ip_network(bed.machines[0].address)
-    for machine in bed.machines:
+    found = ipaddress.ip_network(spec.machines[0].address)
+    for machine in spec.machines:
         while ipaddress.ip_address(machine.address) not in found:
             found = found.supernet()
     return str(found)
 
 
 def _program(
-    bed: Bed, machines: list[Machine], folder: Path, environment: dict[str, str], serving: Servers
+    spec: Spec, machines: list[Machine], folder: Path, environment: dict[str, str], serving: Servers
 ) -> str | None:
     by_name = {machine.name: machine for machine in machines}
 
@@ -202,25 +204,25 @@ def _program(
         serving.check()
 
     commands = []
-    if bed.start == "hosts":
-        for rank, host in enumerate(bed.ranks):
+    if spec.start == "hosts":
+        for rank, host in enumerate(spec.ranks):
             machine = by_name[host]
             name = f"prog-{rank}.sh"
-            machine.put(name, _script(bed, machine, rank, environment).encode(), mode="700")
+            machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
             start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
             commands.append([*machine.ssh, machine.login, start])
-    elif bed.start == "mpirun":
-        commands.append(_mpirun(bed, machines))
+    elif spec.start == "mpirun":
+        commands.append(_mpirun(spec, machines))
     else:
-        commands.append(bed.program)
+        commands.append(spec.program)
     # What was started there ends with its keeper at the latest.
     try:
         done = program.run_commands(
             [(words, environment) for words in commands],
             os.environ,
             folder,
-            Path(bed.folder) / program.LOG,
-            limit_s=bed.timeout_s,
+            Path(spec.folder) / program.LOG,
+            limit_s=spec.timeout_s,
             look=look,
         )
     except ServerError as error:
@@ -228,64 +230,64 @@ def _program(
     return done.failure
 
 
-def _environment(bed: Bed, machines: list[Machine], folder: Path) -> dict[str, str]:
+def _environment(spec: Spec, machines: list[Machine], folder: Path) -> dict[str, str]:
     cases = "\n".join(f"{one.name}) login={shlex.quote(one.login)} ;;" for one in machines)
     on = folder / "on"
     on.write_text(ON.format(cases=cases, ssh=shlex.join(machines[0].ssh)))
     on.chmod(0o755)
-    sites = {host.name: host.site for host in bed.hosts}
+    sites = {host.name: host.site for host in spec.hosts}
     return {
         "PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}",
         "FLOWSWEEP_HOSTS": ",".join(f"{one.name}={one.address}" for one in machines),
         "FLOWSWEEP_SITES": ",".join(f"{one.name}={sites[one.name]}" for one in machines),
-        "FLOWSWEEP_PROBLEM": bed.problem,
-        "FLOWSWEEP_OUTPUT": bed.output,
+        "FLOWSWEEP_PROBLEM": spec.problem,
+        "FLOWSWEEP_OUTPUT": spec.output,
     }
 
 
-def _script(bed: Bed, machine: Machine, rank: int, environment: dict[str, str]) -> str:
+def _script(spec: Spec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
     own = {
         **{name: value for name, value in environment.items() if name != "PATH"},
         "FLOWSWEEP_OUTPUT": f"{machine.folder}/app.json",
         "FLOWSWEEP_HOST": machine.name,
         "FLOWSWEEP_RANK": str(rank),
-        "FLOWSWEEP_RANKS": str(len(bed.ranks)),
+        "FLOWSWEEP_RANKS": str(len(spec.ranks)),
     }
     return PROGRAM.format(
         folder=shlex.quote(machine.folder),
         exports=serve.exports(own),
-        command=shlex.quote(bed.program[-1]),
+        command=shlex.quote(spec.program[-1]),
         rank=rank,
     )
 
 
-def _mpirun(bed: Bed, machines: list[Machine]) -> list[str]:
+def _mpirun(spec: Spec, machines: list[Machine]) -> list[str]:
     """As `launch.mpirun`, by ssh; app.json is written where rank 0 runs."""
     login = {machine.name: machine.login for machine in machines}
     slots: dict[str, int] = {}
-    for host in bed.ranks:
+    for host in spec.ranks:
         slots[login[host]] = slots.get(login[host], 0) + 1
-    first = next(machine for machine in machines if machine.name == bed.ranks[0])
-    words = [f"{first.folder}/app.json" if word == bed.output else word for word in bed.program]
+    first = next(machine for machine in machines if machine.name == spec.ranks[0])
+    words = [f"{first.folder}/app.json" if word == spec.output else word for word in spec.program]
     return [
         str(launch.program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
-        *("-np", str(len(bed.ranks))),
+        *("-np", str(len(spec.ranks))),
         *("--map-by", "slot", "--bind-to", "none"),
         *("-x", "FLOWSWEEP_HOSTS", "-x", "FLOWSWEEP_SITES", "-x", "PYTHONPATH"),
         *("--prtemca", "plm_ssh_agent", shlex.join(machines[0].ssh)),
         *("--mca", "pml", "ob1", "--mca", "btl", "self,tcp"),
-        *("--mca", "btl_tcp_if_include", network(bed)),
+        *("--mca", "btl_tcp_if_include", network(spec)),
         *("--mca", "btl_tcp_disable_family", "6"),
         *("--mca", "mpi_yield_when_idle", "1"),
-        *bed.mpirun_options,
+        *spec.mpirun_options,
         *words,
     ]
 
 
-def _fetch(bed: Bed, machine: Machine) -> tuple[str, dict[str, Any]]:
+def _fetch(spec: Spec, machine: Machine) -> tuple[str, dict[str, Any]]:
     """Its capture and manifest into the run directory, and app.json if it is there."""
-    folder = Path(bed.folder)
+    folder = Path(spec.folder)
     wanted = [f"{machine.name}.pcap.zst", f"{machine.name}.capture.json"]
     for name in wanted:
         data = machine.get(name)
@@ -295,7 +297,7 @@ def _fetch(bed: Bed, machine: Machine) -> tuple[str, dict[str, Any]]:
     # Of whatever machine writes one: for MPI that of rank 0.
     application = machine.get("app.json")
     if application:
-        outputs.write_file(Path(bed.output), application)
+        outputs.write_file(Path(spec.output), application)
     machine.run(f"cd {shlex.quote(machine.folder)} && rm -f {' '.join(wanted)} app.json")
     manifest: dict[str, Any] = json.loads((folder / f"{machine.name}.capture.json").read_text())
     return machine.name, manifest

@@ -15,7 +15,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import BedMachine
+    from flowsweep.testbed.spec import MachineSpec
 
 CONNECT_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 60.0
@@ -25,7 +25,7 @@ KEEPER = Path(__file__).with_name("keeper.sh")
 class Machine:
     """`name` is what the experiment calls it, `login` what ssh is told."""
 
-    def __init__(self, machine: BedMachine, options: list[str], control: Path, sudo: bool) -> None:
+    def __init__(self, machine: MachineSpec, options: list[str], control: Path, sudo: bool) -> None:
         self.name = machine.name
         self.login = machine.login
         self.address = machine.address

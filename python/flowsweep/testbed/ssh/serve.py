@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flowsweep.testbed.servers import SOCKETS, Servers
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import Bed, BedServer
+    from flowsweep.testbed.spec import ServerSpec, Spec
     from flowsweep.testbed.ssh.remote import Machine
 
 # The shell stays the leader of its group: by its words the keeper knows that it is ours.
@@ -34,13 +34,13 @@ END = (
 
 
 def on_machines(
-    bed: Bed, machines: list[Machine], environment: Mapping[str, str], folder: Path
+    spec: Spec, machines: list[Machine], environment: Mapping[str, str], folder: Path
 ) -> Servers:
     """The servers of a run; `folder` is where the processes here are started."""
     by_name = {machine.name: machine for machine in machines}
     numbers = itertools.count()
 
-    def start(server: BedServer, host: str) -> tuple[list[str], dict[str, str]]:
+    def start(server: ServerSpec, host: str) -> tuple[list[str], dict[str, str]]:
         machine = by_name[host]
         name = f"prog-serve-{next(numbers)}.sh"
         own = {name: value for name, value in environment.items() if name not in HERE}
@@ -57,7 +57,7 @@ def on_machines(
         files = " ".join(f"/proc/{name}" for name in SOCKETS)
         return by_name[host].run(f"cat {files} 2>/dev/null; true").decode()
 
-    return Servers(bed, {**os.environ, **environment}, folder, start, sockets)
+    return Servers(spec, {**os.environ, **environment}, folder, start, sockets)
 
 
 def exports(environment: Mapping[str, str]) -> str:
@@ -65,9 +65,9 @@ def exports(environment: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
 
 
-def end(bed: Bed, machines: list[Machine], serving: Servers) -> None:
+def end(spec: Spec, machines: list[Machine], serving: Servers) -> None:
     """Ends all servers, there and here."""
-    for host in {host for server in bed.servers for host in server.hosts}:
+    for host in {host for server in spec.servers for host in server.hosts}:
         machine = next(machine for machine in machines if machine.name == host)
         machine.run(END.format(folder=shlex.quote(machine.folder)))
     serving.end()
