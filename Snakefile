@@ -28,7 +28,7 @@ onstart:
         )
         if note := wait_note(EXPERIMENT):
             logger.info(note)
-        for line in congestion.warnings(RUN_PLAN.values()):
+        for line in kinds.warnings(RUN_PLAN.values()):
             logger.warning(line)
     # A limit of jobs in a time span (its default is 100 a second) makes Snakemake 9.27 look
     # at everything that is ready once more a second for each job that it has started: after

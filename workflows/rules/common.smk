@@ -15,7 +15,7 @@ from flowsweep.experiment.claim import claim
 from flowsweep.experiment.estimate import estimate
 from flowsweep.files import names
 from flowsweep.runs.run_folder import recorded_files
-from flowsweep.testbed.namespaces import congestion
+from flowsweep.testbed import kinds
 from flowsweep.workflow import (
     experiment_file,
     quieten,

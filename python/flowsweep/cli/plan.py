@@ -56,14 +56,14 @@ def wait_note(loaded: Experiment) -> str | None:
     """Says that the runs wait where another user holds the testbed; estimates cannot know it."""
     from flowsweep.testbed import lock
 
-    user = lock.user() if loaded.testbed.kind == "namespaces" else None
+    user = lock.user() if loaded.testbed.one_at_a_time else None
     return None if user is None else f"note: waiting is not in it: {user} uses the testbed now"
 
 
 def show(loaded: Experiment, folder: Path | None = None) -> None:
     """The plan as text: what, in which order, what is there already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
-    from flowsweep.testbed.namespaces import congestion
+    from flowsweep.testbed import kinds
     from flowsweep.units import counted
 
     folder = folder or Path("results", loaded.name, "runs")
@@ -87,5 +87,5 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
     print(str(left))
     if left.missing and (note := wait_note(loaded)):
         print(note, file=sys.stderr)
-    for warning in congestion.warnings(runs):
+    for warning in kinds.warnings(runs):
         print(warning, file=sys.stderr)

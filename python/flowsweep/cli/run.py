@@ -70,9 +70,10 @@ def run(
         )
     asked = parse_settings(settings)
     from flowsweep.testbed import runner
+    from flowsweep.testbed.namespaces.kind import Ahead
 
     # Namespaces and a second Python start while this one reads the experiment.
-    ahead = None if (output / runner.RECORD).exists() else runner.Ahead.start()
+    ahead = None if (output / runner.RECORD).exists() else Ahead.start()
     try:
         from flowsweep import experiment as experiments
 

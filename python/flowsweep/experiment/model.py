@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep.defaults import BIN_NS
-from flowsweep.experiment.axes import NAMES, OF_LINK
-from flowsweep.experiment.machines import Testbed
+from flowsweep.experiment import testbeds
+from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import Duration, Model, Share, Size
 from flowsweep.experiment.workload import Axes, Workload
@@ -119,7 +119,7 @@ class Experiment(Model):
     schedule: list[Change] = Field(
         default_factory=list, description="Changes of links while the program runs."
     )
-    testbed: Testbed = Field(default_factory=Testbed)
+    testbed: testbeds.Testbed = Field(default_factory=testbeds.default)
     emulation: Emulation = Field(default_factory=Emulation)
     tcp: Tcp = Field(default_factory=Tcp)
     workloads: list[Workload] = Field(
@@ -294,25 +294,10 @@ class Experiment(Model):
         return self
 
     @model_validator(mode="after")
-    def _machines_are_there(self) -> Experiment:
-        if self.testbed.kind == "namespaces":
-            return self
+    def _testbed_can_do_it(self) -> Experiment:
         names = [name for site in self.sites.values() for name in site.hosts]
-        missing = [name for name in names if name not in self.testbed.hosts]
-        if missing:
-            raise refused(
-                f'testbed: no machine for host "{missing[0]}"',
-                f"{', '.join(self.testbed.hosts) or 'nothing'} under `hosts`",
-                f"also `{missing[0]}: {{login: ..., address: ...}}`",
-            )
-        for workload in self.workloads:
-            for axis in self.axes_of(workload):
-                if axis in OF_LINK:
-                    raise refused(
-                        f"axes: {axis} cannot be swept on real machines",
-                        f"`testbed: {{kind: ssh}}` and an axis `{axis}`",
-                        "axes other than " + ", ".join(OF_LINK),
-                    )
+        axes = {workload.name: self.axes_of(workload) for workload in self.workloads}
+        self.testbed.check(names, axes)
         return self
 
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
@@ -347,12 +332,11 @@ class Experiment(Model):
         for site_index, (site, described) in enumerate(self.sites.items(), start=1):
             for host_index, name in enumerate(described.hosts, start=1):
                 number = len(found) + 2  # the hub has .1
-                machine = self.testbed.hosts.get(name)
                 found.append(
                     Host(
                         name=name,
                         site=site,
-                        address=machine.address if machine else f"10.77.{site_index}.{host_index}",
+                        address=self.testbed.address_of(name) or f"10.77.{site_index}.{host_index}",
                         mgmt_address=f"10.99.{number // 256}.{number % 256}",
                         mac=f"02:77:00:00:{site_index:02x}:{host_index:02x}",
                     )

@@ -92,8 +92,8 @@ class Run:
         """Everything that decides the outcome, as JSON values; run.json keeps it."""
         experiment, point = self.experiment, self.point
         axes = {axis: {"asked": text} for axis, text in point.asked().items()}
-        real = experiment.testbed.kind == "ssh"
-        if real:
+        is_shaped = experiment.testbed.shapes_links
+        if not is_shaped:
             # The links are what they are.
             axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
         axes["ranks"] = {"asked": str(sum(self.workers.values()))}
@@ -106,10 +106,10 @@ class Run:
             "compute": self.workload.compute,
             "ranks_per_host": point.ranks_per_host,
             "axes": axes,
-            "queue_bytes": None if real else point.link(experiment.link).effective_queue_bytes,
+            "queue_bytes": point.link(experiment.link).effective_queue_bytes if is_shaped else None,
             "congestion_control": point.congestion,
-            "testbed": experiment.testbed.model_dump(mode="json") if real else None,
-            "links": [] if real else self._link_specs(),
+            "testbed": experiment.testbed.recorded(),
+            "links": self._link_specs() if is_shaped else [],
             "uplinks": {
                 site: described.uplink.model_dump(mode="json")
                 for site, described in experiment.sites.items()
@@ -158,7 +158,7 @@ class Run:
         """Describes the point in one line: RTT, rate, what is swept, and unusual values."""
         asked = {**self.point.asked(), "ranks": str(sum(self.workers.values()))}
         swept = self.experiment.axes_of(self.workload)
-        always = ("rtt", "rate") if self.experiment.testbed.kind == "namespaces" else ("hosts",)
+        always = ("rtt", "rate") if self.experiment.testbed.shapes_links else ("hosts",)
         words = [
             f"{axis}={text}" for axis, text in asked.items() if axis in always or axis in swept
         ]

@@ -12,21 +12,18 @@ from flowsweep.testbed.spec import (
     HostSpec,
     LimitsSpec,
     LinkSpec,
-    MachineSpec,
     Spec,
     UplinkSpec,
 )
 
 if TYPE_CHECKING:
-    from flowsweep.experiment import Host, Link, Run
-    from flowsweep.experiment.machines import Testbed
+    from flowsweep.experiment import Link, Run
 
 
 def spec_of(run: Run, folder: Path | None = None) -> Spec:
     """The testbed of a planned run; `folder` takes the captures."""
     experiment, point = run.experiment, run.point
-    emulation, testbed = experiment.emulation, experiment.testbed
-    real = testbed.kind == "ssh"
+    emulation = experiment.emulation
     return Spec(
         hosts=[
             HostSpec(host.name, host.site, host.address, host.mgmt_address, host.mac)
@@ -51,22 +48,6 @@ def spec_of(run: Run, folder: Path | None = None) -> Spec:
         capture_buffer_bytes=experiment.capture.buffer_bytes,
         folder=str(folder.absolute()) if folder else "",
         timeout_s=experiment.timeout_s,
-        machines=[_machine(host, testbed) for host in run.hosts] if real else [],
-        ssh_options=testbed.options,
-        sudo=testbed.sudo,
-        change_hosts=testbed.change_hosts,
-        mpirun_options=testbed.mpirun,
-    )
-
-
-def _machine(host: Host, testbed: Testbed) -> MachineSpec:
-    machine = testbed.hosts[host.name]
-    return MachineSpec(
-        name=host.name,
-        login=machine.login or host.name,
-        address=host.address,
-        interface=machine.interface,
-        folder=testbed.folder.rstrip("/"),
     )
 
 

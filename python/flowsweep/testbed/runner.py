@@ -6,12 +6,11 @@ directory with run.json is complete.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,15 +20,16 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked
-from flowsweep.testbed import describe, lock, workloads
-from flowsweep.testbed.namespaces import congestion, isolation
+from flowsweep.testbed import describe, kinds, lock, workloads
 from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
 
-__all__ = ["RECORD", "Ahead", "is_done", "perform", "read_record", "versions"]
+__all__ = ["RECORD", "is_done", "perform", "read_record", "versions"]
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
+    from flowsweep.testbed.kind import Session
+    from flowsweep.testbed.result import RunResult
     from flowsweep.testbed.spec import Spec
 
 
@@ -39,62 +39,28 @@ def is_done(run: Run, directory: Path) -> bool:
     return record is not None and record.get("spec_hash") == run.spec_hash()
 
 
-@dataclass
-class Ahead:
-    """What was started while the experiment was still being read: the hub of the first try."""
-
-    lock: int
-    hub: isolation.Hub | None
-
-    @classmethod
-    def start(cls) -> Ahead:
-        """A hub that waits, and the file that it will be locked by."""
-        descriptor = lock.open_file()
-        with contextlib.suppress(TransientError):  # tried again when it is needed
-            return cls(descriptor, isolation.Hub("run", descriptor))
-        return cls(descriptor, None)
-
-    def take(self) -> isolation.Hub:
-        """The hub that waits, or a new one."""
-        hub, self.hub = self.hub, None
-        return hub or isolation.Hub("run", self.lock)
-
-    def run(self, spec: Spec, say: Callable[[str], None]) -> dict[str, Any]:
-        """One run by a hub."""
-        return isolation.run(spec, "run", self.lock, say, self.take)[1]
-
-    def cancel(self) -> None:
-        """Ends the hub if nobody took it."""
-        if self.hub is not None:
-            self.hub.cancel()
-            self.hub = None
-
-
 def perform(
-    run: Run, directory: Path, say: Callable[[str], None], ahead: Ahead | None = None
+    run: Run, directory: Path, say: Callable[[str], None], ahead: Session | None = None
 ) -> dict[str, Any] | None:
-    """Makes the run unless it is there; its record, or None if there was nothing to do."""
+    """Makes the run unless it is there; its record, or None if there was nothing to do.
+
+    `ahead`: a session that was started before the experiment was read, if it is of use.
+    """
     program = workloads.find(run.workload)
     folder = RunFolder(directory)
     if is_done(run, directory):
         folder.tidy()
         return None
     folder.check()
-    if run.experiment.testbed.kind == "ssh":
-        # Runs on other machines may go on at the same time: each of them has a lock of its own.
-        machines = run.experiment.testbed.hosts.values()
-        subject = "-".join(sorted(machine.address for machine in machines))
-        ahead = Ahead(lock.open_file(subject), None)
-    elif ahead is None:
-        ahead = Ahead(lock.open_file(), None)
+    session = kinds.of(run).session(run, ahead)
     begin = time.monotonic()
-    with lock.exclusive(f"run {run.id}", say, ahead.lock):
+    with lock.exclusive(f"run {run.id}", say, session.lock):
         waited_s = time.monotonic() - begin
         if is_done(run, directory):
             return None
         try:
             with signals.cleaning(folder.leave):
-                record = _try_until_valid(run, program, folder, ahead, say)
+                record = _try_until_valid(run, program, folder, session, say)
                 # Not part of cost_s: another sweep's time says nothing of the next run's.
                 record["waited_s"] = round(waited_s, 4)
                 folder.publish(record)
@@ -109,18 +75,18 @@ def _try_until_valid(
     run: Run,
     program: workloads.Program,
     folder: RunFolder,
-    ahead: Ahead,
+    session: Session,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     """The first try that is not invalid, or the last; the reasons of the others stay with it."""
-    for warning in congestion.warnings([run]):
+    for warning in kinds.warnings([run]):
         say(warning)
     reasons: list[str] = []
     while True:
         partial = folder.stage()
         last = len(reasons) >= run.experiment.retries
         try:
-            record = _capture(run, program, partial, ahead, say)
+            record = _capture(run, program, partial, session, say)
         except TransientError as error:
             # A part of the testbed failed in mid-run: what is left of it counts as little as an
             # invalid run.
@@ -138,36 +104,37 @@ def _try_until_valid(
 
 
 def _capture(
-    run: Run, program: workloads.Program, partial: Path, ahead: Ahead, say: Callable[[str], None]
+    run: Run,
+    program: workloads.Program,
+    partial: Path,
+    session: Session,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     application = partial / "app.json"
-    spec = program.on(describe.spec_of(run, partial), run, application.absolute())
-    if spec.machines:
-        from flowsweep.testbed.ssh import machines
-
-        result = machines.run(spec)
-    else:
-        result = ahead.run(spec, say)
+    described = kinds.of(run).describe(describe.spec_of(run, partial), run)
+    spec = program.on(described, run, application.absolute())
+    result = session.run(spec, say)
     told = None
     try:
         told = _application(application)
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
-        result["failure"] = result["failure"] or f"app.json cannot be used: {words}"
+        failure = result.failure or f"app.json cannot be used: {words}"
+        result = replace(result, failure=failure)
     return _record(run, spec, result, told or _wall_time(run, result))
 
 
-def _wall_time(run: Run, result: dict[str, Any]) -> dict[str, Any] | None:
+def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
     """Of a command that leaves no app.json: from its start to the end of its last process."""
-    if run.workload.command is None or result["failure"] is not None:
+    if run.workload.command is None or result.failure is not None:
         return None
     return {
         "app": run.app,
         "problem": run.point.parameters,
-        "start": _utc(result["start_ns"]),
-        "end": _utc(result["end_ns"]),
-        "completion_s": result.get("program_s") or (result["end_ns"] - result["start_ns"]) / 1e9,
+        "start": _utc(result.start_ns),
+        "end": _utc(result.end_ns),
+        "completion_s": result.program_s or (result.end_ns - result.start_ns) / 1e9,
         "timed": "by the testbed",
     }
 
@@ -186,20 +153,20 @@ def _application(path: Path) -> dict[str, Any] | None:
 
 
 def _record(
-    run: Run, spec: Spec, result: dict[str, Any], application: dict[str, Any] | None
+    run: Run, spec: Spec, result: RunResult, application: dict[str, Any] | None
 ) -> dict[str, Any]:
     """run.json: what was asked, what was measured, whether it counts."""
     status, reason = "valid", None
-    if result["spoiled"] is not None:
-        status, reason = "invalid", result["spoiled"]
-    elif result["failure"] is not None:
-        status, reason = "failed", result["failure"]
+    if result.spoiled is not None:
+        status, reason = "invalid", result.spoiled
+    elif result.failure is not None:
+        status, reason = "failed", result.failure
     elif application is None:
         status, reason = "failed", "the program left no app.json"
     elif application.get("correct") is False:
         status, reason = "failed", f"wrong answer: {json.dumps(application.get('answer'))}"
-    elif result["faults"]:
-        status, reason = "invalid", "; ".join(result["faults"])
+    elif result.faults:
+        status, reason = "invalid", "; ".join(result.faults)
     asked = run.spec()
     axes = asked["axes"]
     for axis, value in _measured(run, result).items():
@@ -210,29 +177,29 @@ def _record(
             {"name": host.name, "site": host.site, "address": host.address} for host in spec.hosts
         ],
         "ranks": spec.ranks,
-        "start": _utc(result["start_ns"]),
-        "end": _utc(result["end_ns"]),
+        "start": _utc(result.start_ns),
+        "end": _utc(result.end_ns),
         "completion_s": application.get("completion_s")
-        if application is not None and status != "failed" and result["spoiled"] is None
+        if application is not None and status != "failed" and result.spoiled is None
         else None,
         "status": status,
         "reason": reason,
         "application": application,
-        "emulator": result["emulator"],
-        "machine": result["machine"],
-        "tcp": result["tcp"],
-        "paths": result["paths"],
-        "frames": result["frames"],
-        "cost_s": result["cost_s"],
+        "emulator": result.emulator,
+        "machine": result.machine,
+        "tcp": result.tcp,
+        "paths": result.paths,
+        "frames": result.frames,
+        "cost_s": result.cost_s,
         "spec_hash": run.spec_hash(),
         "versions": versions(),
     }
 
 
-def _measured(run: Run, result: dict[str, Any]) -> dict[str, str]:
+def _measured(run: Run, result: RunResult) -> dict[str, str]:
     """Values for the axes, over the links that follow the axis: median RTT, least rate."""
     own = {frozenset(pair.between): pair.given() for pair in run.experiment.pairs}
-    by_pair = dict(zip(run.links, result["paths"], strict=True))
+    by_pair = dict(zip(run.links, result.paths, strict=True))
 
     def following(field: str, key: str) -> list[Any]:
         free = [pair for pair in by_pair if field not in own.get(frozenset(pair), {})]
@@ -244,7 +211,7 @@ def _measured(run: Run, result: dict[str, Any]) -> dict[str, str]:
     rates = following("rate_bit_s", "rate_bit_s")
     if all(rate is not None for rate in rates) and rates:
         found["rate"] = units.format_rate(min(rates))
-    links = result["emulator"]["links"]
+    links = result.emulator["links"]
     received = sum(int(link["received"]) for link in links)
     if received and all("dropped_loss" in link for link in links) and not own:
         lost = sum(int(link["dropped_loss"]) for link in links)

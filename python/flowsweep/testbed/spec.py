@@ -95,17 +95,6 @@ class ChangeSpec:
 
 
 @dataclass(frozen=True)
-class MachineSpec:
-    """A host that is a real machine; no interface: the one that has the address."""
-
-    name: str
-    login: str
-    address: str
-    interface: str | None
-    folder: str
-
-
-@dataclass(frozen=True)
 class ServerSpec:
     """A command that serves on these hosts: see `experiment.workload.Server`."""
 
@@ -160,12 +149,6 @@ class Spec:
     ranks: list[str] = field(default_factory=list)  # the host of each rank
     program: list[str] = field(default_factory=list)  # the program that ranks run, or the shell's
     servers: list[ServerSpec] = field(default_factory=list)  # what is up while the program runs
-    # Real machines instead of namespaces.
-    machines: list[MachineSpec] = field(default_factory=list)
-    ssh_options: list[str] = field(default_factory=list)
-    sudo: bool = False
-    change_hosts: bool = True
-    mpirun_options: list[str] = field(default_factory=list)
     problem: str = "{}"  # for the environment of a command: JSON
     output: str = ""  # where the program writes app.json
 
@@ -227,7 +210,6 @@ class Spec:
             ChangeSpec(change["at_ns"], LinkSpec.of(change["link"]), change["changed"])
             for change in data.pop("schedule")
         ]
-        data["machines"] = [MachineSpec(**machine) for machine in data["machines"]]
         data["servers"] = [ServerSpec(**server) for server in data["servers"]]
         return cls(
             hosts=hosts, links=links, limits=limits, uplinks=uplinks, schedule=schedule, **data

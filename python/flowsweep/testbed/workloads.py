@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import yaml
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import kinds
 from flowsweep.testbed.spec import ServerSpec
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class Program:
             start = "mpirun"
             ranks = [first, *workers] if self.has_master else workers
             arguments = ["--problem", run.point.problem, "--compute", workload.compute]
-            program = [*self._started(run), *arguments, "--output", str(output)]
+            python = kinds.of(run).python_on_host(run, self.path)
+            program = [*python, *arguments, "--output", str(output)]
         return replace(
             spec,
             start=start,
@@ -60,15 +61,6 @@ class Program:
                 for server in workload.serve
             ],
         )
-
-    def _started(self, run: Run) -> list[str]:
-        """Python and the program, where they are on the hosts."""
-        testbed, path = run.experiment.testbed, self.path or Path()
-        if testbed.kind == "namespaces":
-            return [sys.executable, str(path)]
-        here = testbed.workloads is None
-        there = path if here else Path(testbed.workloads or "") / path.parent.name / path.name
-        return [testbed.python, str(there)]
 
 
 def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:

@@ -27,27 +27,13 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
 
     Example: flowsweep testbed shell demo.yaml --set rtt=16ms -- on pc1 ping -c3 10.77.2.1
     """
-    from dataclasses import replace
-
     from flowsweep import experiment as experiments
     from flowsweep.cli.run import parse_settings
-    from flowsweep.errors import FlowsweepError
-    from flowsweep.testbed import describe, lock
-    from flowsweep.testbed.namespaces import isolation
+    from flowsweep.testbed import kinds
 
     planned = experiments.load(experiment).run_at(parse_settings(settings))
-    if planned.experiment.testbed.kind != "namespaces":
-        raise FlowsweepError(
-            f"{experiment}: there is no shell on real machines",
-            found=f"testbed: {{kind: {planned.experiment.testbed.kind}}}",
-            expected="an experiment in namespaces",
-            remedy="ssh leads to each of them",
-        )
     program = command or [os.environ.get("SHELL", "/bin/sh")]
-    spec = replace(describe.spec_of(planned), program=program)
-    with lock.exclusive("a testbed shell", _say) as held:
-        code, _ = isolation.run(spec, "shell", held, _say)
-    return code
+    return kinds.of(planned).shell(planned, program, _say)
 
 
 def _say(text: str) -> None:

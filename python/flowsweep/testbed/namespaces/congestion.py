@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel
 from flowsweep.testbed import spec as specs
+from flowsweep.testbed.lacking import LackingError
 from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.tools import batch
 from flowsweep.testbed.transient import TransientError
@@ -28,23 +28,6 @@ NAME = re.compile("[a-z0-9_-]{1,15}")  # TCP_CA_NAME_MAX of linux/tcp.h, with th
 DISCARD_PORT = 9
 
 
-class LackingError(FlowsweepError):
-    """A kernel has no such congestion control: a fault of the point, not of the testbed."""
-
-    def __init__(self, name: str, there: list[str], kernel: str = "this kernel") -> None:
-        super().__init__(
-            f"tcp.congestion_control: {kernel} cannot use {name}",
-            found=f"available: {' '.join(there)}",
-            expected=name,
-            remedy=f"modprobe tcp_{name} as root, or choose one of those available",
-        )
-
-    @property
-    def line(self) -> str:
-        """In one line, as the reason of a failed run."""
-        return f"{self.what} ({self.found}); {self.remedy}, and remove this run"
-
-
 def available() -> list[str]:
     """What the kernel could use now, without loading a module."""
     try:
@@ -58,7 +41,7 @@ def warnings(runs: Iterable[Run]) -> list[str]:
     asked: dict[str, int] = {}
     for run in runs:
         name = run.point.congestion
-        if name is not None and run.experiment.testbed.kind == "namespaces":
+        if name is not None:
             asked[name] = asked.get(name, 0) + 1
     there = available()
     return [

@@ -18,6 +18,7 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import launch, program, servers, transient
+from flowsweep.testbed.lacking import LackingError
 from flowsweep.testbed.namespaces import (
     backend,
     congestion,
@@ -30,6 +31,7 @@ from flowsweep.testbed.namespaces import (
 )
 from flowsweep.testbed.namespaces.agents import Capture, Emulator
 from flowsweep.testbed.namespaces.steering import Steering
+from flowsweep.testbed.result import RunResult
 from flowsweep.testbed.spec import Spec
 
 # Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
@@ -125,23 +127,22 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         rtt_before_ns=[path.rtt_ns for path in paths],
         rtt_after_ns=after,
     )
-    return 0, {
-        "event": "result",
-        "start_ns": start,
-        "end_ns": end,
-        "failure": failure,
-        "spoiled": spoiled,
-        "tcp": topology.tcp_settings(spec, spec.hosts[0], by_route=lacking is None),
-        "faults": validity.faults(spec, evidence),
-        "emulator": {
+    result = RunResult(
+        start_ns=start,
+        end_ns=end,
+        failure=failure,
+        spoiled=spoiled,
+        tcp=topology.tcp_settings(spec, spec.hosts[0], by_route=lacking is None),
+        faults=validity.faults(spec, evidence),
+        emulator={
             "backend": name,
             "backend_reason": why,
             "steering": steering.record() if steering is not None else None,
             **validity.since(links_before, stats),
         },
-        "machine": got,
-        "frames": {name: {"received": r, "sent": s} for name, (r, s) in frames.items()},
-        "paths": [
+        machine=got,
+        frames={name: {"received": r, "sent": s} for name, (r, s) in frames.items()},
+        paths=[
             {
                 "between": path.between,
                 "rtt_ns": path.rtt_ns,
@@ -150,12 +151,13 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
             }
             for path, rtt_after_ns in zip(paths, after, strict=True)
         ],
-        "cost_s": {
+        cost_s={
             "set_up": round(ready - begin, 4),
             "program": round(done - ready, 4),
             "take_down": round(time.monotonic() - done, 4),
         },
-    }
+    )
+    return 0, {"event": "result", "run": result.to_json()}
 
 
 def _use_congestion_control(spec: Spec) -> str | None:
@@ -165,7 +167,7 @@ def _use_congestion_control(spec: Spec) -> str | None:
     """
     try:
         congestion.use(spec)
-    except congestion.LackingError as error:
+    except LackingError as error:
         return error.line
     return None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.runs import link_balance
+from flowsweep.testbed.manifests import link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -50,17 +51,6 @@ def faults(spec: Spec, evidence: Evidence) -> list[str]:
         *_setting_faults(spec, evidence),
         *_idle_faults(spec, evidence),
     ]
-
-
-def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
-    """What a manifest says of a link that was down while it was captured; None if it was up."""
-    link = manifest.get("link")
-    if link is None:
-        return None
-    if not link["up_at_start"] and not link["changes"]:
-        return f"the link of {host} was down all the time"
-    lost = f", lost {counted(link['downs'], 'time')}" if link["downs"] else ""
-    return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"
 
 
 def _capture_faults(spec: Spec, evidence: Evidence) -> list[str]:

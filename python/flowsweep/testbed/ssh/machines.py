@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import signals
 from flowsweep.files import outputs
 from flowsweep.testbed import launch, program
-from flowsweep.testbed.namespaces.congestion import LackingError
+from flowsweep.testbed.lacking import LackingError
+from flowsweep.testbed.result import RunResult
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.ssh import idle, serve
 from flowsweep.testbed.ssh.remote import Machine
 
 if TYPE_CHECKING:
     from flowsweep.testbed.servers import Servers
-    from flowsweep.testbed.spec import Spec
+    from flowsweep.testbed.ssh.spec import SshSpec
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 
@@ -51,8 +52,8 @@ exec {ssh} "$login" "$*"
 """
 
 
-def run(spec: Spec) -> dict[str, Any]:
-    """One captured run; the same record as `hub.run` gives."""
+def run(spec: SshSpec) -> RunResult:
+    """One captured run."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as text:
         folder = Path(text)
@@ -73,7 +74,7 @@ def _leave(machines: list[Machine]) -> None:
         )
 
 
-def _run(spec: Spec, machines: list[Machine], folder: Path, begin: float) -> dict[str, Any]:
+def _run(spec: SshSpec, machines: list[Machine], folder: Path, begin: float) -> RunResult:
     agent = launch.program_path("flowsweep-capture")
     everywhere = ThreadPoolExecutor(len(machines)).map
     list(everywhere(lambda machine: machine.prepare(agent, _settings(spec, machine)), machines))
@@ -107,37 +108,36 @@ def _run(spec: Spec, machines: list[Machine], folder: Path, begin: float) -> dic
     manifests = dict(everywhere(lambda machine: _fetch(spec, machine), machines))
     pressure = _pressure(counted, ended)
     spans = [span for machine in machines for span in _spans(machine)] if not failure else []
-    return {
-        "event": "result",
-        "program_s": max(spans, default=None),
-        "start_ns": start,
-        "end_ns": end,
-        "failure": failure,
-        "spoiled": None,
-        "tcp": tcp,
-        "faults": idle.faults(spec, manifests, before, after, pressure),
-        "emulator": {"backend": "none", "backend_reason": "real machines", "links": []},
-        "machine": {"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
-        "frames": {
+    return RunResult(
+        start_ns=start,
+        end_ns=end,
+        failure=failure,
+        spoiled=None,
+        faults=idle.faults(spec, manifests, before, after, pressure),
+        tcp=tcp,
+        emulator={"backend": "none", "backend_reason": "real machines", "links": []},
+        machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
+        frames={
             name: {
                 "received": ended[name][0] - counted[name][0],
                 "sent": ended[name][1] - counted[name][1],
             }
             for name in ended
         },
-        "paths": [
+        paths=[
             {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
             for (pair, rtt), later in zip(before.items(), after.values(), strict=True)
         ],
-        "cost_s": {
+        cost_s={
             "set_up": round(ready - begin, 4),
             "program": round(done - ready, 4),
             "take_down": round(time.monotonic() - done, 4),
         },
-    }
+        program_s=max(spans, default=None),
+    )
 
 
-def _lacking(spec: Spec, machines: list[Machine]) -> str | None:
+def _lacking(spec: SshSpec, machines: list[Machine]) -> str | None:
     """Why the program need not be started, or None: see `hub.run`."""
     for machine in machines:
         if spec.congestion_control is not None and machine.lacking is not None:
@@ -146,7 +146,7 @@ def _lacking(spec: Spec, machines: list[Machine]) -> str | None:
     return None
 
 
-def _settings(spec: Spec, machine: Machine) -> list[str]:
+def _settings(spec: SshSpec, machine: Machine) -> list[str]:
     """What the keeper changes and captures."""
     # The agent's folder has no blank: see the model.
     capture = ["-w", f"{machine.folder}/{machine.name}.pcap.zst"]
@@ -171,7 +171,7 @@ def _settings(spec: Spec, machine: Machine) -> list[str]:
     return lines
 
 
-def _filter(spec: Spec, machine: Machine) -> str:
+def _filter(spec: SshSpec, machine: Machine) -> str:
     """What the machines of the experiment send each other, without ssh."""
     if spec.capture_filter:
         return spec.capture_filter
@@ -184,7 +184,7 @@ def _filter(spec: Spec, machine: Machine) -> str:
     return f"({from_them}) and ({to_them}) and not tcp port {port[1] if port else 22}"
 
 
-def network(spec: Spec) -> str:
+def network(spec: SshSpec) -> str:
     """The least network that holds the addresses of all machines."""
     found = ipaddress.ip_network(spec.machines[0].address)
     for machine in spec.machines:
@@ -194,7 +194,11 @@ def network(spec: Spec) -> str:
 
 
 def _program(
-    spec: Spec, machines: list[Machine], folder: Path, environment: dict[str, str], serving: Servers
+    spec: SshSpec,
+    machines: list[Machine],
+    folder: Path,
+    environment: dict[str, str],
+    serving: Servers,
 ) -> str | None:
     by_name = {machine.name: machine for machine in machines}
 
@@ -230,7 +234,7 @@ def _program(
     return done.failure
 
 
-def _environment(spec: Spec, machines: list[Machine], folder: Path) -> dict[str, str]:
+def _environment(spec: SshSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
     cases = "\n".join(f"{one.name}) login={shlex.quote(one.login)} ;;" for one in machines)
     on = folder / "on"
     on.write_text(ON.format(cases=cases, ssh=shlex.join(machines[0].ssh)))
@@ -245,7 +249,7 @@ def _environment(spec: Spec, machines: list[Machine], folder: Path) -> dict[str,
     }
 
 
-def _script(spec: Spec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
+def _script(spec: SshSpec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
     own = {
         **{name: value for name, value in environment.items() if name != "PATH"},
         "FLOWSWEEP_OUTPUT": f"{machine.folder}/app.json",
@@ -261,7 +265,7 @@ def _script(spec: Spec, machine: Machine, rank: int, environment: dict[str, str]
     )
 
 
-def _mpirun(spec: Spec, machines: list[Machine]) -> list[str]:
+def _mpirun(spec: SshSpec, machines: list[Machine]) -> list[str]:
     """As `launch.mpirun`, by ssh; app.json is written where rank 0 runs."""
     login = {machine.name: machine.login for machine in machines}
     slots: dict[str, int] = {}
@@ -285,7 +289,7 @@ def _mpirun(spec: Spec, machines: list[Machine]) -> list[str]:
     ]
 
 
-def _fetch(spec: Spec, machine: Machine) -> tuple[str, dict[str, Any]]:
+def _fetch(spec: SshSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     """Its capture and manifest into the run directory, and app.json if it is there."""
     folder = Path(spec.folder)
     wanted = [f"{machine.name}.pcap.zst", f"{machine.name}.capture.json"]

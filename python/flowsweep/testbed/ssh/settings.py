@@ -1,12 +1,16 @@
-"""The places of an experiment's hosts: namespaces of this machine, or real machines."""
+"""What an experiment file says of machines that ssh reaches without a password."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from flowsweep.experiment import settings
+from flowsweep.experiment.axes import OF_LINK
 from flowsweep.experiment.quantities import Model
+from flowsweep.validation import refused
 
 
 class Machine(Model):
@@ -24,10 +28,13 @@ class Machine(Model):
     )
 
 
-class Testbed(Model):
-    """Namespaces with emulated links, or machines that ssh reaches without a password."""
+class Settings(settings.Settings):
+    """Where the machines are, and how they are used."""
 
-    kind: Literal["namespaces", "ssh"] = "namespaces"
+    shapes_links: ClassVar[bool] = False
+    one_at_a_time: ClassVar[bool] = False  # each machine has a lock of its own
+
+    kind: Literal["ssh"] = "ssh"
     hosts: dict[str, Machine] = Field(
         default_factory=dict, description="ssh: the machine of each host, by name."
     )
@@ -55,3 +62,25 @@ class Testbed(Model):
         description="Folder capture/workloads on the machines. Default: the same path as here.",
     )
     mpirun: list[str] = Field(default_factory=list, description="Further options of mpirun.")
+
+    def address_of(self, host: str) -> str | None:
+        """The machine's."""
+        machine = self.hosts.get(host)
+        return machine.address if machine else None
+
+    def check(self, hosts: Iterable[str], axes: Mapping[str, Iterable[str]]) -> None:
+        """Every host is a machine, and no axis is one of links, which are what they are."""
+        missing = [name for name in hosts if name not in self.hosts]
+        if missing:
+            raise refused(
+                f'testbed: no machine for host "{missing[0]}"',
+                f"{', '.join(self.hosts) or 'nothing'} under `hosts`",
+                f"also `{missing[0]}: {{login: ..., address: ...}}`",
+            )
+        for axis in (axis for given in axes.values() for axis in given):
+            if axis in OF_LINK:
+                raise refused(
+                    f"axes: {axis} cannot be swept on real machines",
+                    f"`testbed: {{kind: ssh}}` and an axis `{axis}`",
+                    "axes other than " + ", ".join(OF_LINK),
+                )

@@ -1,0 +1,31 @@
+"""The kind of testbed of a run: which are there stands in `experiment.testbeds`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from flowsweep.experiment import testbeds
+
+if TYPE_CHECKING:
+    from flowsweep.experiment import Run
+    from flowsweep.testbed.kind import Kind
+
+
+def of(run: Run) -> Kind:
+    """What makes this run."""
+    return _named(run.experiment.testbed.kind)
+
+
+def _named(kind: str) -> Kind:
+    found: Kind = import_module(f"{testbeds.KINDS[kind]}.kind").KIND
+    return found
+
+
+def warnings(runs: Iterable[Run]) -> list[str]:
+    """What will make some of these runs fail, a line for each reason."""
+    by_kind: dict[str, list[Run]] = {}
+    for run in runs:
+        by_kind.setdefault(run.experiment.testbed.kind, []).append(run)
+    return [line for kind, own in by_kind.items() for line in _named(kind).warnings(own)]

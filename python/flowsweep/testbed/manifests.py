@@ -1,0 +1,18 @@
+"""What the manifest of a capture says against the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowsweep.units import counted
+
+
+def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
+    """What a manifest says of a link that was down while it was captured; None if it was up."""
+    link = manifest.get("link")
+    if link is None:
+        return None
+    if not link["up_at_start"] and not link["changes"]:
+        return f"the link of {host} was down all the time"
+    lost = f", lost {counted(link['downs'], 'time')}" if link["downs"] else ""
+    return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"

@@ -1,0 +1,85 @@
+"""The kind `namespaces`: hosts and links emulated on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.testbed import describe, lock
+from flowsweep.testbed.namespaces import congestion, isolation
+from flowsweep.testbed.result import RunResult
+from flowsweep.testbed.transient import TransientError
+
+if TYPE_CHECKING:
+    from flowsweep.experiment import Run
+    from flowsweep.testbed.kind import Session
+    from flowsweep.testbed.spec import Spec
+
+
+@dataclass
+class Ahead:
+    """A session whose hub may have been started while the experiment was still being read."""
+
+    lock: int
+    hub: isolation.Hub | None = None
+
+    @classmethod
+    def start(cls) -> Ahead:
+        """A hub that waits, and the file that it will be locked by."""
+        descriptor = lock.open_file()
+        with contextlib.suppress(TransientError):  # tried again when it is needed
+            return cls(descriptor, isolation.Hub("run", descriptor))
+        return cls(descriptor)
+
+    def take(self) -> isolation.Hub:
+        """The hub that waits, or a new one."""
+        hub, self.hub = self.hub, None
+        return hub or isolation.Hub("run", self.lock)
+
+    def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
+        """One run by a hub."""
+        _, told = isolation.run(spec, "run", self.lock, say, self.take)
+        return RunResult.from_json(told["run"])
+
+    def cancel(self) -> None:
+        """Ends the hub if nobody took it."""
+        if self.hub is not None:
+            self.hub.cancel()
+            self.hub = None
+
+
+class Namespaces:
+    """Makes runs in private namespaces: see `isolation`."""
+
+    def session(self, run: Run, ahead: Session | None) -> Session:
+        """The one that waits, or a new one."""
+        del run
+        return ahead or Ahead(lock.open_file())
+
+    def describe(self, spec: Spec, run: Run) -> Spec:
+        """All is said already."""
+        del run
+        return spec
+
+    def python_on_host(self, run: Run, program: Path) -> list[str]:
+        """The hosts have the files of this machine."""
+        del run
+        return [sys.executable, str(program)]
+
+    def warnings(self, runs: Sequence[Run]) -> list[str]:
+        """Congestion controls that this kernel lacks."""
+        return congestion.warnings(runs)
+
+    def shell(self, run: Run, program: list[str], say: Callable[[str], None]) -> int:
+        """A command in the hub."""
+        spec = replace(describe.spec_of(run), program=program)
+        with lock.exclusive("a testbed shell", say) as held:
+            code, _ = isolation.run(spec, "shell", held, say)
+        return code
+
+
+KIND = Namespaces()

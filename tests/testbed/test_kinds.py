@@ -1,0 +1,171 @@
+"""Kinds of testbed: a new one is a folder and one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flowsweep import experiment
+from flowsweep.experiment import testbeds
+from flowsweep.testbed import kinds
+
+from .conftest import LIMIT_S, ROOT
+
+PACKAGE = ROOT / "python" / "flowsweep"
+LINE = '    "ssh": "flowsweep.testbed.ssh",\n'
+SETTINGS = '''
+"""Hosts that are processes of this machine, without links."""
+from typing import ClassVar, Literal
+from pydantic import Field
+from flowsweep.experiment import settings
+
+class Settings(settings.Settings):
+    shapes_links: ClassVar[bool] = False
+    one_at_a_time: ClassVar[bool] = False
+    kind: Literal["local"] = "local"
+    colour: str = Field("blue", description="Only of this kind.")
+
+    def address_of(self, host):
+        return "127.0.0.1"
+'''
+KIND = """
+import subprocess, time
+from flowsweep.testbed import lock
+from flowsweep.testbed.result import RunResult
+
+class Session:
+    def __init__(self):
+        self.lock = lock.open_file("local")
+
+    def run(self, spec, say):
+        start = time.time_ns()
+        done = subprocess.run(spec.program, check=False)
+        return RunResult(
+            start_ns=start, end_ns=time.time_ns(),
+            failure=f"exit code {done.returncode}" if done.returncode else None,
+            spoiled=None, faults=[], tcp={}, emulator={"backend": "none", "links": []},
+            machine={}, frames={},
+            paths=[{"between": ["a", "b"], "rtt_ns": 5000, "rtt_after_ns": 6000,
+                    "rate_bit_s": None}],
+            cost_s={"set_up": 0.0, "program": 0.0, "take_down": 0.0},
+        )
+
+class Local:
+    def session(self, run, ahead):
+        return Session()
+
+    def describe(self, spec, run):
+        return spec
+
+    def python_on_host(self, run, program):
+        return ["python3", str(program)]
+
+    def warnings(self, runs):
+        return [f"warning: {len(runs)} local"]
+
+    def shell(self, run, program, say):
+        return subprocess.run(program, check=False).returncode
+
+KIND = Local()
+"""
+EXPERIMENT = """\
+sites: {a: [pc1], b: [pc2]}
+workload: {command: 'exit CODE', where: first}
+testbed: {kind: local, colour: red, sudo: true}
+retries: 0
+"""
+
+
+@pytest.fixture(scope="module")
+def third(tmp_path_factory: pytest.TempPathFactory):
+    """Runs commands of a flowsweep that has a third kind: its folder, and a line."""
+    copy = tmp_path_factory.mktemp("third") / "flowsweep"
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(PACKAGE, copy, ignore=ignored)
+    for library in PACKAGE.glob("*.so"):
+        (copy / library.name).symlink_to(library)
+    folder = copy / "testbed" / "local"
+    folder.mkdir()
+    for name, text in (("__init__", ""), ("settings", SETTINGS), ("kind", KIND)):
+        (folder / f"{name}.py").write_text(text)
+    registry = copy / "experiment" / "testbeds.py"
+    text = registry.read_text()
+    assert LINE in text
+    registry.write_text(text.replace(LINE, LINE + LINE.replace("ssh", "local")))
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "flowsweep", *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": str(copy.parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+
+    return run
+
+
+def write(folder: Path, code: int, more: str = "") -> Path:
+    path = folder / "own.yaml"
+    path.write_text(EXPERIMENT.replace("CODE", str(code)) + more)
+    return path
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, "valid"), (7, "failed")])
+def test_a_third_kind_makes_a_run(third, tmp_path: Path, code: int, status: str) -> None:
+    done = third("run", write(tmp_path, code), "-o", tmp_path / "one")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert record["status"] == status
+    assert record["testbed"] == {"kind": "local", "colour": "red"}
+    assert record["axes"]["rtt"] == {"measured": "5us"}
+    assert [host["address"] for host in record["hosts"]] == ["127.0.0.1"] * 2
+    assert "warning: 1 local" in done.stderr
+
+
+def test_a_third_kind_is_known_to_the_schema_the_plan_and_the_shell(third, tmp_path: Path) -> None:
+    path = write(tmp_path, 0)
+    schema = json.loads(third("plan", path, "--format", "schema").stdout)
+    testbed = schema["$defs"]["Testbed"]["properties"]
+    assert testbed["kind"]["enum"] == ["namespaces", "ssh", "local"]
+    assert testbed["colour"]["description"] == "Only of this kind."
+    assert third("testbed", "shell", path, "--", "sh", "-c", "exit 9").returncode == 9
+    assert "local" in third("plan", path).stderr
+
+
+def test_a_kind_that_is_not_there_is_refused_with_those_that_are(third, tmp_path: Path) -> None:
+    path = write(tmp_path, 0)
+    path.write_text(path.read_text().replace("kind: local", "kind: moon"))
+    done = third("plan", path)
+    assert done.returncode == 2
+    assert "testbed.kind" in done.stderr
+    assert all(f"'{kind}'" in done.stderr for kind in ("namespaces", "ssh", "local"))
+
+
+@pytest.mark.parametrize("kind", testbeds.KINDS)
+def test_every_kind_says_what_it_can_do(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    hosts = "hosts: {pc1: {address: 10.0.0.1}, pc2: {address: 10.0.0.2}}"
+    path.write_text(
+        "sites: {a: [pc1], b: [pc2]}\nworkload: {command: 'true'}\n"
+        f"testbed: {{kind: {kind}, {hosts}}}\n"
+    )
+    loaded = experiment.load(path)
+    settings = loaded.testbed
+    assert settings.kind == kind
+    assert isinstance(settings.shapes_links, bool)
+    assert isinstance(settings.one_at_a_time, bool)
+    run = loaded.plan()[0]
+    made = kinds.of(run)
+    for name in ("session", "describe", "python_on_host", "warnings", "shell"):
+        assert callable(getattr(made, name))
+    # What stands there for another kind is left alone: only one of the kinds has machines.
+    assert hasattr(settings, "hosts") == (kind == "ssh")
+    assert (run.spec()["testbed"] is None) == (kind == "namespaces")
