@@ -46,18 +46,25 @@ qualities as (
 
 buckets as (
     select
-        points.app,
-        points.problem,
-        points.rtt_asked_ms,
-        streams.stream,
-        intervals.bucket_low_ns / 1e3 as bucket_low_us,
-        intervals.bucket_high_ns / 1e3 as bucket_high_us,
-        sum(intervals.count)::bigint as count,
-    from stg_intervals as intervals
-    inner join interval_streams as streams
-        using (run, host, connection, direction)
-    inner join interval_runs as points using (run)
-    where streams.is_counted
+        app,
+        problem,
+        rtt_asked_ms,
+        stream,
+        bucket_low_ns / 1e3 as bucket_low_us,
+        bucket_high_ns / 1e3 as bucket_high_us,
+        sum(count)::bigint as count,
+    from (
+        select
+            points.app,
+            points.problem,
+            points.rtt_asked_ms,
+            gaps.stream,
+            unnest(gaps.lows_ns) as bucket_low_ns,
+            unnest(gaps.highs_ns) as bucket_high_ns,
+            unnest(gaps.counts) as count,
+        from interval_histogram as gaps
+        inner join interval_runs as points using (run)
+    )
     group by all
 ),
 

@@ -58,7 +58,7 @@ traffic as (
             0
         ) as p99_mbit_s,
         any_value(windows.bin_ns) / 1e6 as bin_ms,
-    from host_traffic as traffic
+    from shown_host_traffic as traffic
     inner join shown_runs using (run)
     inner join shown_hosts using (run, host)
     inner join windows using (run, host)

@@ -35,7 +35,7 @@ busy as (
             partition by chosen.run, chosen.direction
         ) as busy_bins,
     from chosen
-    inner join host_traffic as traffic using (run, host, direction)
+    inner join shown_host_traffic as traffic using (run, host, direction)
     where
         traffic.bin_start_ns // chosen.bin_ns >= chosen.first_bin
         and traffic.bin_start_ns // chosen.bin_ns
@@ -68,7 +68,7 @@ empties as (
         chosen.*,
         count(traffic.mbit_s) as busy_bins,
     from chosen
-    left join host_traffic as traffic
+    left join shown_host_traffic as traffic
         on
             chosen.run = traffic.run
             and chosen.host = traffic.host

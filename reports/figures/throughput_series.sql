@@ -57,7 +57,7 @@ placed as (
         traffic.mbit_s,
         traffic.wire_bytes,
         traffic.bin_start_ns,
-    from host_traffic as traffic
+    from shown_host_traffic as traffic
     inner join chosen using (run, host)
 ),
 

@@ -37,68 +37,30 @@ edges as (
     from grid
 ),
 
-in_steps as (
-    select
-        traffic.run,
-        traffic.from_site,
-        traffic.to_site,
-        traffic.bin // chosen.step_bins as step,
-        step * chosen.columns // chosen.steps as column_number,
-        -- the last step may be shorter
-        chosen.bin_ns
-        * least(chosen.step_bins, chosen.bins - step * chosen.step_bins)
-            as width_ns,
-        sum(traffic.wire_bytes) as step_bytes,
-    from wan_traffic as traffic
-    inner join chosen using (run, from_site, to_site)
-    where traffic.is_within
-    group by all
-),
-
-reduced as (
-    select
-        run,
-        from_site,
-        to_site,
-        column_number,
-        max(step_bytes * 8e3 / width_ns) as max_mbit_s,
-        sum(step_bytes)::bigint as column_bytes,
-    from in_steps
-    group by run, from_site, to_site, column_number
-),
-
 within as (
     select
         edges.*,
         end_step - begin_step as column_steps,
         reduced.max_mbit_s,
-        coalesce(reduced.column_bytes, 0) as column_bytes,
+        coalesce(reduced.wire_bytes, 0) as column_bytes,
         true as is_within,
     from edges
-    left join reduced using (run, from_site, to_site, column_number)
+    left join wan_columns as reduced using (run, from_site, to_site, column_number)
 ),
 
 -- before: from the first packet; after: to the last one
 outside as (
     select
-        * exclude (is_before, first_packet, last_packet),
-        if(is_before, first_packet, bins) as begin_bin,
-        if(is_before, 0, last_packet + 1) as end_bin,
+        chosen.*,
+        if(sent.column_number < 0, sent.first_packet_bin, chosen.bins) as begin_bin,
+        if(sent.column_number < 0, 0, sent.last_packet_bin + 1) as end_bin,
         0 as column_steps,
         null::double as max_mbit_s,
+        sent.wire_bytes as column_bytes,
         false as is_within,
-    from (
-        select
-            chosen.*,
-            traffic.bin < 0 as is_before,
-            min(traffic.bin) as first_packet,
-            max(traffic.bin) as last_packet,
-            sum(traffic.wire_bytes)::bigint as column_bytes,
-        from wan_traffic as traffic
-        inner join chosen using (run, from_site, to_site)
-        where not traffic.is_within
-        group by all
-    ) as gathered
+    from wan_columns as sent
+    inner join chosen using (run, from_site, to_site)
+    where not sent.is_within
 ),
 
 columns as (

@@ -19,7 +19,7 @@ flow_rows as (
         host,
         payload_bytes,
         last_ns - first_ns as lasted_ns
-    from stg_flows
+    from shown_stg_flows
     union all
     select
         'zeek' as engine,
@@ -27,43 +27,43 @@ flow_rows as (
         host,
         payload_bytes,
         last_ns - first_ns as lasted_ns
-    from stg_zeek_flows
+    from shown_stg_zeek_flows
 ),
 
 gaps as (
     select
         'native' as engine,
         *
-    from stg_intervals
+    from shown_stg_intervals
     union all by name
     select
         'zeek' as engine,
         *
-    from stg_zeek_intervals
+    from shown_stg_zeek_intervals
 ),
 
 written as (
     select
         'native' as engine,
         *
-    from stg_messages
+    from shown_stg_messages
     union all by name
     select
         'zeek' as engine,
         *
-    from stg_zeek_messages
+    from shown_stg_zeek_messages
 ),
 
 bins as (
     select
         'native' as engine,
         *
-    from stg_throughput
+    from shown_stg_throughput
     union all by name
     select
         'zeek' as engine,
         *
-    from stg_zeek_throughput
+    from shown_stg_zeek_throughput
 ),
 
 every as (

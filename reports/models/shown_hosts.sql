@@ -37,7 +37,7 @@ seen as (
         run,
         host,
         wire_bytes,
-    from host_traffic
+    from host_totals
     union all
     select
         run,

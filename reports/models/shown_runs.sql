@@ -4,10 +4,13 @@ with
 
 -- Zeek's logs tell flows without their throughput
 with_traffic as (
-    select run from host_traffic
+    select run from host_totals
     union
     select run from flows
-    where run not in (select run from stg_throughput)
+    where run not in (
+        select run from table_rows
+        where kind = 'throughput'
+    )
 ),
 
 -- traffic of a run with a capture of grade D is not shown if there is another

@@ -7,7 +7,7 @@ path means itself, and only the two folders that `flowsweep ingest` made tell ru
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
@@ -16,6 +16,8 @@ from flowsweep.errors import FlowsweepError
 PARTITIONS = "run=*/host=*"
 #: The value of a folder, as `names.encode` spelled it.
 _VALUE = "url_decode(regexp_extract(filename, '/{key}=([^/]*){behind}$', 1)) as {key}"
+#: Of a table that nobody wrote.
+NOTHING = "select null::varchar as run where false"
 _WHOLE = """\
 select
     * exclude (filename),
@@ -32,12 +34,31 @@ def of_folder(tables: Path, table: str) -> str:
     return _partitioned(quoted(pattern), by_name=True)
 
 
+def of_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
+    """A query over the files of one table in folders of some runs; no rows where there is none."""
+    found = [
+        path
+        for folder in sorted(folders)
+        for path in sorted((tables / table / folder).glob(f"host=*/{table}.parquet"))
+    ]
+    if not found:
+        return NOTHING
+    files = f"[{', '.join(quoted(literal(path)) for path in found)}]"
+    return _partitioned(files, by_name=True)
+
+
 def of_files(paths: Sequence[Path]) -> str:
     """A query over these files; with run and host where all of them lie in such folders."""
     files = f"[{', '.join(quoted(literal(path)) for path in paths)}]"
     if all(_is_partitioned(path) for path in paths):
         return _partitioned(files, by_name=False)
     return f"select * from read_parquet({files}, hive_partitioning = false)"  # noqa: S608 - quoted
+
+
+def of_plain(paths: Sequence[Path]) -> str:
+    """A query over files that hold all of their columns, as facts do; by the columns' names."""
+    files = ", ".join(quoted(literal(path)) for path in paths)
+    return f"select * from read_parquet([{files}], hive_partitioning = false, union_by_name = true)"  # noqa: S608 - quoted
 
 
 def _is_partitioned(path: Path) -> bool:

@@ -78,6 +78,7 @@ def build(directory: Path) -> Page:
 
 
 def _build(warehouse: Warehouse) -> Page:
+    warehouse.keep_facts()
     directory = warehouse.directory
     experiment = directory / "experiment.yaml"
     source = inputs.read_text(experiment, "an experiment file") if experiment.exists() else ""

@@ -8,12 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.files import names, parquet_files
 from flowsweep.parsing import TABLES
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from flowsweep.render.figure import Context
 
 LIBRARIES = ("duckdb", "polars", "altair", "vl-convert-python", "great-tables", "numpy")
@@ -78,33 +75,23 @@ def _version(name: str) -> str:
 
 
 def _tables(context: Context, folder: Path) -> list[dict[str, Any]]:
-    """Files, rows and a hash over the files of each table, without the runs left out."""
-    found = []
-    left_out = {names.partition("run", run) for run in context.model("left_out")["run"]}
-    for table in ("runs", *TABLES):
-        paths = (
-            [folder / "runs.parquet"]
-            if table == "runs"
-            else [
-                path
-                for path in sorted(
-                    folder.glob(f"{table}/{parquet_files.PARTITIONS}/{table}.parquet")
-                )
-                if path.parts[-3] not in left_out
-            ]
+    """Files, rows and a hash over what is in each table, without the runs left out."""
+    runs = folder / "runs.parquet"
+    rows = int(context.warehouse.select("select count(*) as rows from stg_runs")["rows"][0])
+    digest = hashlib.sha256(runs.read_bytes()).hexdigest()[:16]
+    found: list[dict[str, Any]] = [{"name": "runs", "files": 1, "rows": rows, "hash": digest}]
+    for table in TABLES:
+        # One file of each host and run; those without a row have none here.
+        files = context.warehouse.select(
+            f"select run, host, rows, content from table_rows where kind = '{table}' order by all"  # noqa: S608
         )
-        digest = hashlib.sha256()
-        for path in paths:
-            digest.update(str(path.relative_to(folder)).encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        rows = context.warehouse.select(f"select count(*) as rows from stg_{table}")  # noqa: S608
-        count: pl.Series = rows["rows"]
+        digest = hashlib.sha256(files.write_csv().encode()).hexdigest()[:16]
         found.append(
             {
                 "name": table,
-                "files": len(paths),
-                "rows": int(count[0]),
-                "hash": digest.hexdigest()[:16],
+                "files": files.height,
+                "rows": int(files["rows"].sum()),
+                "hash": digest,
             }
         )
     return found

@@ -5,6 +5,7 @@ A question names them like models. In a script that must stand alone they are va
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,12 @@ def definition(name: str) -> Definition:
     from flowsweep.analysis import estimates
 
     return Definition(_statement(name, estimates.COLUMNS[name]), estimates.NOTES[name])
+
+
+def source(name: str) -> str:
+    """The Python that makes the table `name`, as text; empty for what is no such table."""
+    made_by = {"link_balances": link_balance, "capture_grades": grades}.get(name)
+    return inspect.getsource(made_by) if made_by else ""
 
 
 def _statement(name: str, columns: Mapping[str, str]) -> str:

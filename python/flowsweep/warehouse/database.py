@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,17 @@ import yaml
 
 from flowsweep import addresses, content, printing
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import file_sets, parquet_files
-from flowsweep.warehouse import axis_models, computed, figures
+from flowsweep.files import file_sets, names, parquet_files
+from flowsweep.files.owned import TABLE_MARK
+from flowsweep.warehouse import axis_models, computed, figures, settings, shown, signatures
+from flowsweep.warehouse.facts import Kept
 from flowsweep.warehouse.order import in_order, table_names
 from flowsweep.warehouse.values import dtype, literal
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from flowsweep.warehouse.signatures import Inputs
 
 
 def reports_folder() -> Path:
@@ -45,9 +49,11 @@ class Warehouse:
 
     Args:
         directory: results/<experiment>, with tables/ inside.
+        only: Runs that are seen, with the names of their folders; None for all. Of some runs
+            nothing is kept.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, only: Mapping[str, set[str]] | None = None) -> None:
         self.directory = directory
         self.tables = directory / "tables"
         self.folder = reports_folder()
@@ -67,18 +73,25 @@ class Warehouse:
                 if (directory / "runs").is_dir()
                 else "snakemake --configfile EXPERIMENT.yaml makes it",
             )
-        self.models = axis_models.models() | {
-            path.stem: path.read_text(encoding="utf-8")
-            for path in sorted((self.folder / "models").glob("*.sql"))
-        }
+        self.facts = _texts(self.folder / "facts")
+        models = axis_models.models() | _texts(self.folder / "models")
+        self.models = models | self.facts | shown.models(models)
         macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
         self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
-        self.connection = duckdb.connect()
+        self._only = only
+        self._is_reading = False
+        self._state: object = None
+        self._connect()
+        self._kept = Kept(directory, self._digests, self._write_facts, self._copy)
+
+    def _connect(self) -> None:
+        """Begins anew, with nothing made."""
+        self.connection = settings.connect()
         self.connection.execute(self.preamble)
         self._made: set[str] = set()
         self._computed: dict[str, computed.Rows] = {}
-        self._state: object = None
-        self._is_reading = False
+        self._views: dict[str, str] | None = None
+        self._asked: set[str] = set()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -93,18 +106,17 @@ class Warehouse:
         if self._is_reading:
             yield
             return
-        with file_sets.reading(self.tables):
-            state = _state(self.tables)
+        with file_sets.reading(self.tables), ExitStack() as self._stack:
+            state = signatures.state(self.tables)
             if state != self._state:
-                self._made.clear()
-                self._computed.clear()
+                self._connect()
                 self._state = state
-            self._is_reading = True
+            self._is_reading, self._asked = True, set()
             try:
                 yield
             finally:
                 self._is_reading = False
-            if _state(self.tables) != state:
+            if signatures.state(self.tables) != state:
                 raise FlowsweepError(
                     f"{self.tables}: the tables were replaced while they were read",
                     expected="those of one writing",
@@ -121,17 +133,91 @@ class Warehouse:
         What it reads is made first, as tables and once: a figure's query names the
         same model several times, and many figures share one.
         """
-        self._prepare(sql)
-        return self._frame(sql)
+        with self.reading():
+            self._prepare(sql)
+            return self._frame(sql)
 
     def _prepare(self, sql: str) -> None:
         """Makes all that a query reads."""
-        wanted = self._closure(sql)
+        if self._only is None:
+            self._keep(self._closure(sql, self.facts) & self.facts.keys())
+        wanted = self._closure(sql, self._views or ())
+        for name in self._order:
+            if name in wanted - self._made:
+                self._made.add(name)
+                self._make(name)
+
+    def keep_facts(self) -> None:
+        """Makes all facts of all runs, where they are not there: at once that is quicker."""
         with self.reading():
-            for name in self._order:
-                if name in wanted - self._made:
-                    self._made.add(name)
-                    self._make(name)
+            self._keep(self.facts.keys())
+
+    def _keep(self, needed: Collection[str]) -> None:
+        """Has facts kept, or finds that they cannot be, while this is read."""
+        if self._asked >= {*needed}:
+            return
+        self._asked |= {*needed}
+        inputs: list[signatures.Inputs] = []
+
+        def wanted() -> signatures.Inputs:
+            if not inputs:
+                inputs.append(signatures.of_runs(self.tables, self.connection))
+            return inputs[0]
+
+        state = signatures.digest(
+            repr(self._state)
+            if signatures.runs_with_tables(self.tables) > signatures.FEW
+            else repr(wanted().signatures)
+        )
+        self._stack.close()
+        views: dict[str, str] | None = None
+        if self._stack.enter_context(self._kept.reading(self._asked, state, wanted)):
+            found = {name: self._kept.query(name) for name in self._asked}
+            views = {name: query for name, query in found.items() if query is not None}
+        if (views is None) != (self._views is None):
+            asked = self._asked
+            self._connect()
+            self._asked = asked
+        old = self._views or {}
+        self._made -= {name for name in views or () if old.get(name) != (views or {})[name]}
+        self._views = views
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        """Of the SQL of each fact and all that it reads, and of what Python makes of that."""
+        found = {}
+        for name, text in self.facts.items():
+            read = sorted(self._closure(text))
+            texts = [self.models.get(one) or computed.source(one) for one in read]
+            found[name] = signatures.digest("\n".join([self.preamble, text, *read, *texts]))
+        return found
+
+    def _write_facts(
+        self, facts: Sequence[str], runs: Inputs, place: Callable[[str], Path]
+    ) -> None:
+        """Aggregates some runs."""
+        some = Warehouse(self.directory, {run: runs.folders[run] for run in runs.signatures})
+        with some.reading():
+            for fact in facts:
+                # As a table, which other facts read, too.
+                rows = f"select * from {fact}"  # noqa: S608 - a name of a file
+                some._prepare(rows)
+                some._copy(rows, place(fact))
+
+    def _copy(self, query: str, path: Path) -> None:
+        """Writes the rows of a query as one of flowsweep's tables."""
+        # Parquet has no integers of 128 bits: DuckDB would write doubles.
+        self._execute(f"describe {query}")
+        wide = [row[0] for row in self.connection.fetchall() if row[1] == "HUGEINT"]
+        narrow = ", ".join(f'"{name}"::bigint as "{name}"' for name in wide)
+        chosen = f"* replace ({narrow})" if wide else "*"
+        rows = query.strip().rstrip(";")
+        place = parquet_files.quoted(str(path))
+        mark = f"{{'{TABLE_MARK.decode()}': '{path.parent.name}'}}"
+        self._execute(
+            f"copy (select {chosen} from ({rows}\n)) to {place} "  # noqa: S608
+            f"(format parquet, compression zstd, kv_metadata {mark})"
+        )
 
     def zeek_tables(self) -> list[str]:
         """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
@@ -143,13 +229,13 @@ class Warehouse:
         zeek = self.zeek_tables()
         if name in zeek:
             return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
-        names = [*figure_names(self.folder), *zeek]
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        known = [*figure_names(self.folder), *zeek]
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
             raise FlowsweepError(
                 f'no query is called "{name}"',
                 found=f'"{name}"',
-                expected=f"one of {', '.join(names)}",
+                expected=f"one of {', '.join(known)}",
                 remedy=f"did you mean {near[0]}?" if near else None,
             )
         return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
@@ -184,8 +270,9 @@ class Warehouse:
     def keep_rows(self, name: str) -> None:
         """Makes the rows of a query the table `figure_rows`, which its claims read."""
         query = self.sql(name)
-        self._prepare(query)
-        self._execute(f"create or replace temp table figure_rows as {query}")
+        with self.reading():
+            self._prepare(query)
+            self._execute(f"create or replace temp table figure_rows as {query}")
 
     def _described(self, file: str) -> dict[str, Any]:
         path = self.folder / file
@@ -222,37 +309,57 @@ class Warehouse:
         # What a model calls file_x are the files of tables/x, whoever wrote them.
         asked = set().union(*reads.values())
         reads |= {name: set() for name in asked if name.startswith("file_")}
+        reads |= {name: {"shown_runs"} for name in asked if name.startswith(shown.FILES)}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
 
-    def _closure(self, query: str) -> set[str]:
-        """All that a query reads, directly or through others."""
+    def _closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
+        """All that a query reads, directly or through others; of `ends` nothing is read."""
         found: set[str] = set()
         waiting = table_names(query) & self._reads.keys()
         while waiting:
             name = waiting.pop()
             found.add(name)
-            waiting |= self._reads[name] - found
+            if name not in ends:
+                waiting |= self._reads[name] - found
         return found
 
     def _make(self, name: str) -> None:
         if name in computed.READS:
             self._compute(name)
+        elif self._views and name in self._views:
+            self._execute(f"create or replace view {name} as {self._views[name]}")
         else:
-            body = self.models.get(name) or self._file(name.removeprefix("file_"))
-            self._execute(f"create or replace table {name} as {body}")
+            self._execute(f"create or replace table {name} as {self._body(name)}")
+
+    def _body(self, name: str) -> str:
+        """The query that makes a model, or reads files."""
+        if name in self.models:
+            return self.models[name]
+        if name.startswith(shown.FILES):
+            runs = self._frame("select run from shown_runs order by run")["run"]
+            folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
+            table = name.removeprefix(shown.FILES)
+            return parquet_files.of_folders(self.tables, table, folders)
+        return self._file(name.removeprefix("file_"))
 
     def _statement(self, name: str) -> str:
         """A table, not a view: a question may name a model several times."""
-        body = self.models.get(name) or self._file(name.removeprefix("file_"))
-        return f"create or replace temp table {name} as\n{body.strip()};"
+        return f"create or replace temp table {name} as\n{self._body(name).strip()};"
 
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
         if table == "runs":
-            return parquet_files.of_files([self.tables / "runs.parquet"])
+            every = parquet_files.of_files([self.tables / "runs.parquet"])
+            if self._only is None:
+                return every
+            runs = ", ".join(map(parquet_files.quoted, self._only))
+            return f"{every} where run in ({runs})"
+        if self._only is not None:
+            folders = set().union(*self._only.values())
+            return parquet_files.of_folders(self.tables, table, folders)
         pattern = f"{table}/{parquet_files.PARTITIONS}/{table}.parquet"
         if next(self.tables.glob(pattern), None) is None:
-            return "select null::varchar as run where false"
+            return parquet_files.NOTHING
         return parquet_files.of_folder(self.tables, table)
 
     def _compute(self, name: str) -> None:
@@ -274,7 +381,7 @@ class Warehouse:
         return f"-- {definition.note}\n{definition.statement};{insert}"
 
     def _frame(self, sql: str) -> pl.DataFrame:
-        """Results are small, so rows by way of Python; the Arrow way would need pyarrow."""
+        """The rows of a query over what is made."""
         import polars as pl
 
         self._execute(sql)
@@ -299,12 +406,6 @@ class Warehouse:
         )
 
 
-def _state(tables: Path) -> object:
-    """What differs as soon as a run's tables are written anew, or `runs`."""
-    found = []
-    for path in sorted(tables.iterdir()):
-        with suppress(OSError):
-            if not path.name.startswith("."):
-                about = path.stat()
-                found.append((path.name, about.st_ino, about.st_mtime_ns))
-    return found
+def _texts(folder: Path) -> dict[str, str]:
+    """The SQL of a folder, by the names of the files."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))}

@@ -17,7 +17,7 @@ def dtype(kind: str) -> Any:
         return pl.Datetime("ns", "UTC")
     if kind.endswith("INT") or kind == "INTEGER":
         return pl.Int64
-    return {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String}.get(kind, pl.Float64)
+    return {"BOOLEAN": pl.Boolean, "VARCHAR": pl.String, "JSON": pl.String}.get(kind, pl.Float64)
 
 
 def literal(item: object) -> str:

@@ -1,0 +1,246 @@
+"""What the figures need of each run, aggregated once and kept in results/<experiment>/facts.
+
+A fact is a query of reports/facts whose rows of a run follow from that run's tables and record
+alone. It is made of some runs at a time, by a warehouse that sees no others, and written to
+facts/<fact>/<part>-<SQL>.parquet: a part holds the rows of some runs. facts/parts.json says of
+which, and from which files of theirs. What differs from that is made anew: of a run whose files
+differ, all facts; of a fact whose SQL differs, that fact of all runs. Small parts are joined, so
+that few files are opened. Nothing is read that parts.json does not name, and it is written last.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs, outputs, parquet_files
+from flowsweep.files.locks import folder_locked
+from flowsweep.warehouse.signatures import Inputs, Signatures
+
+FOLDER = "facts"
+PARTS = "parts.json"
+MAX_PARTS_BYTES = 1 << 28
+#: Of the way in which facts are kept: what was kept in another way is made anew.
+FORMAT = 1
+#: Runs that are aggregated at once: so many, and so many octets of their tables.
+BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
+#: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
+#: class with more than `CLASS_PARTS` parts all are joined to one.
+CLASS_BASE, CLASS_PARTS = 8, 8
+#: Names that parts.json may give, lest a folder from elsewhere leads to other files.
+_PART = re.compile(r"[0-9a-f]{16}")
+_FILE = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
+
+#: Writes facts of some runs: names of facts, the runs, the path of each fact's file.
+Make = Callable[[Sequence[str], Inputs, Callable[[str], Path]], None]
+#: Writes the rows of a query to a file.
+Copy = Callable[[str, Path], None]
+
+
+@dataclass
+class Part:
+    """The rows of some runs, one file of each fact.
+
+    Attributes:
+        name: Of its files.
+        runs: The runs, with the signature of what their rows were made from.
+        dead: Runs whose rows are in the files and count no more.
+    """
+
+    name: str
+    runs: Signatures
+    dead: list[str] = field(default_factory=list)
+
+
+class Kept:
+    """The facts of one experiment on disk.
+
+    Args:
+        directory: results/<experiment>.
+        digests: Of the SQL of each fact, with all that it reads.
+        make: See `Make`.
+        copy: See `Copy`.
+    """
+
+    def __init__(self, directory: Path, digests: Mapping[str, str], make: Make, copy: Copy) -> None:
+        self.folder = directory / FOLDER
+        self._digests = dict(digests)
+        self._make, self._copy = make, copy
+        self._parts: list[Part] = []
+        self._state = ""
+        #: Facts that are there, of every part.
+        self._held: set[str] = set()
+
+    def query(self, fact: str) -> str | None:
+        """A query over the rows of a fact; None where there is no run."""
+        return self._rows(fact, self._parts)
+
+    @contextmanager
+    def reading(
+        self, needed: Collection[str], state: str, wanted: Callable[[], Inputs]
+    ) -> Iterator[bool]:
+        """Facts of all runs are there, and stay while this is entered.
+
+        Args:
+            needed: These facts; others are made when they are needed.
+            state: Of the tables: where it is the one of the last time, no signature is asked for.
+            wanted: The runs, and what their facts must be made from.
+
+        Yields:
+            Whether they are kept; false where this user cannot keep them there.
+        """
+        for _ in range(100):
+            if not self._begin():
+                break
+            with folder_locked(self.folder, shared=True):
+                if self._is_fresh(needed, state):
+                    yield True
+                    return
+            try:
+                with folder_locked(self.folder):
+                    if not self._is_fresh(needed, state):
+                        self._update(needed, state, wanted())
+            except OSError:  # read only, or full
+                break
+        self._parts = []
+        yield False
+
+    def _begin(self) -> bool:
+        """Makes the folder; whether it is there, and nothing else has its name."""
+        with suppress(OSError):
+            self.folder.mkdir()
+        try:
+            about = self.folder.lstat()
+        except OSError:
+            return False
+        return stat.S_ISDIR(about.st_mode) and os.access(self.folder, os.R_OK | os.X_OK)
+
+    def _is_fresh(self, needed: Collection[str], state: str) -> bool:
+        self._read()
+        return self._state == state and self._held >= {*needed}
+
+    def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> None:
+        signatures = wanted.signatures
+        outputs.remove_parts(self.folder)
+        for part in self._parts:
+            gone = [run for run, sign in part.runs.items() if signatures.get(run) != sign]
+            part.dead += gone
+            part.runs = {run: sign for run, sign in part.runs.items() if run not in {*gone}}
+        self._parts = [part for part in self._parts if part.runs]
+        if missing := sorted({*needed} - self._held):
+            for part in self._parts:
+                self._fill(part, missing, wanted)
+        self._held |= {*missing}
+        there = {run for part in self._parts for run in part.runs}
+        for runs in _batches([run for run in signatures if run not in there], wanted.octets):
+            part = Part(os.urandom(8).hex(), {run: signatures[run] for run in runs})
+            self._fill(part, sorted(self._held), wanted)
+            self._parts.append(part)
+            self._join_small()
+        self._write(state)
+
+    def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
+        """Makes facts of the runs of a part, in batches."""
+        batches = list(_batches([*part.runs], inputs.octets))
+        pieces = [Part(os.urandom(8).hex(), dict.fromkeys(runs, "")) for runs in batches]
+        for piece in pieces if len(pieces) > 1 else [part]:
+            place = functools.partial(self._place, part=piece)
+            self._make(facts, inputs.of([*piece.runs]), place)
+        if len(pieces) == 1:
+            return
+        for fact in facts:
+            self._copy(self._rows(fact, pieces) or "", self._place(fact, part))
+
+    def _join_small(self) -> None:
+        """Joins the parts of a class that has too many; their class may have one too many then."""
+        while crowded := self._crowded():
+            joined = Part(os.urandom(8).hex(), {})
+            for part in crowded:
+                joined.runs |= part.runs
+            for fact in self._held:
+                self._copy(self._rows(fact, crowded) or "", self._place(fact, joined))
+            self._parts = [part for part in self._parts if part not in crowded] + [joined]
+            self._tidy()
+
+    def _crowded(self) -> list[Part]:
+        classes: dict[int, list[Part]] = {}
+        for part in self._parts:
+            classes.setdefault(int(math.log(len(part.runs), CLASS_BASE)), []).append(part)
+        return next((parts for parts in classes.values() if len(parts) > CLASS_PARTS), [])
+
+    def _rows(self, fact: str, parts: Sequence[Part]) -> str | None:
+        """The rows of a fact in some parts, as a query."""
+        whole = [self._file(fact, part) for part in parts if not part.dead]
+        queries = [parquet_files.of_plain(whole)] if whole else []
+        for part in parts:
+            if part.dead:
+                dead = ", ".join(map(parquet_files.quoted, part.dead))
+                read = parquet_files.of_plain([self._file(fact, part)])
+                queries.append(f"{read} where run not in ({dead})")
+        return "\nunion all by name\n".join(queries) or None
+
+    def _file(self, fact: str, part: Part) -> Path:
+        return self.folder / fact / f"{part.name}-{self._digests[fact]}.parquet"
+
+    def _place(self, fact: str, part: Part) -> Path:
+        """The file to write, in a folder that is there."""
+        path = self._file(fact, part)
+        path.parent.mkdir(exist_ok=True)
+        return path
+
+    def _read(self) -> None:
+        """What parts.json says; nothing is kept where it is not there, or is damaged."""
+        self._parts, self._state, self._held = [], "", set()
+        path = self.folder / PARTS
+        if not os.path.lexists(path):
+            return
+        with suppress(FlowsweepError, ValueError, TypeError, KeyError):
+            said = json.loads(inputs.read_text(path, "a list of parts", MAX_PARTS_BYTES))
+            parts = [Part(**one) for one in said["parts"]]
+            if said["format"] == FORMAT and all(_PART.fullmatch(part.name) for part in parts):
+                self._parts, self._state = parts, said["state"]
+                known = self._digests.items()
+                self._held = {fact for fact, sql in known if said["facts"].get(fact) == sql}
+
+    def _write(self, state: str) -> None:
+        for fact in self._held:
+            for part in self._parts:
+                outputs.sync(self._file(fact, part))
+        said = {
+            "format": FORMAT,
+            "state": state,
+            "facts": {fact: self._digests[fact] for fact in sorted(self._held)},
+            "parts": [asdict(part) for part in self._parts],
+        }
+        outputs.write_file(self.folder / PARTS, json.dumps(said))
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Removes files of flowsweep that no part names: of an earlier SQL, joined, or cut off."""
+        kept = {self._file(fact, part) for fact in self._held for part in self._parts}
+        for path in self.folder.glob("*/*.parquet"):
+            if path not in kept and _FILE.fullmatch(path.name) and not path.is_symlink():
+                path.unlink()
+
+
+def _batches(runs: Sequence[str], octets: Mapping[str, int]) -> Iterator[list[str]]:
+    """The runs in groups that are aggregated at once."""
+    batch: list[str] = []
+    size = 0
+    for run in runs:
+        if batch and (len(batch) == BATCH_RUNS or size + octets[run] > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(run)
+        size += octets[run]
+    if batch:
+        yield batch

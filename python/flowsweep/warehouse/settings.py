@@ -1,0 +1,41 @@
+"""How DuckDB runs: what it may take of the memory, and where it puts what does not fit."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import duckdb
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import parquet_files
+
+#: The most that queries may take, such as 4GB; DuckDB takes 80 % of the memory otherwise.
+MEMORY = "FLOWSWEEP_MEMORY"
+#: The folder for what does not fit into it; the folder for temporary files otherwise.
+SPILL = "FLOWSWEEP_SPILL"
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A database in memory, with the limits that the environment sets.
+
+    Raises:
+        FlowsweepError: A limit is none.
+    """
+    # DuckDB makes the folder when it needs it, and removes it.
+    spill = Path(os.environ.get(SPILL) or tempfile.gettempdir(), f"flowsweep-spill-{os.getpid()}")
+    connection = duckdb.connect(config={"temp_directory": str(spill)})
+    # Its bar would go to the output.
+    connection.execute("set enable_progress_bar = false")
+    if memory := os.environ.get(MEMORY):
+        try:
+            connection.execute(f"set memory_limit = {parquet_files.quoted(memory)}")
+        except duckdb.Error:
+            raise FlowsweepError(
+                f"{MEMORY} is no amount of memory",
+                found=f'"{memory}"',
+                expected="such as 4GB or 500MB",
+                remedy=f"unset {MEMORY}, or set it to such an amount",
+            ) from None
+    return connection

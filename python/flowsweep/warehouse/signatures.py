@@ -1,0 +1,118 @@
+"""From which files the tables of each run were read: what differs as soon as one is another."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from flowsweep.files import parquet_files
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: By run.
+Signatures = dict[str, str]
+#: Of at most so many runs every file is looked at each time; of more only where a run was ingested
+#: since. Who overwrites files of larger experiments in place removes the folder `facts`.
+FEW = 500
+
+
+def state(tables: Path) -> list[tuple[str, int, int]]:
+    """What differs as soon as a run's tables are written anew, or `runs`."""
+    found = []
+    for path in sorted(tables.iterdir()):
+        with suppress(OSError):
+            if not path.name.startswith("."):
+                about = path.stat()
+                found.append((path.name, about.st_ino, about.st_mtime_ns))
+    return found
+
+
+def runs_with_tables(tables: Path) -> int:
+    """How many there are, at most: of the table with most of them."""
+    folders = [path for path in tables.iterdir() if path.is_dir() and path.name[0] != "."]
+    return max((sum(1 for _ in os.scandir(folder)) for folder in folders), default=0)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The runs that have a row in `runs`, or tables.
+
+    Attributes:
+        signatures: By run, in the order of their names.
+        octets: Of the tables of each run.
+        folders: Names of the folders of each run, below those of the tables.
+    """
+
+    signatures: Signatures
+    octets: dict[str, int]
+    folders: dict[str, set[str]]
+
+    def of(self, runs: Sequence[str]) -> Inputs:
+        """Of some of the runs."""
+        return Inputs(
+            *(
+                {run: known[run] for run in runs}
+                for known in (self.signatures, self.octets, self.folders)
+            )  # type: ignore[arg-type]
+        )
+
+
+def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
+    """From what the rows of each run follow.
+
+    Args:
+        tables: The folder of all tables.
+        connection: Reads runs.parquet.
+    """
+    marks: dict[str, list[str]] = {}
+    octets: dict[str, int] = {}
+    folders: dict[str, set[str]] = {}
+    for table, folder in _run_folders(tables):
+        run = unquote(folder.name.removeprefix("run="))
+        for host in os.scandir(folder):
+            if not host.name.startswith("host="):
+                continue
+            with suppress(OSError):
+                about = Path(host.path, f"{table}.parquet").stat()
+                octets[run] = octets.get(run, 0) + about.st_size
+                mark = f"{table} {host.name} {about.st_size} {about.st_mtime_ns}"
+                marks.setdefault(run, []).append(mark)
+                folders.setdefault(run, set()).add(folder.name)
+    for run, mark in _records(tables, connection):
+        marks.setdefault(run, []).append(mark)
+    signatures = {run: digest("\n".join(sorted(marks[run]))) for run in sorted(marks)}
+    return Inputs(
+        signatures,
+        {run: octets.get(run, 0) for run in signatures},
+        {run: folders.get(run, set()) for run in signatures},
+    )
+
+
+def _run_folders(tables: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    for table in sorted(path.name for path in tables.iterdir() if path.is_dir()):
+        if not table.startswith("."):
+            for folder in os.scandir(tables / table):
+                if folder.name.startswith("run=") and folder.is_dir():
+                    yield table, folder
+
+
+def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """A number for what `runs` says of each run."""
+    rows = parquet_files.of_files([tables / "runs.parquet"])
+    return connection.execute(
+        f"with hashed as (select run, hash(record) as mark from ({rows}) as record) "  # noqa: S608
+        "select run, string_agg(mark::varchar, ' ' order by mark) from hashed "
+        "where run is not null group by run"
+    ).fetchall()
+
+
+def digest(text: str) -> str:
+    """16 hexadecimal digits that stand for a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,143 @@
+-- One row per capture file and interface: what its grade depends on.
+with
+
+connections as (
+    select
+        run,
+        host,
+        count(distinct connection) filter (start = 'midstream')
+            as midstream_connections,
+        -- of TCP directions with payload
+        sum(retransmitted_packets) filter (has_data)::bigint
+            as repeated_packets,
+        sum(retransmitted_bytes) filter (has_data)::bigint as repeated_bytes,
+        sum(payload_bytes) filter (has_data)::bigint as payload_bytes,
+    from (
+        select
+            *,
+            protocol = 'tcp' and payload_bytes > 0 as has_data,
+        from stg_flows
+    )
+    group by run, host
+),
+
+-- of hosts that have Zeek's logs alone
+missed as (
+    select
+        run,
+        host,
+        sum(missed_bytes)::bigint as missed_bytes,
+    from (
+        select distinct
+            run,
+            host,
+            connection,
+            missed_bytes,
+        from stg_zeek_flows
+    )
+    anti join stg_throughput using (run, host)
+    group by run, host
+),
+
+times as (
+    select
+        run,
+        host,
+        epoch_ns(min(first_time)) as begin_ns,
+        epoch_ns(max(last_time)) as end_ns,
+    from stg_captures
+    group by run, host
+),
+
+-- bins in which a packet passed; of captures of at most an hour nobody asks for silences
+bins as (
+    select distinct
+        run,
+        host,
+        epoch_ns(bin_start) as bin_begin_ns,
+        epoch_ns(bin_start) + bin_ns as bin_end_ns,
+    from stg_throughput
+    where
+        (run, host) in (
+            select (run, host) from times
+            where end_ns - begin_ns > 3600 * 1000000000::bigint
+        )
+),
+
+pauses as (
+    select
+        run,
+        host,
+        bin_end_ns as silence_from_ns,
+        lead(bin_begin_ns) over (
+            partition by run, host order by bin_begin_ns
+        ) - bin_end_ns as silence_ns,
+    from bins
+),
+
+silences as (
+    select
+        run,
+        host,
+        arg_max(silence_from_ns, silence_ns) as silence_from_ns,
+        max(silence_ns) as silence_ns,
+    from pauses
+    group by run, host
+),
+
+final as (
+    select
+        run,
+        host,
+        file,
+        interface,
+        coalesce(packets, 0) as packets,
+        coalesce(dropped_kernel, 0) + coalesce(dropped_interface, 0)
+            as dropped_packets,
+        dropped_kernel is not null as is_drops_known,
+        coalesce(truncated_tail, false) as is_truncated,
+        super_packets,
+        tunnelled_packets,
+        not_ip_packets,
+        unknown_link_packets,
+        cut_packets,
+        malformed_packets,
+        bad_checksum_packets,
+        -- ARP and the like belong to no flow, but nothing is wrong with them
+        coalesce(stg_captures.undecoded_packets, 0)
+        - coalesce(not_ip_packets, 0) as undecoded_packets,
+        stg_captures.undecoded_packets
+        - coalesce(not_ip_packets, 0)
+        - coalesce(unknown_link_packets, 0)
+        - coalesce(cut_packets, 0)
+        - coalesce(malformed_packets, 0)
+        - coalesce(bad_checksum_packets, 0) as other_undecoded_packets,
+        unverified_packets,
+        unread_tcp_packets,
+        time_regressions,
+        fragments,
+        midstream_connections,
+        repeated_packets,
+        repeated_bytes,
+        payload_bytes,
+        missed_bytes,
+        ---------- of all files and interfaces of the host
+        begin_ns,
+        end_ns,
+        silence_from_ns,
+        silence_ns,
+        ---------- beside the grade
+        snaplen,
+        wire_bytes,
+        epoch_ns(first_time) as first_ns,
+        epoch_ns(last_time) as last_ns,
+        dropped_kernel,
+        dropped_interface,
+    from stg_captures
+    left join connections using (run, host)
+    left join missed using (run, host)
+    left join times using (run, host)
+    left join silences using (run, host)
+)
+
+select * from final

@@ -1,0 +1,49 @@
+-- One row per run, host and table of the contract: its rows, and a number that stands for what is
+-- in them.
+with
+
+counted as (
+    select
+        'captures' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_captures as rows
+    union all
+    select
+        'flows' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_flows as rows
+    union all
+    select
+        'intervals' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_intervals as rows
+    union all
+    select
+        'throughput' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_throughput as rows
+    union all
+    select
+        'messages' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_messages as rows
+)
+
+select
+    run,
+    host,
+    kind,
+    count(*) as rows,
+    (sum(content) % 9223372036854775807)::bigint as content,
+from counted
+group by run, host, kind

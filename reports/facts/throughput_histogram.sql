@@ -1,0 +1,168 @@
+-- One row per run, width of a step, and series: a direction of a host in its own capture
+-- (in or out), or the direction between two places (between). How long its rate was in which
+-- bucket: bucket b is of the rates above 2^((b - 1) / 64) bit/s, up to 2^(b / 64), 1.1 % more.
+-- Time is counted in bins, so that the last step of a run, which may be shorter, weighs what it
+-- lasts; `bins` less the sum of `bins_in` are those of steps without a packet.
+with
+
+hosts_and_pairs as (
+    select
+        windows.run,
+        windows.host,
+        null::varchar as from_site,
+        null::varchar as to_site,
+        unnest(['in', 'out']) as direction,
+        windows.bin_ns,
+        windows.bins,
+    from windows
+    where windows.bins > 0
+    union all by name
+    select distinct
+        traffic.run,
+        null::varchar as host,
+        traffic.from_site,
+        traffic.to_site,
+        'between' as direction,
+        steps.bin_ns,
+        steps.bins,
+    from wan_traffic as traffic
+    inner join wan_steps as steps using (run)
+    where steps.bins > 0
+),
+
+-- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins; no step is longer than the run but one that
+-- is as short as bins allow
+series as (
+    select distinct
+        hosts_and_pairs.*,
+        unnest(
+            list_filter(
+                [
+                    greatest(width_ns // bin_ns, 1)
+                    for width_ns in [
+                        10_000_000, 100_000_000, 1_000_000_000,
+                        60_000_000_000, 300_000_000_000
+                    ]
+                ],
+                lambda step_bins: step_bins = 1 or step_bins <= bins
+            )
+        ) as step_bins,
+    from hosts_and_pairs
+    union
+    select
+        hosts_and_pairs.*,
+        1 as step_bins,
+    from hosts_and_pairs
+),
+
+busy as (
+    select
+        traffic.run,
+        traffic.host,
+        null::varchar as from_site,
+        null::varchar as to_site,
+        traffic.direction,
+        traffic.bin_start_ns // windows.bin_ns - windows.first_bin as bin,
+        traffic.wire_bytes,
+    from host_traffic as traffic
+    inner join windows using (run, host)
+    where bin between 0 and windows.bins - 1
+    union all by name
+    select
+        run,
+        null::varchar as host,
+        from_site,
+        to_site,
+        'between' as direction,
+        bin,
+        wire_bytes,
+    from wan_traffic
+    where is_within
+),
+
+steps as (
+    select
+        series.run,
+        series.host,
+        series.from_site,
+        series.to_site,
+        series.direction,
+        series.step_bins,
+        series.bin_ns,
+        busy.bin // series.step_bins as step,
+        -- the last one may be shorter
+        least(series.step_bins, series.bins - step * series.step_bins) as held,
+        sum(busy.wire_bytes)::bigint as step_bytes,
+    from busy
+    inner join series
+        on
+            busy.run = series.run
+            and busy.direction = series.direction
+            and busy.host is not distinct from series.host
+            and busy.from_site is not distinct from series.from_site
+            and busy.to_site is not distinct from series.to_site
+    group by all
+),
+
+rates as (
+    select
+        *,
+        step_bytes * 8e9 / (held * bin_ns) as bit_s,
+    from steps
+),
+
+buckets as (
+    select
+        run,
+        host,
+        from_site,
+        to_site,
+        direction,
+        step_bins,
+        ceil(log2(bit_s) * 64 - 1e-9)::integer as bucket,
+        sum(held)::bigint as bins_in,
+        sum(step_bytes)::bigint as wire_bytes,
+        max(bit_s) / 1e6 as max_mbit_s,
+    from rates
+    where step_bytes > 0
+    group by all
+),
+
+listed as (
+    select
+        run,
+        host,
+        from_site,
+        to_site,
+        direction,
+        step_bins,
+        list(bucket order by bucket) as buckets,
+        list(bins_in order by bucket) as bins_in,
+        sum(wire_bytes)::bigint as wire_bytes,
+        max(max_mbit_s) as max_mbit_s,
+    from buckets
+    group by all
+)
+
+select
+    series.run,
+    series.host,
+    series.from_site,
+    series.to_site,
+    series.direction,
+    series.bin_ns,
+    series.step_bins,
+    series.bins,
+    coalesce(listed.buckets, []) as buckets,
+    coalesce(listed.bins_in, []) as bins_in,
+    coalesce(listed.wire_bytes, 0) as wire_bytes,
+    coalesce(listed.max_mbit_s, 0) as max_mbit_s,
+from series
+left join listed
+    on
+        series.run = listed.run
+        and series.direction = listed.direction
+        and series.step_bins = listed.step_bins
+        and series.host is not distinct from listed.host
+        and series.from_site is not distinct from listed.from_site
+        and series.to_site is not distinct from listed.to_site

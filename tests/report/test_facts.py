@@ -1,0 +1,192 @@
+"""Facts of runs: the same alone and together, made once, and anew where something differs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import made
+import polars as pl
+import pytest
+import tiny
+from hypothesis import given, settings
+
+from flowsweep.warehouse import Warehouse, facts, figure_names, reports_folder, signatures
+
+FACTS = sorted(path.stem for path in (reports_folder() / "facts").glob("*.sql"))
+#: What `sent` asks for.
+ASKED = ["host_totals"]
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+
+
+def rows(warehouse: Warehouse, fact: str) -> pl.DataFrame:
+    return warehouse.select(f"select * from {fact} order by all")
+
+
+def experiment(directory: Path, runs: int = 3) -> Path:
+    """Runs in which pc3 sends, each something else."""
+    tiny.runs(directory, [tiny.run(f"r{one}", baseline=one == 0) for one in range(runs)])
+    for one in range(runs):
+        add_tables(directory, f"r{one}", 100 * (one + 1))
+    return directory
+
+
+def add_tables(directory: Path, run: str, size: int) -> None:
+    tiny.table(directory, "captures", run, "pc3", [tiny.capture()])
+    tiny.table(directory, "flows", run, "pc3", [tiny.flow(EAST, WEST)])
+    tiny.table(directory, "throughput", run, "pc3", tiny.bins(EAST, WEST, {0: size, 7: 2 * size}))
+
+
+def sent(directory: Path) -> dict[str, int]:
+    """Wire bytes that each run's host sent, as the facts say."""
+    found = rows(Warehouse(directory), "host_totals")
+    return dict(found.select("run", "wire_bytes").iter_rows())
+
+
+def files(directory: Path) -> dict[str, set[str]]:
+    """Names of the files of each fact."""
+    folder = directory / facts.FOLDER
+    return {path.name: {file.name for file in path.iterdir()} for path in folder.glob("*/")}
+
+
+@given(made.experiments())
+@settings(max_examples=3, deadline=None)
+def test_a_fact_of_a_run_follows_from_that_run_alone(runs: list[made.Run]) -> None:
+    """Else what is kept of it would be another as soon as a run is added."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        directory = made.write(Path(folder), runs)
+        together = Warehouse(directory, _folders(directory))
+        alone = [
+            Warehouse(directory, {run: folders}) for run, folders in _folders(directory).items()
+        ]
+        for fact in FACTS:
+            every = rows(together, fact)
+            parts = [found for one in alone if (found := rows(one, fact)).height]
+            joined = pl.concat(parts, how="vertical_relaxed") if parts else every.clear()
+            assert _texts(joined) == _texts(every), fact
+
+
+def _folders(directory: Path) -> dict[str, set[str]]:
+    warehouse = Warehouse(directory)
+    return signatures.of_runs(warehouse.tables, warehouse.connection).folders
+
+
+def _texts(frame: pl.DataFrame) -> list[str]:
+    return sorted(str(row) for row in frame.rows())
+
+
+def test_what_is_kept_gives_the_rows_that_the_tables_give(one_app: Path, tmp_path: Path) -> None:
+    kept = shutil.copytree(one_app, tmp_path / "kept")
+    shutil.rmtree(kept / facts.FOLDER, ignore_errors=True)
+    (blocked := tmp_path / "blocked").mkdir()
+    shutil.copytree(kept / "tables", blocked / "tables")
+    (blocked / facts.FOLDER).write_text("something else has the name")
+    with_facts, without = Warehouse(kept), Warehouse(blocked)
+    with_facts.keep_facts()
+    for name in figure_names():
+        assert with_facts.rows(name).equals(without.rows(name)), name
+    assert set(files(kept)) == set(FACTS)
+    assert (blocked / facts.FOLDER).is_file()
+
+
+def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> None:
+    experiment(tmp_path)
+    assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
+    before = files(tmp_path)
+    # What is read is the fact: the number is another where the file is.
+    (path,) = (tmp_path / facts.FOLDER / "host_totals").iterdir()
+    pl.read_parquet(path).with_columns(pl.col("wire_bytes") + 1).write_parquet(path)
+    assert sent(tmp_path) == {"r0": 301, "r1": 601, "r2": 901}
+    assert files(tmp_path) == before
+
+
+def test_adding_a_run_makes_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment(tmp_path)
+    sent(tmp_path)
+    made_of = told_of(monkeypatch)
+    tiny.runs(tmp_path, [tiny.run(f"r{one}", baseline=one == 0) for one in range(4)])
+    add_tables(tmp_path, "r3", 5)
+    assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900, "r3": 15}
+    assert made_of == [(ASKED, ["r3"])]
+
+
+def test_a_run_that_was_parsed_anew_and_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment(tmp_path)
+    sent(tmp_path)
+    made_of = told_of(monkeypatch)
+    add_tables(tmp_path, "r1", 7)
+    assert sent(tmp_path) == {"r0": 300, "r1": 21, "r2": 900}
+    for table in ("captures", "flows", "throughput"):
+        shutil.rmtree(tmp_path / "tables" / table / "run=r0")
+    assert sent(tmp_path) == {"r1": 21, "r2": 900}
+    # Of r0 the record is still there.
+    assert made_of == [(ASKED, ["r1"]), (ASKED, ["r0"])]
+
+
+def test_a_record_that_says_something_else_makes_its_run_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment(tmp_path)
+    assert rows(Warehouse(tmp_path), "windows")["bins"].to_list() == [100] * 3
+    made_of = told_of(monkeypatch)
+    runs = [tiny.run(f"r{one}", baseline=one == 0) for one in range(3)]
+    runs[2]["end"] += 500 * tiny.MS
+    tiny.runs(tmp_path, runs)
+    assert rows(Warehouse(tmp_path), "windows")["bins"].to_list() == [100, 100, 150]
+    assert made_of == [(["windows"], ["r2"])]
+
+
+def test_another_sql_of_a_fact_makes_that_fact_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = experiment(tmp_path / "experiment")
+    sent(directory)
+    rows(Warehouse(directory), "windows")
+    before = files(directory)
+    reports = shutil.copytree(reports_folder(), tmp_path / "reports")
+    sql = reports / "facts" / "host_totals.sql"
+    sql.write_text(sql.read_text().replace("sum(wire_bytes)", "2 * sum(wire_bytes)"))
+    monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
+    made_of = told_of(monkeypatch)
+    assert sent(directory) == {"r0": 600, "r1": 1200, "r2": 1800}
+    assert made_of == [(["host_totals"], ["r0", "r1", "r2"])]
+    after = files(directory)
+    assert [fact for fact in after if after[fact] != before[fact]] == ["host_totals"]
+
+
+def test_many_small_parts_become_few(tmp_path: Path) -> None:
+    for runs in range(1, 12):
+        experiment(tmp_path, runs)
+        assert len(sent(tmp_path)) == runs
+        assert all(1 <= len(of) <= facts.CLASS_PARTS + 1 for of in files(tmp_path).values())
+    said = json.loads((tmp_path / facts.FOLDER / facts.PARTS).read_text())
+    assert len(said["parts"]) < 11
+    assert sum(len(part["runs"]) for part in said["parts"]) == 11
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "parts": [{"name": "../../x"}]}']
+)
+def test_a_damaged_list_of_parts_is_made_anew(tmp_path: Path, text: str) -> None:
+    experiment(tmp_path)
+    sent(tmp_path)
+    (tmp_path / facts.FOLDER / facts.PARTS).write_text(text)
+    assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
+
+
+def told_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[str]]]:
+    """Gets the facts and the runs of which something is made from now on."""
+    told: list[tuple[list[str], list[str]]] = []
+    write = Warehouse._write_facts
+
+    def tell(self, names, runs, place):  # type: ignore[no-untyped-def]
+        told.append((sorted(names), list(runs.signatures)))
+        write(self, names, runs, place)
+
+    monkeypatch.setattr(Warehouse, "_write_facts", tell)
+    return told
