@@ -114,7 +114,7 @@ def _sent(flows: pl.DataFrame, messages: pl.DataFrame, port: int, sender: str) -
 
 
 def most(messages: pl.DataFrame) -> int | None:
-    """As many as there may be at most, by the rule of `reports/models/messages.sql`."""
+    """As many as there may be at most, by the rule of `reports/facts/messages.sql`."""
     total = 0
     for (_,), own in messages.sort("first_time").group_by("connection", maintain_order=True):
         smallest = own.filter(~pl.col("merged_possible"))["bytes"].min()
