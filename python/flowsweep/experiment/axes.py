@@ -179,7 +179,7 @@ _LIST = (
             number="count", noun="host", words="{} a site", head="hosts a site",
         ),),
         _per_site,
-        read=_recorded_count,
+        read=_recorded_count, moves=("ranks",),
     ),
     Axis(
         "ranks", "ranks", int, "Worker ranks in all, spread evenly over sites and hosts.",
@@ -189,7 +189,7 @@ _LIST = (
             number="count", noun="rank", head="ranks",
         ),),
         lambda _, workload: workload.ranks,
-        read=_recorded_count,
+        read=_recorded_count, moves=("ranks_per_host",),
     ),
     Axis(
         "ranks_per_host", "ranks_per_host", int, "Worker ranks per host.",
@@ -199,7 +199,7 @@ _LIST = (
             number="count", noun="rank", words="{} a host", head="ranks a host",
         ),),
         _per_host,
-        read=_recorded_count,
+        read=_recorded_count, moves=("ranks",),
     ),
 )  # fmt: skip
 

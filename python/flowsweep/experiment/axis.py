@@ -73,6 +73,7 @@ class Axis:
         may_be_zero: Whether 0 is a value.
         mildest: Which end is the mildest for the application; None: neither.
         label: The title of a figure's axis.
+        moves: Other axes whose values change with this one's.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Axis:
     may_be_zero: bool = False
     mildest: Literal["least", "most"] | None = None
     label: str = ""
+    moves: tuple[str, ...] = ()
 
     def text(self, value: Any) -> str | None:
         """The value with its unit; None where the value is left to the kernel."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 # The SQL is made of the names in axes.py alone.
 # ruff: noqa: S608
 from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points, raw_columns
+from flowsweep.warehouse import axis_lines
 
 if TYPE_CHECKING:
     from flowsweep.experiment.axis import Axis, Column
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
 
 def models() -> dict[str, str]:
     """The text of each, by name, like a file of reports/models."""
-    return {"axis_contract": _contract(), "run_axes": _run_axes(), "point_texts": _texts()}
+    return {
+        "axis_contract": _contract(),
+        "run_axes": _run_axes(),
+        "point_texts": _texts(),
+        "axis_points": axis_lines.axis_points(),
+    }
 
 
 def _contract() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.analysis import grades
+from flowsweep.analysis import grades, line_intervals
 from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 #: What each is made from.
 READS = {
     **{name: {"sweep_runs", "sweep_points", "runs"} for name in ESTIMATES},
+    "line_intervals": {"axis_points", "runs"},
     "link_balances": {"stg_runs"},
     "capture_grades": {"capture_facts"},
 }
@@ -41,6 +42,8 @@ def definition(name: str) -> Definition:
         return Definition(_statement(name, link_balance.COLUMNS), link_balance.NOTE)
     if name == "capture_grades":
         return Definition(_statement(name, grades.COLUMNS), grades.NOTE)
+    if name == "line_intervals":
+        return Definition(_statement(name, line_intervals.COLUMNS), line_intervals.NOTE)
     from flowsweep.analysis import estimates
 
     return Definition(_statement(name, estimates.COLUMNS[name]), estimates.NOTES[name])
@@ -70,6 +73,12 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
     if name == "capture_grades":
         facts = select("select * from capture_facts order by capture").rows(named=True)
         return {name: grades.rows(facts)}
+    if name == "line_intervals":
+        times = select(
+            "select axis, unit, line, point, x, is_reference, completion_s from axis_points "
+            "inner join runs using (app, problem, point) where is_used order by all"
+        )
+        return {name: line_intervals.rows(times.rows(named=True))}
     from flowsweep.analysis import estimates
 
     made = estimates.estimate(

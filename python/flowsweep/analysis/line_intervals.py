@@ -1,0 +1,71 @@
+"""Runs on the lines of a sweep to the table `line_intervals`: how sure each median slowdown is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep.analysis.slowdown import Line
+
+NOTE = (
+    "95 % intervals of the median slowdown along each line of axis_points: noise pooled over its "
+    "points, or each point's own runs (flowsweep.analysis.slowdown)"
+)
+COLUMNS = {
+    "axis": "varchar",
+    "unit": "varchar",
+    "line": "varchar",
+    "point": "bigint",
+    "low": "double",
+    "high": "double",
+    "noise": "varchar",
+    "spread": "double",
+    "noise_reason": "varchar",
+}
+Key = tuple[str, str, str]
+
+
+def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """The rows of the table.
+
+    Args:
+        runs: `axis, unit, line, point, x, is_reference, completion_s` of each run that counts,
+            sorted by these.
+    """
+    found: list[tuple[Any, ...]] = []
+    for key, of_line in itertools.groupby(runs, key=_key):
+        found += _line(key, list(of_line))
+    return found
+
+
+def _key(run: dict[str, Any]) -> Key:
+    return run["axis"], run["unit"], run["line"]
+
+
+def _line(key: Key, runs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """The points of one line; none where its reference has no run."""
+    # Along the axis, so that a scatter that grows with it is seen; what is unset comes first.
+    runs.sort(key=lambda run: (-math.inf if run["x"] is None else run["x"], run["point"]))
+    points = [list(group) for _, group in itertools.groupby(runs, key=lambda run: run["point"])]
+    flagged = [point[0]["is_reference"] for point in points]
+    if True not in flagged:
+        return []
+    reference = flagged.index(True)
+    times = [[run["completion_s"] for run in point] for point in points]
+    line = Line(times, times[reference], reference)
+    is_pooled = not isinstance(line.noise, str)
+    rests_on = (
+        "pooled" if is_pooled else "own",
+        None if isinstance(line.noise, str) else line.noise.spread,
+        line.noise if isinstance(line.noise, str) else None,
+    )
+    ends = [
+        (low, high) if math.isfinite(high) else (None, None)
+        for low, high in line.intervals.tolist()
+    ]
+    return [
+        (*key, point[0]["point"], *interval, *rests_on)
+        for point, interval in zip(points, ends, strict=True)
+    ]

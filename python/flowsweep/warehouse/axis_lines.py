@@ -1,0 +1,154 @@
+"""The model `axis_points`: which points lie on a line that varies one axis, as SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+# The SQL is made of the names in axes.py alone.
+# ruff: noqa: S608
+from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.axis import Axis, Column
+
+QUEUE = AXES["queue"].columns[0]
+
+
+def axis_points() -> str:
+    """One row per line through a baseline and point on it; the text of a model."""
+    compared = ",\n        ".join(
+        f"{_value(axis, column, 'own')} is not distinct from {_value(axis, column, 'base')}\n"
+        f"            as has_{column.asked}"
+        for axis in in_points()
+        for column in axis.columns
+    )
+    besides_queue = ",\n                    ".join(
+        f"own.{column.asked}" for column in columns() if column != QUEUE
+    )
+    lines = "\n    union all by name\n".join(
+        _line(axis, column) for axis in in_points() for column in axis.columns
+    )
+    return f"""\
+-- One row per line of the sweep and point on it. A line varies one column of an axis and keeps
+-- all others at the baseline of its application and problem; the line of the axis `problem` has
+-- the baselines of one application's problems, compared with that of the problem with most runs.
+with
+
+bases as (
+    select distinct on (app, problem) *
+    from point_axes
+    where is_baseline
+    order by point
+),
+
+compared as (
+    select
+        own.*,
+        {compared},
+        -- a queue that follows from rate and RTT is no axis of its own
+        count(distinct coalesce(own.{QUEUE.asked}, -1)) over (
+            partition by
+                    own.app,
+                    own.problem,
+                    {besides_queue}
+        ) <= 1 as is_queue_implied,
+    from point_axes as own
+    inner join bases as base
+        on own.app = base.app and own.problem = base.problem
+),
+
+lines as (
+{lines}
+),
+
+sizes as (
+    select
+        app,
+        problem,
+        count(*) as runs,
+    from runs
+    group by app, problem
+),
+
+problems as (
+    select
+        bases.app,
+        bases.problem,
+        'problem' as axis,
+        'name' as kind,
+        '' as unit,
+        0 as mildness,
+        bases.app as line,
+        null::double as x,
+        bases.problem as shown,
+        bases.point,
+        row_number() over (
+            partition by bases.app order by sizes.runs desc, bases.problem asc
+        ) = 1 as is_reference,
+    from bases
+    inner join sizes using (app, problem)
+),
+
+counted as (
+    select
+        *,
+        count(*) over (partition by axis, unit, line) as points,
+    from (
+        from lines
+        union all by name
+        from problems
+    )
+),
+
+final as (
+    select * exclude (points)
+    from counted
+    where points >= 2
+)
+
+select * from final
+"""
+
+
+def _value(axis: Axis, column: Column, table: str) -> str:
+    """What is unset and may be 0 is 0."""
+    name = f"{table}.{column.asked}"
+    is_zero = axis.may_be_zero and axis.name not in ON_LINES
+    return f"coalesce({name}, 0)" if is_zero else name
+
+
+def _line(axis: Axis, column: Column) -> str:
+    """The points of one line: all but its own column, and what moves with it, as the baseline."""
+    fixed = [
+        "(is_queue_implied or has_queue_bytes)"
+        if other == QUEUE and column != QUEUE
+        else f"has_{other.asked}"
+        for holder in in_points()
+        if holder.name not in axis.moves
+        for other in holder.columns
+        if other != column
+    ]
+    mildness = {"least": 1, "most": -1, None: 0}[axis.mildest]
+    if column.kind == "varchar":
+        kind, x = "name", "null::double"
+    else:
+        kind = "number"
+        x = _value(axis, column, "compared").replace(column.asked, column.shown) + "::double"
+    is_there = f"(has_{column.asked} or {column.asked} is not null)"
+    where = "\n        and ".join([*fixed, is_there])
+    return f"""\
+    select
+        app,
+        problem,
+        '{axis.name}' as axis,
+        '{kind}' as kind,
+        '{column.unit}' as unit,
+        {mildness} as mildness,
+        concat_ws(' ', app, problem) as line,
+        {x} as x,
+        {column.asked}::varchar as shown,
+        point,
+        is_baseline as is_reference,
+    from compared
+    where
+        {where}"""

@@ -1,0 +1,141 @@
+"""The query `completion`: every axis that was varied, against medians worked out in Python."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from flowsweep.experiment.axes import AXES
+from flowsweep.warehouse import Warehouse
+
+# What each axis changes of a run, mildest first; the baseline has none of it.
+VARIED: dict[str, list[dict[str, Any]]] = {
+    "rtt": [{"rtt_asked_ns": rtt * tiny.MS, "rtt_measured_ns": rtt * tiny.MS} for rtt in (4, 16)],
+    "rate": [{"rate_asked_bit_s": rate, "rate_measured_bit_s": rate} for rate in (5e7, 1e7)],
+    "loss": [{"loss": 0.001}, {"loss": 0.01}],
+    "jitter": [{"jitter_ns": 1 * tiny.MS}, {"jitter_ns": 3 * tiny.MS}],
+    "queue": [{"queue_bytes": 64_000}, {"queue_bytes": 16_000}],
+    "buffer": [{"buffer_bytes": 65_536}, {"buffer_bytes": 16_384}],
+    "links": [{"links": 2}, {"links": 4}],
+    "hosts": [{"hosts_per_site": 1, "ranks": 2}],
+    "ranks": [{"ranks": 3, "ranks_per_host": None}, {"ranks": 6, "ranks_per_host": None}],
+    "ranks_per_host": [{"ranks_per_host": 2, "ranks": 8}],
+    "congestion": [{"congestion": "bbr"}, {"congestion": "reno"}],
+}
+BASE: dict[str, Any] = {
+    "loss": None, "jitter_ns": None, "queue_bytes": 128_000, "buffer_bytes": None, "links": 1,
+    "hosts_per_site": 2, "ranks": 4, "ranks_per_host": 1, "congestion": "cubic",
+}  # fmt: skip
+REPETITIONS = 3
+
+
+def times(place: int, repetitions: int) -> list[float]:
+    """Completion times of a point, 1 % apart."""
+    return [(2.0 + 0.2 * place) * (1 + 0.01 * number) for number in range(repetitions)]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One axis at a time from the baseline; one run is invalid, one is off in two axes."""
+    rows = [
+        tiny.run(f"base-{number}", baseline=True, completion_s=time, **BASE)
+        for number, time in enumerate(times(0, 2 * REPETITIONS))
+    ]
+    for axis, values in VARIED.items():
+        for place, changes in enumerate(values, start=1):
+            rows += [
+                tiny.run(f"{axis}-{place}-{number}", completion_s=time, **BASE | changes)
+                for number, time in enumerate(times(place, REPETITIONS))
+            ]
+    rows.append(
+        tiny.run("late", status="invalid", reason="late", completion_s=90.0, **BASE | {"links": 2})
+    )
+    rows.append(tiny.run("both", completion_s=70.0, **BASE | {"links": 2, "loss": 0.01}))
+    rows += [
+        tiny.run(f"large-{number}", baseline=True, problem='{"n": 2}', completion_s=time, **BASE)
+        for number, time in enumerate(times(5, 2 * REPETITIONS))
+    ]
+    return tiny.runs(tmp_path_factory.mktemp("swept"), rows)
+
+
+@pytest.fixture(scope="module")
+def found(swept: Path) -> list[dict[str, Any]]:
+    return Warehouse(swept).rows("completion").rows(named=True)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_every_axis_is_a_line_of_its_points_and_the_baseline(
+    axis: str, found: list[dict[str, Any]]
+) -> None:
+    line = [row for row in found if row["axis"] == axis]
+    reference = [row for row in line if row["is_reference"]]
+    assert len(reference) == 1
+    assert reference[0]["is_baseline"]
+    base = statistics.median(times(0, 2 * REPETITIONS))
+    expected = {1.0}
+    for place in range(1, len(VARIED[axis]) + 1):
+        expected.add(round(statistics.median(times(place, REPETITIONS)) / base, 4))
+    assert {round(row["slowdown"], 4) for row in line} == expected
+    assert all(row["slowdown"] * row["baseline_s"] == pytest.approx(row["completion_s"], rel=1e-3)
+               for row in line)  # fmt: skip
+
+
+def test_the_problems_of_an_application_are_compared_with_each_other(
+    found: list[dict[str, Any]],
+) -> None:
+    line = [row for row in found if row["axis"] == "problem"]
+    assert [(row["shown"], row["is_reference"], round(row["slowdown"], 3)) for row in line] == [
+        ("n 1", True, 1.0),
+        ("n 2", False, 1.5),
+    ]
+
+
+def test_names_have_no_number_and_numbers_their_unit(found: list[dict[str, Any]]) -> None:
+    kinds = {row["axis"]: (row["kind"], row["unit"]) for row in found}
+    assert kinds["congestion"] == ("name", "")
+    assert kinds["problem"] == ("name", "")
+    assert kinds["buffer"] == ("number", "bytes")
+    assert kinds["rtt"] == ("number", "ms")
+    assert all(row["x"] is None for row in found if row["kind"] == "name")
+    assert {row["x"] for row in found if row["axis"] == "loss"} == {0.0, 0.001, 0.01}
+    # The kernel's default is no size.
+    assert {row["x"] for row in found if row["axis"] == "buffer"} == {None, 65_536, 16_384}
+
+
+def test_points_that_differ_in_two_axes_lie_on_no_line(found: list[dict[str, Any]]) -> None:
+    assert not any(row["slowdown"] > 10 for row in found)
+    left_out = [row for row in found if row["runs_left_out"]]
+    assert {(row["axis"], row["left_out_because"]) for row in left_out} == {("links", "late")}
+
+
+def test_intervals_hold_the_median_and_say_what_they_assume(found: list[dict[str, Any]]) -> None:
+    for row in found:
+        assert row["slowdown_low"] <= row["slowdown"] + 1e-9
+        assert row["slowdown_high"] >= row["slowdown"] - 1e-9
+        assert row["noise"] in {"pooled", "own"}
+        assert (row["noise_reason"] is None) == (row["noise"] == "pooled")
+    assert all(math.isclose(row["slowdown_low"], 1) for row in found if row["is_reference"])
+
+
+def test_along_rtt_and_rate_it_agrees_with_their_own_queries(
+    swept: Path, found: list[dict[str, Any]]
+) -> None:
+    for axis, x in (("rtt", "rtt_ms"), ("rate", "rate_mbit_s")):
+        own = Warehouse(swept).rows(f"completion_by_{axis}").rows(named=True)
+        # The socket buffers beside the default make lines of their own there.
+        expected = {
+            (row[x], round(row["slowdown"], 4)) for row in own if row["buffer_bytes"] is None
+        }
+        assert {
+            (row["x"], round(row["slowdown"], 4)) for row in found if row["axis"] == axis
+        } == expected
+
+
+def test_without_a_sweep_there_is_no_line(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("a", baseline=True), tiny.run("b", baseline=True)])
+    assert Warehouse(tmp_path).rows("completion").is_empty()
