@@ -67,7 +67,7 @@ impl Tcp {
     ) {
         let (una, to, time) = (self.una, self.end, segment.time);
         if let Some(sender) = &mut self.sender {
-            sender.wait(una, std::iter::once(Pending { from, to, time }));
+            sender.wait(una, Pending { from, to, time });
         }
         let told = Acknowledged {
             all,
@@ -152,7 +152,8 @@ impl Tcp {
                 time: segment.time,
             }
         });
-        sender.wait(self.una, sent);
+        let room = sender.room(self.una);
+        sender.pending.extend(sent.take(room));
         count
     }
 }

@@ -40,16 +40,23 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Adds segments that wait for their acknowledgement, where all below `una` is acknowledged.
+    /// How many more segments may wait for their acknowledgement, where all below `una` is acknowledged.
     #[inline]
-    pub(crate) fn wait(&mut self, una: i64, segments: impl Iterator<Item = Pending>) {
+    pub(crate) fn room(&self, una: i64) -> usize {
         let most = if una == UNKNOWN {
             MOST_UNANSWERED
         } else {
             MOST_PENDING
         };
-        let room = most.saturating_sub(self.pending.len());
-        self.pending.extend(segments.take(room));
+        most.saturating_sub(self.pending.len())
+    }
+
+    /// Adds a segment that waits for its acknowledgement, where there is room.
+    #[inline]
+    pub(crate) fn wait(&mut self, una: i64, segment: Pending) {
+        if self.room(una) > 0 {
+            self.pending.push_back(segment);
+        }
     }
 
     /// Octets up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what

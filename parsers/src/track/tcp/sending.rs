@@ -110,7 +110,7 @@ impl Tcp {
         let sender = self.sender.get_or_insert_default();
         if added.repeated == 0 && from >= highest {
             let time = segment.time;
-            sender.wait(self.una, std::iter::once(Pending { from, to, time }));
+            sender.wait(self.una, Pending { from, to, time });
         }
         if payload > 0 {
             let data = Data {
