@@ -31,6 +31,7 @@ bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench
 	.config/cargo build --release --locked --examples -p flowsweep-parsers -p flowsweep-capture
 	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/ablation.py
 	$(BIN)/python tests/bench/agent.py
 	$(BIN)/python tests/bench/accuracy.py
 	$(BIN)/python tests/bench/short_runs.py

@@ -1,7 +1,8 @@
 //! Times the parser on files in memory's cache: packets per second of user and system time.
 //!
 //! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]...
-//! [--without-fast=NAME]... [--folder=FOLDER] FILE...`; the tables go to FOLDER, or to one of their own that is removed.
+//! [--without-fast=WAY]... [--folder=FOLDER] FILE...`; `--list-fast-ways` lists what a WAY may be. The tables go to FOLDER;
+//! without it, to a folder that is removed at the end.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,6 +34,11 @@ fn main() -> Result<(), Error> {
                 std::process::exit(2);
             };
             options.without_fast = options.without_fast.and(way);
+        } else if argument == "--list-fast-ways" {
+            for (name, _) in FastWays::ALL {
+                println!("{name}");
+            }
+            return Ok(());
         } else if let Some(path) = argument.strip_prefix("--folder=") {
             folder = Some(PathBuf::from(path));
         } else {

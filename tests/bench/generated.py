@@ -103,6 +103,67 @@ def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1)
         out.tofile(file)
 
 
+def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> None:
+    """Bulk transfers: a dozen or more full segments in a row, then half as many ACKs."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(12, 48, packets // 12)
+    turns = random.integers(0, connections, len(lengths))
+    each = np.stack([lengths, lengths // 2], axis=1)
+    backward = np.repeat(np.tile([False, True], len(turns)), each.ravel())
+    connection = np.repeat(turns, each.sum(axis=1))
+    kind = np.tile([0, 1, 2], connections)  # SYN, SYN-ACK, ACK; 3 is any later packet
+    rest = packets - len(kind)
+    connection = np.r_[np.repeat(np.arange(connections), 3), connection[:rest]]
+    backward = np.r_[kind == 1, backward[:rest]]
+    kind = np.r_[kind, np.full(rest, 3)]
+    is_data = (kind == 3) & ~backward
+    sent = np.empty(packets, np.int64)  # client octets before this packet
+    for number in range(connections):
+        own = connection == number
+        sent[own] = 1 + MSS * (np.cumsum(is_data[own]) - is_data[own])
+
+    out = _records(0, packets)
+    out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
+    out["ip_length"] = out["length"] - 14
+    client, client_port = 0x0A000001 + connection, 1024 + connection
+    out["source"] = np.where(backward, 0x0A800001, client)
+    out["destination"] = np.where(backward, client, 0x0A800001)
+    out["source_port"] = np.where(backward, 5201, client_port)
+    out["destination_port"] = np.where(backward, client_port, 5201)
+    other = np.where(backward, sent, 1)
+    sequence = np.select([kind < 2, kind == 2, backward], [0, 1, 1], sent)
+    out["sequence"] = sequence % 2**32
+    out["acknowledgement"] = np.select([kind == 0, kind == 1], [0, 1], other) % 2**32
+    out["flags"] = np.select([kind == 0, kind == 1], [0x02, 0x12], 0x10)
+    with path.open("wb") as file:
+        file.write(FILE_HEADER.tobytes())
+        out.tofile(file)
+
+
+def as_pcapng(path: Path, to: Path) -> None:
+    """The packets of `path`, which this module wrote, as pcapng blocks without options."""
+    content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
+    room = -(-HEADER_BYTES // 4) * 4
+    block = np.dtype(
+        [(name, "<u4") for name in ("type", "length", "interface", "high", "low", "captured")]
+        + [("wire", "<u4"), ("packet", f"V{room}"), ("again", "<u4")]
+    )
+    out = np.zeros(len(content), block)
+    time = content["seconds"].astype(np.uint64) * 10**9 + content["nanoseconds"]
+    out["type"], out["length"], out["again"] = 6, block.itemsize, block.itemsize
+    out["high"], out["low"] = time >> 32, time & 0xFFFFFFFF
+    out["captured"], out["wire"] = HEADER_BYTES, content["length"]
+    octets = np.zeros((len(content), room), np.uint8)
+    whole = content.view(np.uint8).reshape(len(content), -1)
+    octets[:, :HEADER_BYTES] = whole[:, 16 : 16 + HEADER_BYTES]
+    out["packet"] = octets.view(f"V{room}")[:, 0]
+    section = [0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0xFFFFFFFF, 0xFFFFFFFF, 28]
+    nanoseconds = [1, 32, 1, 0, 0x00010009, 9, 0, 32]
+    with to.open("wb") as file:
+        file.write(np.array(section + nanoseconds, "<u4").tobytes())
+        out.tofile(file)
+
+
 def write_flood(path: Path, packets: int) -> None:
     """SYNs to one server, each from another address or port: every packet is a connection."""
     step = 1_000_000

@@ -1,0 +1,88 @@
+"""What each fast way of the parser gains: its CPU time without one, as a multiple of that with all.
+
+User plus system seconds of whole processes, page cache warm, alternating: the median of the ratios
+round by round. Also results/ablation.json. Fails where a way gains less than 10 % on every capture:
+such a way is not worth its code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import generated
+from measure import alternate
+from programs import Program
+
+MEASURE = Path(__file__).parents[2] / "target/release/examples/measure"
+#: A way that gains less on every capture goes.
+WORTH = 1.10
+#: The program with all fast ways.
+ALL = "all"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--packets", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=90, help="for the rounds of a capture")
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
+    command = [MEASURE, "--list-fast-ways"]
+    ways = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    found: dict[str, dict[str, float]] = {}
+    print(f"{'CPU time without / with all':30}" + "".join(f"{way:>10}" for way in ways))
+    with tempfile.TemporaryDirectory(prefix="flowsweep-ablation-") as folder:
+        scratch = Path(folder)
+        for title, capture in captures(scratch, options.packets):
+            found[title] = ratios(capture, ways, scratch, options.rounds, options.seconds)
+            print(f"{title:30}" + "".join(f"{found[title][way]:10.2f}" for way in ways))
+    idle = [way for way in ways if all(row[way] < WORTH for row in found.values())]
+    Path("results").mkdir(exist_ok=True)
+    Path("results/ablation.json").write_text(json.dumps(found, indent=2) + "\n")
+    for way in idle:
+        print(f"{way}: gains less than {WORTH - 1:.0%} on every capture; remove it")
+    return 1 if idle else 0
+
+
+def captures(scratch: Path, packets: int):
+    """One capture after the other, each with its title; an earlier one is gone then."""
+    few, many, bursts, blocks = (scratch / f"{name}.pcap" for name in ("few", "many", "bulk", "ng"))
+    generated.write_interleaved(few, packets, 17)
+    yield "17 connections, interleaved", few
+    few.unlink()
+    generated.write_interleaved(many, packets, 100_000)
+    yield "100 000 connections", many
+    many.unlink()
+    generated.write_bursts(bursts, packets, 17)
+    yield "17 connections, bursts", bursts
+    generated.as_pcapng(bursts, blocks)
+    bursts.unlink()
+    yield "17 connections, bursts, pcapng", blocks
+
+
+def ratios(
+    capture: Path, ways: list[str], scratch: Path, rounds: int, seconds: float
+) -> dict[str, float]:
+    """By fast way: CPU time without it, as a multiple of that with all."""
+    base = [str(MEASURE), f"--folder={scratch / 'tables'}", str(capture)]
+    programs = [Program(ALL, "", base)]
+    programs += [Program(way, "", [*base, f"--without-fast={way}"]) for way in ways]
+    costs, failed = alternate(programs, scratch, rounds, seconds)
+    if failed:
+        raise RuntimeError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
+    return {
+        way: statistics.median(
+            one.cpu_s / full.cpu_s for one, full in zip(costs[way], costs[ALL], strict=True)
+        )
+        for way in ways
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
