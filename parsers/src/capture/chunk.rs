@@ -37,7 +37,7 @@ pub(crate) struct Tunnelled {
     pub outer: Outer,
 }
 
-/// What is kept and verified of packets.
+/// Options: what a chunk keeps of packets, and whether it verifies checksums.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChunkOptions {
     /// Keep where each packet lies: its row is wanted.

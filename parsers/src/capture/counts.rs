@@ -152,7 +152,7 @@ impl CaptureRow {
     }
 }
 
-/// What the capture agent's manifest says about a file.
+/// The drop counters of a file, from the capture agent's manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Manifest {
     /// Packets the kernel dropped.

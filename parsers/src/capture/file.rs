@@ -150,7 +150,7 @@ impl CaptureFile {
         self.kept += count as u64;
     }
 
-    /// Which file it is, if it is one.
+    /// The identity of the file; none for a pipe.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.source.stamp()
     }

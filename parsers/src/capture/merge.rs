@@ -54,10 +54,10 @@ impl PartialEq for QueuedFile {
 
 impl Eq for QueuedFile {}
 
-/// What was read of one file.
+/// A file that was read, and how many packets it gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSummary {
-    /// Its name.
+    /// The name of the file.
     pub file: String,
     /// Packets read.
     pub packets: u64,
@@ -74,7 +74,7 @@ struct Finished {
 
 /// Reads all inputs; holds what was found beside the packets.
 pub(crate) struct Reading<'a> {
-    /// What the manifests say about files, by the file's name.
+    /// The capture agent's manifest of each file, by the file's name.
     manifests: &'a HashMap<String, Manifest>,
     without_fast: bool,
     progress: &'a Progress,

@@ -7,7 +7,7 @@ pub(super) const IP: [u8; 28] = [
     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 5, 0, 6, 0, 8, 0, 0,
 ];
 
-/// What becomes of `header` and [`IP`] under a link type.
+/// Decodes `header` and [`IP`] behind it under a link type.
 pub(super) fn decoded(link_type: u32, header: &[u8]) -> Packet {
     whole(link_type, &[header, &IP].concat())
 }

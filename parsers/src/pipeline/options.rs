@@ -16,7 +16,7 @@ pub struct Options {
     pub udp_timeout_ns: i64,
     /// The tables that are wanted.
     pub tables: Vec<Table>,
-    /// What the manifests say about files, by the file's name.
+    /// The capture agent's manifest of each file, by the file's name.
     pub manifests: HashMap<String, Manifest>,
     /// Threads that share the work; the tables do not depend on it.
     pub threads: usize,

@@ -42,7 +42,7 @@ pub(crate) struct Source {
     fault: Option<Fault>,
 }
 
-/// What other threads read ahead.
+/// Parts that other threads read ahead.
 enum Ahead {
     /// Several parts of a plain file.
     File(ahead::FileAhead),
@@ -176,7 +176,7 @@ impl Source {
     /// Nothing follows. What was read before damage is kept; the records tell where it ends.
     fn end(&mut self, how: io::Result<()>) {
         self.ended = true;
-        // What a file that changed holds there tells nothing.
+        // Where the file has changed, the octets at its end say nothing of the capture.
         self.fault = self.input.changed();
         if self.fault.is_some() {
             return;
@@ -219,7 +219,7 @@ impl Source {
         self.fault.take()
     }
 
-    /// Which file it is, if it is one.
+    /// The identity of the file; none for a pipe.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.input.stamp()
     }
