@@ -137,7 +137,11 @@ def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemak
     # Linear between 16 and 64 ms: 1.05 + (1.4 - 1.05) * (x - 16) / 48 = 1.1
     expected = 16 + 48 * 0.05 / 0.35
     html = (tmp_path / "results/mine/report.html").read_text()
-    assert f"{expected:.1f} ms" in html
+    # The tried points first, since they lie far apart; the interpolated value second.
+    assert (
+        f'16.0 to 64.0 ms</b> <span class="interval">(straight between them: {expected:.1f};'
+        in html
+    )
 
 
 def test_a_folder_without_captures_is_refused(snakemake, tmp_path):
