@@ -14,6 +14,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _holders = 0
 _waiting: list[int] = []
+_raised: list[int] = []
 _cleanings: dict[object, Callable[[], object]] = {}
 
 
@@ -89,11 +90,21 @@ def _raise_waiting() -> None:
     if _waiting and not _holders:
         number = _waiting[0]
         _waiting.clear()
-        raise Stopped(number)
+        raise _stopped(number)
+
+
+def swallowed() -> Stopped | None:
+    """The signal that asked to stop, where a library turned `Stopped` into a failure of its own."""
+    return Stopped(_raised[-1]) if _raised else None
+
+
+def _stopped(number: int) -> Stopped:
+    _raised.append(number)
+    return Stopped(number)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     if _holders:
         _waiting.append(number)
     else:
-        raise Stopped(number)
+        raise _stopped(number)

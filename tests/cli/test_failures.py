@@ -6,11 +6,13 @@ import ctypes
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
+from flowsweep import signals
 from flowsweep.cli import failures
 from flowsweep.errors import SYSTEM, FlowsweepError
 
@@ -175,3 +177,27 @@ def test_a_closed_stdout_is_no_error(root):
         preexec_fn=lambda: os.close(1),
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_signal_that_a_library_turned_into_its_own_failure_stops(monkeypatch, capsys):
+    """Polars panics where a signal meets its import of `datetime`."""
+    monkeypatch.setattr(signals, "_raised", [])
+
+    def interrupted():
+        try:
+            signals._stop(signal.SIGHUP, None)
+        except KeyboardInterrupt:
+            raise ImportError("PyCapsule_Import could not import module") from None
+
+    assert failures.status_of(interrupted) == 128 + signal.SIGHUP
+    assert capsys.readouterr().err == "stopped\n"
+
+
+def test_without_a_signal_the_same_failure_is_a_fault(monkeypatch, capsys):
+    monkeypatch.setattr(signals, "_raised", [])
+
+    def broken():
+        raise ImportError("PyCapsule_Import could not import module")
+
+    assert failures.status_of(broken) == 2
+    assert "a fault of flowsweep" in capsys.readouterr().err
