@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from flowsweep import experiment
@@ -176,6 +178,71 @@ def test_each_problem_has_a_baseline(load):
         "nqueens-baseline-r2",
         "nqueens-board_8-r1",
     }
+
+
+VARIANTS = (
+    "workload: {app: nqueens, problem: {board: 9, split: 2}}",
+    "workload: {app: nqueens, problem: {board: 9, split: 2}, variants: %s}",
+)
+
+
+def varied(load, variants: str, more: str = ""):
+    return load(more, BASE.replace(VARIANTS[0], VARIANTS[1] % variants))
+
+
+def test_a_variant_is_a_point_of_the_same_problem(load):
+    loaded = varied(load, "{no-split: {split: 1}, b: {board: 8}}", "axes: {rtt: [8ms]}\n")
+    assert ids(loaded) == {
+        "nqueens-baseline", "nqueens-rtt_8ms", "nqueens-variant_no_split", "nqueens-variant_b"
+    }  # fmt: skip
+    run = loaded.run_at({"variant": "no-split"})
+    assert json.loads(run.problem) == {"board": 9, "split": 1}
+    spec = run.spec()
+    assert spec["problem"] == {"board": 9, "split": 2}
+    assert spec["variant"] == {"split": 1}
+    assert spec["axes"]["variant"] == {"asked": "no-split"}
+    assert not spec["baseline"]
+    assert "variant=no-split" in run.summary()
+    # What a name stands for decides the outcome.
+    other = varied(load, "{no-split: {split: 3}}").run_at({"variant": "no-split"})
+    assert run.spec_hash() != other.spec_hash()
+
+
+def test_variants_cross_other_axes(load):
+    loaded = varied(load, "{x: {split: 1}}", "axes: {rtt: [8ms]}\ndesign: [[rtt, variant]]\n")
+    assert "nqueens-rtt_8ms-variant_x" in ids(loaded)
+
+
+def test_a_problem_without_variants_has_the_runs_that_it_had(load):
+    spec = load("").run_at({}).spec()
+    assert "variant" not in spec
+    assert "variant" not in spec["axes"]
+
+
+@pytest.mark.parametrize(("variants", "parts"), [
+    ("{a: {split: 2}}", ["variant a is the same as `problem`", '{"split": 2}', "other values"]),
+    ("{a: {split: 1}, b: {split: 1}}", ["variant b is the same as variant a"]),
+    ("{a: {}}", ["variant a is the same as `problem`"]),
+    ("{A_b: {split: 1}}", ["A_b", "variants"]),
+    ("[{split: 1}]", ["workload.variants"]),
+    ("{a: 1}", ["workload.variants.a"]),
+])  # fmt: skip
+def test_variants_that_cannot_be_are_refused(load, variants, parts):
+    with pytest.raises(FlowsweepError) as caught:
+        varied(load, variants)
+    for part in [*parts, "three.yaml, line", "found", "expected", "remedy"]:
+        assert part in str(caught.value)
+
+
+def test_a_variant_that_the_workload_has_not_is_refused(load):
+    with pytest.raises(FlowsweepError, match='no variant "y"') as caught:
+        varied(load, "{x: {split: 1}}").run_at({"variant": "y"})
+    assert "one of x" in str(caught.value)
+
+
+def test_variants_stand_beside_the_axes(load):
+    with pytest.raises(FlowsweepError, match="unknown key"):
+        load("axes: {variant: [x]}\n")
 
 
 def test_long_problems_have_short_ids_that_differ(load):

@@ -168,7 +168,7 @@ def test_modelcheck_sends_batches_of_8_kib_from_all_to_all(das3):
     assert len(sizes) == len(hosts) * (len(hosts) - 1)
     assert max(sizes) < 1.3 * min(sizes)
     free, limited = (
-        das3.messages(one)["bytes"] for one in (run, "modelcheck-flush_rate_limit_100-r1")
+        das3.messages(one)["bytes"] for one in (run, "modelcheck-variant_flush_100-r1")
     )
     # How many small ones there are depends on who waits for whom; most jobs travel in full batches.
     for sizes in (free, limited):
@@ -247,7 +247,7 @@ def test_awari_sends_small_combined_messages_from_all_to_all(das3):
 @pytest.mark.parametrize("rtt", ["", "-rtt_13.2ms"])
 def test_awari_needs_fewer_rounds_if_ranks_flush_unasked(das3, rtt):
     """Otherwise what is held back leaves once in a round; the time is longer too, but varies."""
-    runs = ("awari-baseline" if not rtt else f"awari{rtt}", f"awari-autonomous_flush_off{rtt}")
+    runs = ("awari-baseline" if not rtt else f"awari{rtt}", f"awari{rtt}-variant_no_flush")
     unasked, asked = (das3.runs[f"{run}-r1"]["application"]["ranks"][0]["rounds"] for run in runs)
     assert asked > 2 * unasked
 

@@ -16,6 +16,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axis import Axis, Column
 from flowsweep.experiment.quantities import (
     CONGESTION,
+    VARIANT,
     Congestion,
     Jitter,
     JitterText,
@@ -23,6 +24,7 @@ from flowsweep.experiment.quantities import (
     Share,
     Size,
     Time,
+    VariantName,
 )
 from flowsweep.files import inputs
 
@@ -45,6 +47,15 @@ def congestion(text: str) -> str:
     if not re.fullmatch(CONGESTION, text.strip()):
         raise FlowsweepError(
             f'"{text}" is not a congestion control', found=f'"{text}"', expected="reno, cubic, bbr"
+        )
+    return text.strip()
+
+
+def variant(text: str) -> str:
+    """The name of a variant of a workload."""
+    if not re.fullmatch(VARIANT, text.strip()):
+        raise FlowsweepError(
+            f'"{text}" is not the name of a variant', found=f'"{text}"', expected="such as no-flush"
         )
     return text.strip()
 
@@ -172,6 +183,17 @@ _LIST = (
         read=_recorded_name,
     ),
     Axis(
+        "variant", "variant", VariantName, "Variants of the application's parameters, by name.",
+        variant, str, "workload",
+        (Column(
+            "variant", "variant of the application, by its name; null without one",
+            "variant", "varchar",
+            number="text", unset="no variant", head="variant",
+        ),),
+        lambda _, __: None,
+        read=_recorded_name, is_listed=False,
+    ),
+    Axis(
         "hosts", "hosts", int, "Hosts per site: the first so many of each.",
         count, str, "sites",
         (Column(
@@ -207,6 +229,8 @@ _LIST = (
 #: parameters of the application, is swept like them and has no entry: it has no one unit.
 AXES = {axis.name: axis for axis in _LIST}
 NAMES = (*AXES, "problem")
+#: What stands under `axes:`.
+LISTED = (*(axis.name for axis in _LIST if axis.is_listed), "problem")
 #: Axes that only an emulated link can be told.
 OF_LINK = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
 #: Axes that the lines of completion times tell apart by their columns; they come first in the

@@ -74,6 +74,8 @@ class Axis:
         mildest: Which end is the mildest for the application; None: neither.
         label: The title of a figure's axis.
         moves: Other axes whose values change with this one's.
+        is_listed: Whether its values stand under `axes:`; those of the variants have a key of
+            their own, because each says what it changes.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Axis:
     mildest: Literal["least", "most"] | None = None
     label: str = ""
     moves: tuple[str, ...] = ()
+    is_listed: bool = True
 
     def text(self, value: Any) -> str | None:
         """The value with its unit; None where the value is left to the kernel."""

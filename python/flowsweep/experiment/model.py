@@ -303,6 +303,7 @@ class Experiment(Model):
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
         """The axes that have values, with those of the workload in place of the common ones."""
         given = {**self.axes.given(), **workload.axes.given()}
+        given |= {"variant": list(workload.variants)} if workload.variants else {}
         return {name: given[name] for name in NAMES if name in given}
 
     @property

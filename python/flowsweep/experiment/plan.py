@@ -122,7 +122,7 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
         if axis.startswith("problem."):
             problem[axis.removeprefix("problem.")] = _value(axis, text)
         else:
-            changes[points.field_of(axis)] = _axis_value(experiment, axis, text)
+            changes[points.field_of(axis)] = _axis_value(experiment, workload, axis, text)
     if "ranks" in changes:
         changes["ranks_per_host"] = None
     elif "ranks_per_host" in changes:
@@ -142,7 +142,7 @@ def _value(axis: str, text: str) -> Any:
     return value
 
 
-def _axis_value(experiment: Experiment, axis: str, text: str) -> Any:
+def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str) -> Any:
     if axis not in AXES:
         near = difflib.get_close_matches(axis, AXES, n=1)
         raise FlowsweepError(
@@ -152,6 +152,12 @@ def _axis_value(experiment: Experiment, axis: str, text: str) -> Any:
             remedy=f"did you mean --set {near[0]}={text}?" if near else None,
         )
     value = AXES[axis].parse(text)
+    if axis == "variant" and value not in workload.variants:
+        raise FlowsweepError(
+            f'--set variant={text}: {workload.name} has no variant "{value}"',
+            found=f'"{value}"',
+            expected=f"one of {', '.join(workload.variants) or 'none; the file names no variants'}",
+        )
     negative = isinstance(value, int | float) and value < 0
     if negative or (not value and not AXES[axis].may_be_zero):
         raise FlowsweepError(

@@ -32,7 +32,7 @@ class Point:
 
     Attributes:
         values: One for each axis, in the order of `AXES`.
-        problem: The parameters of the program as JSON.
+        problem: The parameters of the program as JSON, without those of its variant.
     """
 
     values: tuple[Any, ...]
@@ -50,7 +50,7 @@ class Point:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The problem as the program gets it."""
+        """The problem, without what its variant changes."""
         found: dict[str, Any] = json.loads(self.problem)
         return found
 
@@ -140,7 +140,8 @@ def slug(point: Point, base: Point) -> str:
         value = getattr(point, axis.field)
         if value is not None and value != getattr(base, axis.field):
             text = axis.format(value).removesuffix("/s").replace("%", "pct")
-            parts.append(f"{name}_{re.sub('[^A-Za-z0-9.]', '', text)}")
+            spelled = text.replace("-", "_")  # a hyphen is between two parts
+            parts.append(f"{name}_{re.sub('[^A-Za-z0-9._]', '', spelled)}")
     return "-".join(parts) or "baseline"
 
 

@@ -90,6 +90,9 @@ def _jitter(value: object) -> Jitter:
 #: Names of congestion controls: the kernel takes 15 letters.
 CONGESTION = r"^[a-z0-9_-]{1,15}$"
 Congestion = Annotated[str, Field(pattern=CONGESTION)]
+#: Names of variants: part of the name of a run, in which `_` stands for `-`.
+VARIANT = r"^[a-z0-9][a-z0-9-]{0,29}$"
+VariantName = Annotated[str, Field(pattern=VARIANT)]
 _NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
 _TIME = _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms")
 Time = Annotated[int, BeforeValidator(_quantity(units.parse_time, zero=None)), _TIME]

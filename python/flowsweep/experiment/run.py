@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.experiment.axes import OF_LINK
+from flowsweep.experiment.points import problem_text
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
@@ -35,6 +36,16 @@ class Run:
     def app(self) -> str:
         """The workload's name, as the report calls it."""
         return self.workload.name
+
+    @property
+    def variant(self) -> dict[str, Any]:
+        """The parameters that its variant changes."""
+        return self.workload.variants.get(self.point.variant, {})
+
+    @property
+    def problem(self) -> str:
+        """All parameters as the program gets them: JSON."""
+        return problem_text(self.point.parameters, self.variant)
 
     @property
     def hosts(self) -> list[Host]:
@@ -103,6 +114,7 @@ class Run:
             "app": self.app,
             "program": self.workload.program,
             "problem": point.parameters,
+            **({"variant": self.variant} if self.variant else {}),
             "compute": self.workload.compute,
             "ranks_per_host": point.ranks_per_host,
             "axes": axes,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     Field,
+    ValidationInfo,
     WithJsonSchema,
     create_model,
     field_validator,
     model_validator,
 )
 
-from flowsweep.experiment.axes import AXES, NAMES
-from flowsweep.experiment.quantities import Duration, Model, Time
+from flowsweep.experiment.axes import AXES, LISTED
+from flowsweep.experiment.quantities import Duration, Model, Time, VariantName
 from flowsweep.validation import refused
 
 #: Where a command is started, besides a list of hosts.
@@ -49,7 +50,7 @@ class _Axes(Model):
 
     def given(self) -> dict[str, list[Any]]:
         """The axes that have values."""
-        return {name: getattr(self, name) for name in NAMES if getattr(self, name)}
+        return {name: getattr(self, name) for name in LISTED if getattr(self, name)}
 
 
 def _field(kind: Any, description: str) -> Any:
@@ -64,7 +65,11 @@ else:
         "Axes",
         __base__=_Axes,
         __doc__=_Axes.__doc__,
-        **{name: _field(axis.value, axis.description) for name, axis in AXES.items()},
+        **{
+            name: _field(axis.value, axis.description)
+            for name, axis in AXES.items()
+            if axis.is_listed
+        },
         problem=_field(dict[str, Any], _PROBLEM),
     )
 
@@ -120,6 +125,10 @@ Where = Annotated[
 ]
 
 
+def _canonical(problem: dict[str, Any]) -> str:
+    return json.dumps(problem, sort_keys=True, default=str)
+
+
 class Workload(Model):
     """One program with one problem size: an app of capture/workloads, or any command."""
 
@@ -170,6 +179,11 @@ class Workload(Model):
         alias="expect",
         description="How long it takes at the baseline, for the estimate before the first run.",
     )
+    variants: dict[VariantName, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Variants of the program side by side, each a name and the parameters that "
+        "differ from `problem`: `no-flush: {flush: false}`. An axis, called variant.",
+    )
     axes: Axes = Field(
         default_factory=Axes,
         description="Values for this workload, in place of the experiment's for the same axis.",
@@ -193,6 +207,24 @@ class Workload(Model):
             found = "neither" if self.app is None else "both"
             raise refused("a workload is an app or a command", found, "one of `app` and `command`")
         return self
+
+    @field_validator("variants")
+    @classmethod
+    def _variants_differ(
+        cls, variants: dict[str, dict[str, Any]], info: ValidationInfo
+    ) -> dict[str, dict[str, Any]]:
+        base = info.data.get("problem", {})
+        seen = {_canonical(base): "`problem`"}
+        for name, changes in variants.items():
+            whole = _canonical({**base, **changes})
+            if whole in seen:
+                raise refused(
+                    f"variant {name} is the same as {seen[whole]}",
+                    json.dumps(changes, default=str),
+                    "parameters of the app with other values",
+                )
+            seen[whole] = f"variant {name}"
+        return variants
 
     @property
     def named_hosts(self) -> list[str]:

@@ -131,7 +131,7 @@ def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
         return None
     return {
         "app": run.app,
-        "problem": run.point.parameters,
+        "problem": json.loads(run.problem),
         "start": _utc(result.start_ns),
         "end": _utc(result.end_ns),
         "completion_s": result.program_s or (result.end_ns - result.start_ns) / 1e9,

@@ -46,7 +46,7 @@ class Program:
         else:
             start = "mpirun"
             ranks = [first, *workers] if self.has_master else workers
-            arguments = ["--problem", run.point.problem, "--compute", workload.compute]
+            arguments = ["--problem", run.problem, "--compute", workload.compute]
             python = kinds.of(run).python_on_host(run, self.path)
             program = [*python, *arguments, "--output", str(output)]
         return replace(
@@ -54,7 +54,7 @@ class Program:
             start=start,
             ranks=ranks,
             program=program,
-            problem=run.point.problem,
+            problem=run.problem,
             output=str(output),
             servers=[
                 ServerSpec(server.command, server.hosts, server.port, server.waits_ns)
