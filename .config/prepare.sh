@@ -70,6 +70,19 @@ if [ "$purpose" = test ] && ! have chromium && [ "$(id -u)" = 0 ] && have apt-ge
         >/dev/null 2>&1 || say "chromium cannot be installed: its tests will be skipped"
 fi
 
+# Slurm likewise. Its services are for machines that are nodes: none is started, now or at boot.
+if [ "$purpose" = test ] && ! have slurmctld && [ "$(id -u)" = 0 ] && have apt-get; then
+    say "installing slurm-wlm and munge (for the tests of the testbed slurm)"
+    policy=/usr/sbin/policy-rc.d
+    if [ -e $policy ]; then policy=
+    else printf '#!/bin/sh\nexit 101\n' >$policy; chmod 755 $policy; fi
+    if DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        slurm-wlm munge >/dev/null 2>&1
+    then have systemctl && systemctl disable --quiet munge slurmctld slurmd >/dev/null 2>&1 || :
+    else say "slurm-wlm cannot be installed: its tests will be skipped"; fi
+    [ -z "$policy" ] || rm -f $policy
+fi
+
 # A benchmark leaves out the peers that are not there, and says so.
 if [ "$purpose" = bench ] && [ "$(id -u)" = 0 ] && have apt-get; then
     for package in ethtool iperf3 tcpdump softflowd tcptrace tshark zstd; do
