@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import polars as pl
 import pytest
 import synthetic
@@ -81,7 +82,7 @@ def test_no_place_in_a_picture_is_no_number(html: str) -> None:
 
 def test_the_sql_of_every_figure_is_under_it(html: str) -> None:
     for name in ("completion_by_rtt", "throughput_cdf", "packet_intervals", "totals"):
-        sql = page.jinja2.Environment(autoescape=True).from_string("{{ x }}").render(
+        sql = jinja2.Environment(autoescape=True).from_string("{{ x }}").render(
             x=Warehouse.sql.__doc__ and (Path(__file__).parents[2] / "reports" / "figures"
                                          / f"{name}.sql").read_text(encoding="utf-8")
         )  # fmt: skip

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import polars as pl
 from markupsafe import Markup, escape
 
@@ -22,7 +21,7 @@ from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_report
-from flowsweep.render import inline, svg, tables, theme
+from flowsweep.render import inline, svg, tables, templates, theme
 from flowsweep.render import verdict as words
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
@@ -73,7 +72,7 @@ def write(directory: Path) -> tuple[Path, Page]:
 def build(directory: Path) -> Page:
     """The page of results/<experiment>."""
     warehouse = Warehouse(directory)
-    with warehouse.reading():
+    with warehouse.reading(), svg.unvalidated():
         return _build(warehouse)
 
 
@@ -101,15 +100,10 @@ def _build(warehouse: Warehouse) -> Page:
             absent.append(section.absent(context))
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
     folder = warehouse.folder
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     style, script = inline.styles(folder), inline.script(folder)
-    text = environment.get_template("page.html.j2").render(
+    text = templates.filled(
+        folder,
+        "page.html.j2",
         head=_head(context, directory, source, described.title),
         verdict=[_marked(sentence) for sentence in verdict.sentences],
         unknown=verdict.unknown,

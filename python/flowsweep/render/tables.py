@@ -1,24 +1,24 @@
 """Columns of cells to HTML tables, and the columns that several tables share.
 
 A cell is text, which is escaped, or `Markup`, which is not: a function that makes HTML returns
-`Markup`. great_tables arranges the cells. Its own style sheet is dropped, the page styles its
-classes once for all tables.
+`Markup`. reports/table.html.j2 arranges the cells.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from flowsweep import numbers
-from flowsweep.render import cuts
+from flowsweep import content, numbers
+from flowsweep.render import cuts, templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import polars as pl
 
     from flowsweep.render.figure import Context
 
@@ -43,43 +43,34 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Ma
     """The `<table>` element of some columns.
 
     Args:
-        name: Prefix of its ids.
+        name: Its id is this and `-table`.
         columns: From left to right.
         fine: Rows that say nothing special; they are not printed on paper.
     """
-    from great_tables import GT
-
-    # great_tables escapes heads and spanners, and is told to leave these cells as they are.
-    cells = [[str(escape(cell)) for cell in column.cells] for column in columns]
-    frame = pl.DataFrame({f"c{index}": column for index, column in enumerate(cells)})
-    names = frame.columns
-    built = GT(frame, id=name).cols_label(
-        {key: column.head for key, column in zip(names, columns, strict=True)}
+    return templates.filled(
+        content.folder("reports"),
+        "table.html.j2",
+        id=f"{name}-table",
+        columns=columns,
+        groups=_groups(columns),
+        rows=[
+            (bool(is_fine), cells)
+            for cells, is_fine in zip_longest(
+                zip(*(column.cells for column in columns), strict=True), fine, fillvalue=False
+            )
+        ],
     )
-    built = built.fmt_passthrough(columns=names, escape=False)
-    left = [key for key, column in zip(names, columns, strict=True) if not column.is_number]
-    right = [key for key, column in zip(names, columns, strict=True) if column.is_number]
-    if left:
-        built = built.cols_align("left", columns=left)
-    if right:
-        built = built.cols_align("right", columns=right)
-    for spanner in dict.fromkeys(column.spanner for column in columns if column.spanner):
-        under = [
-            key for key, column in zip(names, columns, strict=True) if column.spanner == spanner
-        ]
-        built = built.tab_spanner(label=spanner, columns=under)
-    html: str = built.as_raw_html()
-    text = html[html.index("<table") : html.index("</table>") + len("</table>")]
-    text = re.sub(r"<table [^>]*>", f'<table class="gt_table" id="{name}-table">', text)
-    # What `headers` and `rowspan="1"` say, the structure of a small table says too.
-    text = re.sub(r' (?:headers="[^"]*"|(?:row|col)span="1")', "", text)
-    text = re.sub(r"gt_columns_(?:bottom|top)_border ?|gt_column_spanner_outer", "", text)
-    text = re.sub(r"\n\s*", "\n", text)
-    head, begin, body = text.partition("<tbody")
-    for is_fine in fine:
-        mark = '<tr class="is-fine">' if is_fine else "<tr >"
-        body = body.replace("<tr>", mark, 1)
-    return Markup(head + begin + body.replace("<tr >", "<tr>"))  # noqa: S704 - cells are escaped
+
+
+def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
+    """Columns under one spanner each; of the others, every one alone."""
+    groups: list[tuple[str | None, list[Column]]] = []
+    for column in columns:
+        if column.spanner and groups and groups[-1][0] == column.spanner:
+            groups[-1][1].append(column)
+        else:
+            groups.append((column.spanner, [column]))
+    return groups
 
 
 def cut_note(shown: int, total: int, query: str) -> Markup:

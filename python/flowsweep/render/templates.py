@@ -1,0 +1,32 @@
+"""Jinja templates of the folder reports to markup: text is escaped unless its type is `Markup`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+
+def filled(folder: Path, name: str, **values: Any) -> Markup:
+    """A template with its values.
+
+    Args:
+        folder: The folder `reports`.
+        name: Of the template's file.
+        values: All that the template names; one that lacks is an error.
+    """
+    return Markup(_environment(folder).get_template(name).render(values))  # noqa: S704 - autoescape
+
+
+@cache
+def _environment(folder: Path) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
