@@ -25,7 +25,9 @@ notebook: build ## The notebooks in JupyterLab
 test: build ## Every test
 	@.config/prepare.sh test
 	PROPTEST_RNG_SEED=2006 .config/cargo test --workspace --locked --quiet
-	$(BIN)/pytest
+	@status=0; \
+	$(BIN)/pytest -m "not measured" --numprocesses 2 --dist loadfile || status=1; \
+	$(BIN)/pytest -m measured || status=1; exit $$status
 
 bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench

@@ -39,6 +39,18 @@ WAIT_S = 30.0
 UNUSABLE_SHARE = 0.10
 
 
+#: Folders of tests that measure time, or hold the machine's network.
+MEASURED = frozenset({"capture", "emulator", "testbed", "workflow", "workloads"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what must run alone; the rest may run beside each other."""
+    tests = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(tests).parts[0] in MEASURED:
+            item.add_marker(pytest.mark.measured)
+
+
 class Disturbance:
     """What the machine withheld while this is entered, counted by the kernel and by a sleeper.
 
