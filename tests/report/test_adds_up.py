@@ -35,11 +35,16 @@ def test_every_query_declares_what_must_hold() -> None:
             assert "figure_rows" in claim["sql"], name
 
 
+@pytest.fixture(scope="module")
+def warehouses(two_apps: Path, full: Path) -> list[Warehouse]:
+    """Of two experiments: every query has rows in one of them."""
+    return [Warehouse(full), Warehouse(two_apps)]
+
+
 @pytest.mark.parametrize("name", figure_names())
-def test_a_row_that_is_lost_is_seen(two_apps: Path, full: Path, name: str) -> None:
+def test_a_row_that_is_lost_is_seen(warehouses: list[Warehouse], name: str) -> None:
     """Without each of its rows in turn, or without all, some claim of a query fails."""
-    for directory in (full, two_apps):
-        warehouse = Warehouse(directory)
+    for warehouse in warehouses:
         rows = warehouse.rows(name).height
         if rows:
             break

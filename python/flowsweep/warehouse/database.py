@@ -14,10 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
-import yaml
 
 from flowsweep import addresses, content, printing
 from flowsweep.errors import FlowsweepError
@@ -124,8 +123,18 @@ class Warehouse:
                 )
 
     def rows(self, name: str) -> pl.DataFrame:
-        """The rows behind the figure `name`."""
-        return self.select(self.sql(name))
+        """The rows behind the figure `name`, asked once of the same tables."""
+        with self.reading():
+            return self._frame(f"select * from {self._answered(name)}")  # noqa: S608
+
+    def _answered(self, name: str) -> str:
+        """The table that holds the rows of a query."""
+        query, table = self.sql(name), f"rows_of_{name}"
+        if table not in self._made:
+            self._prepare(query)
+            self._execute(f"create or replace temp table {table} as {query}")
+            self._made.add(table)
+        return table
 
     def select(self, sql: str) -> pl.DataFrame:
         """The rows of any query over the models.
@@ -179,7 +188,8 @@ class Warehouse:
             self._connect()
             self._asked = asked
         old = self._views or {}
-        self._made -= {name for name in views or () if old.get(name) != (views or {})[name]}
+        if changed := {name for name in views or () if old.get(name) != (views or {})[name]}:
+            self._made -= changed | {name for name in self._made if name.startswith("rows_of_")}
         self._views = views
 
     @cached_property
@@ -255,7 +265,7 @@ class Warehouse:
 
     def _unmet(self, name: str) -> dict[str, str] | None:
         """The first of a query's needs that the experiment does not meet."""
-        known = self._described("needs.yaml")
+        known = figures.read(self.folder / "needs.yaml")
         for key in figures.described(self.folder, name).get("needs", ()):
             need: dict[str, str] = known[key]
             if not self.select(need["ask"]).item():
@@ -269,15 +279,9 @@ class Warehouse:
 
     def keep_rows(self, name: str) -> None:
         """Makes the rows of a query the table `figure_rows`, which its claims read."""
-        query = self.sql(name)
         with self.reading():
-            self._prepare(query)
-            self._execute(f"create or replace temp table figure_rows as {query}")
-
-    def _described(self, file: str) -> dict[str, Any]:
-        path = self.folder / file
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
-        return found if isinstance(found, dict) else {}
+            rows = f"select * from {self._answered(name)}"  # noqa: S608
+            self._execute(f"create or replace temp table figure_rows as {rows}")
 
     def script(self, name: str) -> str:
         """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""

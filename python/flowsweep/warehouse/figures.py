@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,21 @@ def described(folder: Path, name: str) -> dict[str, Any]:
         folder: The folder `reports`.
         name: The figure's name.
     """
-    path = folder / "figures" / f"{name}.yaml"
-    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
-    if not isinstance(found, dict):
-        return {}
+    found = read(folder / "figures" / f"{name}.yaml")
     columns = found.get("columns", {})
-    if POINT in columns:
-        found["columns"] = _spelled_out(columns)
-    return found
+    return found | {"columns": _spelled_out(columns)} if POINT in columns else found
+
+
+def read(path: Path) -> dict[str, Any]:
+    """One of the YAML files in reports/, not to be changed; empty if there is none."""
+    found = _loaded(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return found if isinstance(found, dict) else {}
+
+
+@cache
+def _loaded(text: str) -> Any:
+    # A report reads each of these files several times.
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
 
 
 def _spelled_out(columns: dict[str, str]) -> dict[str, str]:
