@@ -91,9 +91,10 @@ def values(rows: list[dict[str, Any]]) -> alt.InlineData:
     """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
     import altair as alt
 
-    return alt.InlineData(
-        values=[{key: _short(value) for key, value in row.items()} for row in rows]
-    )
+    # A tuple: Altair copies the lists and dictionaries of a chart each time it becomes part of
+    # another.
+    short = tuple({key: _short(value) for key, value in row.items()} for row in rows)
+    return alt.InlineData(values=short)
 
 
 def _short(value: Any) -> Any:

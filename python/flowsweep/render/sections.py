@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-import yaml
-
 from flowsweep.render import plain
 from flowsweep.warehouse import figures
 
@@ -112,8 +110,7 @@ def sections(folder: Path) -> list[Section]:
     Args:
         folder: The folder `reports`.
     """
-    text = (folder / "sections.yaml").read_text(encoding="utf-8")
-    described: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    described: dict[str, dict[str, Any]] = figures.read(folder / "sections.yaml")
     parts = [
         Part(path.stem, **{key: found[key] for key in KEYS if key in found})
         for path in sorted((folder / "figures").glob("*.sql"))

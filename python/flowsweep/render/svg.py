@@ -8,6 +8,7 @@ it: Vega escapes them, and an element that draws nothing, such as a script, is r
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.render import inline, theme
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from altair import Chart as PlainChart
     from altair import ConcatChart, HConcatChart, LayerChart, VConcatChart
 
@@ -69,6 +72,19 @@ def is_broken(text: str) -> bool:
     return _NO_PLACE.search(text) is not None
 
 
+@contextmanager
+def unvalidated() -> Iterator[None]:
+    """Charts made while this is entered are not validated part by part.
+
+    Validation takes half of the time of a figure and guards against our own mistakes only: the
+    tests do it.
+    """
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
+
+
 @cache
 def _loaded() -> None:
     import altair as alt
@@ -89,8 +105,7 @@ def render(chart: Chart, name: str) -> Markup:
     import vl_convert
 
     _loaded()
-    # Validation takes most of the time of a figure and guards against our own mistakes only:
-    # the tests do it.
+    # See `unvalidated`.
     spec = _printable(chart.to_dict(validate=False))
     spec["config"] = theme.config()
     text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
