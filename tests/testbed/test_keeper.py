@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from flowsweep.testbed import launch
-from flowsweep.testbed.ssh.remote import KEEPER
+from flowsweep.testbed.machines.machine import KEEPER
 
 NOBODY = 65534
 SECRET = "root:*:19000:0:99999:7:::\n"

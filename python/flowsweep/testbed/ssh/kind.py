@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import lock
-from flowsweep.testbed.ssh import machines
-from flowsweep.testbed.ssh.spec import MachineSpec, SshSpec
+from flowsweep.testbed.machines import make
+from flowsweep.testbed.machines.spec import MachineSpec, SshSpec
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
@@ -33,11 +33,11 @@ class Together:
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
         """One run over ssh."""
         del say
-        return machines.run(cast("SshSpec", spec))
+        return make.run(cast("SshSpec", spec))
 
 
 class Ssh:
-    """Makes runs on machines that ssh reaches: see `machines`."""
+    """Makes runs on machines that ssh reaches: see `machines.make`."""
 
     def session(self, run: Run, ahead: Session | None) -> Session:
         """Runs on other machines may go on at the same time: each group has a lock of its own."""

@@ -20,12 +20,12 @@ from flowsweep.testbed import launch, program
 from flowsweep.testbed.lacking import LackingError
 from flowsweep.testbed.result import RunResult
 from flowsweep.testbed.servers import ServerError
-from flowsweep.testbed.ssh import idle, serve
-from flowsweep.testbed.ssh.remote import Machine
+from flowsweep.testbed.machines import idle, serve
+from flowsweep.testbed.machines.machine import Machine
 
 if TYPE_CHECKING:
     from flowsweep.testbed.servers import Servers
-    from flowsweep.testbed.ssh.spec import SshSpec
+    from flowsweep.testbed.machines.spec import SshSpec
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 

@@ -13,8 +13,8 @@ from flowsweep.testbed.servers import SOCKETS, Servers
 
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import ServerSpec
-    from flowsweep.testbed.ssh.remote import Machine
-    from flowsweep.testbed.ssh.spec import SshSpec
+    from flowsweep.testbed.machines.machine import Machine
+    from flowsweep.testbed.machines.spec import SshSpec
 
 # The shell stays the leader of its group: by its words the keeper knows that it is ours.
 SCRIPT = """#!/bin/sh

@@ -15,7 +15,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kernel
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.ssh.spec import MachineSpec
+    from flowsweep.testbed.machines.spec import MachineSpec
 
 CONNECT_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 60.0

@@ -10,8 +10,8 @@ from flowsweep.testbed.manifests import link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.ssh.remote import Machine
-    from flowsweep.testbed.ssh.spec import SshSpec
+    from flowsweep.testbed.machines.machine import Machine
+    from flowsweep.testbed.machines.spec import SshSpec
 
 PINGS = 5
 FLOOR_NS = 1_000_000
