@@ -16,7 +16,7 @@ class Record:
 
     def __init__(self, app: str, problem: dict[str, Any], compute: str) -> None:
         self.app, self.problem, self.compute = app, problem, compute
-        self.host = os.uname().nodename
+        self.host = _host()
         self.received_messages = self.received_bytes = 0
         self.phases: list[dict[str, Any]] = []
         self.transfers: list[dict[str, Any]] = []
@@ -93,6 +93,13 @@ class Record:
         partial = output.with_name(f".{output.name}.part")
         partial.write_text(json.dumps(record, indent=1) + "\n")
         partial.replace(output)
+
+
+def _host() -> str:
+    """What the experiment calls this machine, where it told the ranks; else its own name."""
+    own = os.uname().nodename
+    told = os.environ.get("FLOWSWEEP_MACHINES", "").split(",")
+    return dict(pair.split("=", 1) for pair in told if "=" in pair).get(own, own)
 
 
 def add_report(report: dict[str, Any], size: int) -> None:

@@ -11,6 +11,7 @@ from flowsweep.errors import FlowsweepError
 OF_THE_PACKAGE = {
     "content.py",
     "testbed/machines/machine.py",  # the script beside it that is copied to the machines
+    "testbed/slurm/links.py",  # likewise
     "testbed/transient.py",  # which lines of a traceback are ours
 }
 

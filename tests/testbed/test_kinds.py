@@ -134,7 +134,7 @@ def test_a_third_kind_is_known_to_the_schema_the_plan_and_the_shell(third, tmp_p
     path = write(tmp_path, 0)
     schema = json.loads(third("plan", path, "--format", "schema").stdout)
     testbed = schema["$defs"]["Testbed"]["properties"]
-    assert testbed["kind"]["enum"] == ["namespaces", "ssh", "local"]
+    assert testbed["kind"]["enum"] == ["namespaces", "ssh", "local", "slurm"]
     assert testbed["colour"]["description"] == "Only of this kind."
     assert third("testbed", "shell", path, "--", "sh", "-c", "exit 9").returncode == 9
     assert "local" in third("plan", path).stderr
@@ -146,7 +146,7 @@ def test_a_kind_that_is_not_there_is_refused_with_those_that_are(third, tmp_path
     done = third("plan", path)
     assert done.returncode == 2
     assert "testbed.kind" in done.stderr
-    assert all(f"'{kind}'" in done.stderr for kind in ("namespaces", "ssh", "local"))
+    assert all(f"'{kind}'" in done.stderr for kind in ("namespaces", "ssh", "local", "slurm"))
 
 
 @pytest.mark.parametrize("kind", testbeds.KINDS)

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from flowsweep import experiment
-from flowsweep.testbed import describe
-from flowsweep.testbed.namespaces import emulation, netem
+from flowsweep.testbed import describe, emulation
+from flowsweep.testbed.namespaces import netem
 
 EXPERIMENT = """\
 sites: {west: 2, east: 1}

@@ -18,6 +18,7 @@ from flowsweep.experiment.quantities import Model
 KINDS = {
     "namespaces": "flowsweep.testbed.namespaces",
     "ssh": "flowsweep.testbed.ssh",
+    "slurm": "flowsweep.testbed.slurm",
 }
 DEFAULT = "namespaces"
 
@@ -40,7 +41,8 @@ def _of_any_kind() -> type[Model]:
     return create_model(
         "Testbed",
         __base__=Model,
-        __doc__="Namespaces with emulated links, or machines that ssh reaches without a password.",
+        __doc__="Namespaces with emulated links, machines that ssh reaches without a password, or "
+        "the nodes of a Slurm allocation.",
         **fields,
     )
 

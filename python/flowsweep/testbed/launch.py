@@ -78,12 +78,15 @@ def write_scripts(spec: Spec, priority: list[str]) -> dict[str, str]:
         "FLOWSWEEP_HOSTS": ",".join(f"{host.name}={host.address}" for host in spec.hosts),
         "FLOWSWEEP_SITES": ",".join(f"{host.name}={host.site}" for host in spec.hosts),
         "PYTHONDONTWRITEBYTECODE": "1",
-        **_as_root(),
+        **as_root(),
     }
 
 
-def _as_root() -> dict[str, str]:
-    """Open MPI refuses root unless told twice; in a namespace of its own it is harmless."""
+def as_root() -> dict[str, str]:
+    """Open MPI refuses root unless told twice; the environment that tells it, for root alone.
+
+    In a namespace of its own it is harmless; on the nodes of a job it is what root asked for.
+    """
     if os.geteuid() != 0:
         return {}
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")

@@ -1,6 +1,7 @@
-"""A run on real machines over ssh: the same experiment file, the same run directory.
+"""A run on real machines: the same experiment file, the same run directory.
 
-`machines` makes the run; on each machine a `keeper.sh` changes what must be changed, captures,
-and puts everything back when it is told to, when our end of the connection goes away, or, if it
-was killed itself, when the next one starts.
+`make` makes the run; a `reach` runs commands on the machines, each kind of testbed in its own way.
+On each machine a `keeper.sh` changes what must be changed, captures, and puts everything back when
+it is told to, when our end of the connection goes away, or, if it was killed itself, when the next
+one starts.
 """

@@ -11,7 +11,7 @@ from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep.testbed.machines.machine import Machine
-    from flowsweep.testbed.machines.spec import SshSpec
+    from flowsweep.testbed.machines.spec import MachinesSpec
 
 PINGS = 5
 FLOOR_NS = 1_000_000
@@ -19,7 +19,7 @@ SHARE = 0.2
 Pair = tuple[str, str]
 
 
-def round_trips(spec: SshSpec, machines: list[Machine]) -> dict[Pair, int]:
+def round_trips(spec: MachinesSpec, machines: list[Machine]) -> dict[Pair, int]:
     """Median RTT in ns between the first machines of each pair of sites, as `ping` gives it."""
     first = {site: spec.at(site)[0].name for site in spec.sites}
     by_name = {machine.name: machine for machine in machines}
@@ -38,7 +38,7 @@ def round_trips(spec: SshSpec, machines: list[Machine]) -> dict[Pair, int]:
 
 
 def faults(
-    spec: SshSpec,
+    spec: MachinesSpec,
     manifests: dict[str, dict[str, Any]],
     before: dict[Pair, int],
     after: dict[Pair, int],

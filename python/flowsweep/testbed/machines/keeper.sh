@@ -2,7 +2,10 @@
 # One machine during one run: keeper.sh NAME FOLDER. Reads FOLDER/settings, one `key value` a line:
 #   interface eth1 | address 10.0.0.1 | offload tso off | sysctl net.ipv4.tcp_rmem 4096 65536 65536
 #   congestion reno | capture ARGUMENTS of flowsweep-capture | filter BPF
-# Prints `ready`, then obeys lines from stdin: `counters`, `stop`. The end of stdin is `stop` too.
+#   overlay 7700 24789 10.0.0.1 MAC 10.77.1.1/16 | peer MAC 10.77.1.2 10.0.0.2 24789
+# `overlay` makes the interface exp0, an end of VXLAN tunnels to the peers; it goes afterwards.
+# Prints `ready INTERFACE NAME`, then obeys lines from stdin: `beat`, `counters`, `tcp`, `stop`. The end
+# of stdin is `stop` too.
 #
 # keeper.sh --prepare FOLDER makes the folder or checks it, removes what an earlier run left, and
 # prints the checksum of the agent that is there.
@@ -140,6 +143,11 @@ is_route() {
     case $1 in '' | -* | *[!A-Za-z0-9._@:/\ -]*) return 1 ;; *" dev "*) return 0 ;; *) return 1 ;; esac
 }
 
+OVERLAY=exp0
+is_overlay() {
+    [ "$1" = $OVERLAY ]
+}
+
 # One line of the record, `KIND REST`: checks it, or puts back what it says. What is not there any
 # more needs not be put back.
 sysctl_path() {
@@ -165,6 +173,10 @@ entry() {
         # Words: none of them can be a pattern or an option.
         [ "$action" = check ] || ip route change $rest 2>/dev/null ||
             ! ip -o route show | grep -qF "${rest%% dev *} dev "
+        ;;
+    device)
+        is_overlay "$rest" || return 1
+        [ "$action" = check ] || ! ip link show dev "$rest" >/dev/null 2>&1 || ip link del "$rest"
         ;;
     *) return 1 ;;
     esac
@@ -223,6 +235,75 @@ trap '' PIPE
 
 own_file "$folder/settings"
 own_file "$folder/flowsweep-capture"
+text=$HEAD
+note() {
+    entry check "$1" "$2" || undo "this machine has $1 $2" "something that can be put back" \
+        "testbed: {change_hosts: false}"
+    text="$text
+$1 $2"
+}
+# The file, or the folder, is on the disk. Elsewhere than in GNU's, `sync` may take no names.
+synced() {
+    if sync --version >/dev/null 2>&1; then sync "$1" 2>/dev/null; else sync; fi
+}
+write_record() {
+    whole="$text
+end"
+    rm -f "$record.new"
+    (printf '%s\n' "$whole" >"$record.new") 2>/dev/null && synced "$record.new" &&
+        [ "$(cat "$record.new")" = "$whole" ] && mv "$record.new" "$record" && synced "$state" || {
+        rm -f "$record.new"
+        undo "$state has no room to note how this machine is: $(df -Pk "$state" | awk 'END {print $4}') kB free" \
+            "some kB; nothing was changed" "free some space there (df $state)"
+    }
+}
+undo() {
+    put_back
+    fail "$@"
+}
+right="the right to change it"
+rights="login as root, testbed: {sudo: true}, or {change_hosts: false}"
+
+# A network of our own between the machines: frames go straight to whom they are for, none is
+# flooded, none is learned.
+make_overlay() {
+    under=$(ip -o -4 addr show | awk -v a="$3" '{split($4, n, "/")} n[1] == a {print $2; exit}')
+    [ -n "$under" ] || fail "no interface has the address $3" "one that has it" "testbed.network"
+    ! ip link show dev $OVERLAY >/dev/null 2>&1 ||
+        fail "there is an interface $OVERLAY already" "none: flowsweep makes one" "ip link del $OVERLAY"
+    note device $OVERLAY
+    # Else the card would put frames together before they are taken out of the tunnel.
+    was=$(ethtool -k "$under" 2>/dev/null | sed -n 's/^generic-receive-offload: \(on\|off\)$/\1/p')
+    [ "$was" != on ] || note offload "$under gro on"
+    write_record
+    [ "$was" != on ] || ethtool -K "$under" gro off 2>/dev/null ||
+        undo "offload gro of $under cannot be switched off: not permitted" "$right" "$rights"
+    mtu=$(ip -o link show dev "$under" | sed -n 's/.* mtu \([0-9]*\) .*/\1/p')
+    mtu=$((mtu - 50)) # what VXLAN and UDP over IPv4 add
+    [ $mtu -le 1500 ] || mtu=1500
+    # The emulator sees frames as they are: whole, with their checksums.
+    said=$(ip link add $OVERLAY address "$4" type vxlan id "$1" dstport "$2" local "$3" \
+        dev "$under" nolearning 2>&1 && ip link set $OVERLAY mtu $mtu 2>&1 &&
+        { [ ! -e /proc/sys/net/ipv6/conf/$OVERLAY ] ||
+            echo 1 >|/proc/sys/net/ipv6/conf/$OVERLAY/disable_ipv6; } 2>&1 &&
+        ethtool -K $OVERLAY tx off tso off gso off gro off 2>&1 &&
+        ip addr add "$5" dev $OVERLAY 2>&1 && ip link set $OVERLAY up 2>&1) ||
+        undo "$OVERLAY cannot be made: $said" "the right to make an interface, and VXLAN" \
+            "root on the nodes, testbed: {sudo: true}, or {emulate: false}"
+}
+add_peer() {
+    said=$(bridge fdb add "$1" dev $OVERLAY dst "$3" port "$4" self permanent 2>&1 &&
+        ip neigh add "$2" lladdr "$1" dev $OVERLAY nud permanent 2>&1) ||
+        undo "$OVERLAY cannot be told of $2: $said" "$right" "$rights"
+}
+while read -r key value; do
+    case "$key $value" in
+    *[!A-Za-z0-9.:/\ ]*) ;; # no address has such a character
+    "overlay "*) make_overlay $value ;;
+    "peer "*) add_peer $value ;;
+    esac
+done <settings
+
 while read -r key value; do
     case $key in
     interface) interface=$value ;;
@@ -235,9 +316,9 @@ if [ -z "$interface" ]; then
     interface=$(ip -o -4 addr show | awk -v a="$address" '{split($4, n, "/")} n[1] == a {print $2; exit}')
 fi
 listed="ip -o addr lists them; testbed.hosts names them"
-[ -n "$interface" ] || fail "no interface has the address $address" "one that has it" "$listed"
+[ -n "$interface" ] || undo "no interface has the address $address" "one that has it" "$listed"
 is_interface "$interface" && ip link show dev "$interface" >/dev/null 2>&1 ||
-    fail "there is no interface $interface" "an interface of this machine" "$listed"
+    undo "there is no interface $interface" "an interface of this machine" "$listed"
 
 # How it was, before anything is changed: all of it, then in one step.
 features() {
@@ -257,18 +338,11 @@ long_name() {
     lro) echo large-receive-offload ;;
     esac
 }
-text=$HEAD
-note() {
-    entry check "$1" "$2" || fail "this machine has $1 $2" "something that can be put back" \
-        "testbed: {change_hosts: false}"
-    text="$text
-$1 $2"
-}
 while read -r key value; do
     case $key in
     sysctl)
         path=$(sysctl_path "${value%% *}")
-        [ -e "$path" ] || fail "there is no sysctl ${value%% *}" "a kernel that has it" \
+        [ -e "$path" ] || undo "there is no sysctl ${value%% *}" "a kernel that has it" \
             "testbed: {change_hosts: false}"
         note sysctl "${value%% *} $(tr '\t' ' ' <"$path")"
         ;;
@@ -278,33 +352,13 @@ while read -r key value; do
         ;;
     congestion)
         route=$(own_route)
-        [ -n "$route" ] || fail "the address $address has no route over $interface" \
+        [ -n "$route" ] || undo "the address $address has no route over $interface" \
             "the route that comes with an address" "ip route lists them"
         note route "$(echo $route)"
         ;;
     esac
 done <settings
-text="$text
-end"
-
-# The file, or the folder, is on the disk. Elsewhere than in GNU's, `sync` may take no names.
-synced() {
-    if sync --version >/dev/null 2>&1; then sync "$1" 2>/dev/null; else sync; fi
-}
-rm -f "$record.new"
-(printf '%s\n' "$text" >"$record.new") 2>/dev/null && synced "$record.new" &&
-    [ "$(cat "$record.new")" = "$text" ] && mv "$record.new" "$record" && synced "$state" || {
-    rm -f "$record.new" "$record"
-    fail "$state has no room to note how this machine is: $(df -Pk "$state" | awk 'END {print $4}') kB free" \
-        "some kB; nothing was changed" "free some space there (df $state)"
-}
-
-undo() {
-    put_back
-    fail "$@"
-}
-right="the right to change it"
-rights="login as root, testbed: {sudo: true}, or {change_hosts: false}"
+write_record
 while read -r key value; do
     case $key in
     sysctl)
@@ -359,9 +413,10 @@ counters() {
         now="$(cut -d' ' -f1 /proc/uptime)"
 }
 
-echo "ready $interface"
+echo "ready $interface $(uname -n)"
 while read -r command; do
     case $command in
+    beat) echo alive ;;
     counters) counters ;;
     tcp)
         for one in tcp_congestion_control tcp_rmem tcp_wmem tcp_slow_start_after_idle; do

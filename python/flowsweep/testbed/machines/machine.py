@@ -1,4 +1,4 @@
-"""One machine behind ssh: files to and from it, and its keeper."""
+"""One machine: commands on it, files to and from it, and its keeper."""
 
 from __future__ import annotations
 
@@ -7,49 +7,65 @@ import hashlib
 import select
 import shlex
 import subprocess
+import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import kernel
+from flowsweep.files import outputs
+from flowsweep.testbed import kernel, tools
 
 if TYPE_CHECKING:
+    from flowsweep.testbed.machines.reach import Reach
     from flowsweep.testbed.machines.spec import MachineSpec
 
-CONNECT_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 60.0
+COPY_LIMIT_S = 3600.0  # for a file of any length
+BEAT_S = 2.0  # how often a keeper is asked whether it is there
+SILENCE_LIMIT_S = 15.0  # so late an answer is none
+PIECE_BYTES = 2**20
 KEEPER = Path(__file__).with_name("keeper.sh")
 
 
-class Machine:
-    """`name` is what the experiment calls it, `login` what ssh is told."""
+class LostError(FlowsweepError):
+    """A machine went away while a run used it."""
 
-    def __init__(self, machine: MachineSpec, options: list[str], control: Path, sudo: bool) -> None:
+
+class Machine:
+    """`name` is what the experiment calls it, `login` by what name it is reached."""
+
+    def __init__(self, machine: MachineSpec, reach: Reach, *, sudo: bool = False) -> None:
         self.name = machine.name
         self.login = machine.login
         self.address = machine.address
         self.folder = f"{machine.folder}/{machine.name}"
-        shared = ["ControlMaster=auto", f"ControlPath={control}/%C", "ControlPersist=60"]
-        more = ["BatchMode=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3"]
-        words = [word for option in [*shared, *more] for word in ("-o", option)]
-        # What the person says comes first: ssh takes the first value that it is given.
-        self.ssh = ["ssh", *options, *words]
+        self.described = machine
+        self._reach = reach
         self._sudo = ["sudo", "-n"] if sudo else []
         self._keeper: subprocess.Popen[bytes] | None = None
         self._buffer = b""
+        self._asked = self._answered = 0.0
+        self.own_name = ""
+        """What the machine calls itself, when its keeper is ready."""
         self.lacking: list[str] | None = None
         """What its kernel has instead of the congestion control that it was asked for."""
 
-    def run(self, command: str, data: bytes = b"", limit_s: float = CONNECT_LIMIT_S) -> bytes:
+    def words(self, command: str) -> list[str]:
+        """What is started here to run a shell command there."""
+        return self._reach.words(self.described, command)
+
+    def run(self, command: str, data: bytes = b"", limit_s: float | None = None) -> bytes:
         """What a shell command prints there.
 
         Raises:
             FlowsweepError: If it fails, with what it said.
         """
+        limit_s = limit_s or self._reach.answer_limit_s
         try:
             done = subprocess.run(
-                [*self.ssh, self.login, command],
+                self.words(command),
                 input=data,
                 capture_output=True,
                 check=False,
@@ -66,20 +82,55 @@ class Machine:
 
     def put(self, name: str, data: bytes, *, mode: str = "600") -> None:
         """A file into its folder, whole or not at all."""
-        target = shlex.quote(f"{self.folder}/{name}")
-        self.run(f"cat >{target}.part && chmod {mode} {target}.part && mv {target}.part {target}",
-                 data)  # fmt: skip
+        self.put_all({name: (data, mode)})
 
-    def get(self, name: str) -> bytes | None:
-        """A file of its folder, compared with its checksum there; None if there is none."""
+    def put_all(self, files: Mapping[str, tuple[bytes, str]]) -> None:
+        """Files with their modes into its folder, in one step; each whole or not at all."""
+        steps = []
+        for name, (data, mode) in files.items():
+            target = shlex.quote(f"{self.folder}/{name}")
+            size = f'[ "$(wc -c <{target}.part)" -eq {len(data)} ]'
+            steps.append(
+                f"head -c {len(data)} >{target}.part && {size} && chmod {mode} {target}.part"
+                f" && mv {target}.part {target}"
+            )
+        self.run(" && ".join(steps), b"".join(data for data, _ in files.values()))
+
+    def fetch(self, name: str, target: Path) -> bool:
+        """A file of its folder to a new one here, compared by checksum; False if there is none.
+
+        Any length: no more than a piece of it is held in memory.
+        """
         path = shlex.quote(f"{self.folder}/{name}")
-        said = self.run(f"test ! -e {path} || {{ sha256sum <{path}; cat {path}; }}", limit_s=600.0)
-        told, _, data = said.partition(b"\n")
-        if not told:
-            return None
-        if hashlib.sha256(data).hexdigest() != told.split()[0].decode():
-            raise self.failure(f"{name} came over damaged", "another SHA-256")
-        return data
+        command = f"test ! -e {path} || {{ sha256sum <{path} && cat {path}; }}"
+        with subprocess.Popen(
+            self.words(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            limit = threading.Timer(COPY_LIMIT_S, process.kill)
+            limit.start()
+            try:
+                assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+                told = process.stdout.readline().split()
+                if told:
+                    with outputs.replacing(target, 0o600) as file:
+                        digest = hashlib.sha256()
+                        while data := process.stdout.read(PIECE_BYTES):
+                            digest.update(data)
+                            file.write(data)
+                        if process.wait() == 0 and digest.hexdigest() != told[0].decode():
+                            raise self.failure(f"{name} came over damaged", "another SHA-256")
+                        self._check_copied(name, process.returncode)
+                self._check_copied(name, process.wait())
+            finally:
+                limit.cancel()
+        return bool(told)
+
+    def _check_copied(self, name: str, code: int) -> None:
+        if code != 0:
+            raise self.failure(f"does not give {name}", tools.ended(code))
 
     def prepare(self, agent: Path, settings: list[str]) -> None:
         """The agent and the keeper are there afterwards; files of an earlier run are not.
@@ -93,14 +144,14 @@ class Machine:
         found = self.run(shlex.join(words), KEEPER.read_bytes()).split()
         if not found or found[0].decode() != hashlib.sha256(data).hexdigest():
             self.put("flowsweep-capture", data, mode="700")
-        self.put("keeper.sh", KEEPER.read_bytes(), mode="700")
-        self.put("settings", "".join(f"{line}\n" for line in settings).encode())
+        said = "".join(f"{line}\n" for line in settings).encode()
+        self.put_all({KEEPER.name: (KEEPER.read_bytes(), "700"), "settings": (said, "600")})
 
-    def keep(self) -> None:
-        """Starts the keeper; `wait_ready` waits for it."""
-        words = [*self._sudo, "sh", f"{self.folder}/keeper.sh", self.name, self.folder]
+    def keep(self, script: str = KEEPER.name) -> None:
+        """Starts the keeper, a script of its folder; `wait_ready` waits for it."""
+        words = [*self._sudo, "sh", f"{self.folder}/{script}", self.name, self.folder]
         self._keeper = subprocess.Popen(
-            [*self.ssh, self.login, shlex.join(words)],
+            self.words(shlex.join(words)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -113,6 +164,7 @@ class Machine:
         while True:
             words = self._line().split()
             if words[:1] == ["ready"]:
+                self.own_name = words[2]
                 return words[1]
             if words[:1] == ["lacking"]:
                 self.lacking = words[1:]
@@ -162,9 +214,35 @@ class Machine:
             keeper.wait()
 
     def check_alive(self) -> None:
-        """Raises when the keeper, or the connection to it, has ended."""
-        if self._keeper is not None and self._keeper.poll() is not None:
-            raise self.failure("ended too early", self._rest() or "the connection was lost")
+        """Raises when the keeper, or the connection to it, has ended, or it answers no more.
+
+        A machine that is gone says nothing; to be asked now and then is the keeper's heartbeat.
+        """
+        if self._keeper is None:
+            return
+        if self._keeper.poll() is not None:
+            raise self._lost("ended too early", self._rest() or "the connection was lost")
+        now = time.monotonic()
+        if self._asked <= self._answered and now - self._asked >= BEAT_S:
+            self._asked = now
+            self._send("beat")
+        assert self._keeper.stdout is not None  # noqa: S101 - see `keep`
+        while select.select([self._keeper.stdout], [], [], 0)[0]:
+            data = self._keeper.stdout.read1(65536)  # type: ignore[attr-defined]
+            if not data:
+                raise self._lost("ended too early", self._rest() or "the connection was lost")
+            self._buffer += data
+            if b"alive\n" in self._buffer:
+                self._buffer = self._buffer.replace(b"alive\n", b"")
+                self._answered = now
+        if self._asked > self._answered and now - self._asked > SILENCE_LIMIT_S:
+            raise self._lost("answers no more", f"silent for {SILENCE_LIMIT_S:g} s in mid-run")
+
+    def _lost(self, what: str, found: str) -> FlowsweepError:
+        error = self.failure(what, found)
+        return LostError(
+            error.what, found=error.found, expected=error.expected, remedy=error.remedy
+        )
 
     def failure(
         self, what: str, found: str, expected: str = "", remedy: str = ""
@@ -173,8 +251,8 @@ class Machine:
         return FlowsweepError(
             f"testbed: {self.name} ({self.login}) {what}",
             found=found,
-            expected=expected or "a machine that ssh reaches without a password",
-            remedy=remedy or f"ssh {self.login} true; testbed.sudo if it is a matter of rights",
+            expected=expected or self._reach.expected,
+            remedy=remedy or self._reach.remedy(self.described),
         )
 
     def _raise_told(self, text: str) -> None:
@@ -185,11 +263,18 @@ class Machine:
                 raise self.failure("cannot be used", found, expected, remedy)
 
     def _tell(self, line: str) -> None:
-        self.check_alive()
-        assert self._keeper is not None  # noqa: S101 - see check_alive
+        if self._keeper is not None and self._keeper.poll() is not None:
+            raise self._lost("ended too early", self._rest() or "the connection was lost")
+        self._send(line)
+
+    def _send(self, line: str) -> None:
+        assert self._keeper is not None  # noqa: S101 - called after `keep`
         assert self._keeper.stdin is not None  # noqa: S101
-        self._keeper.stdin.write(f"{line}\n".encode())
-        self._keeper.stdin.flush()
+        try:
+            self._keeper.stdin.write(f"{line}\n".encode())
+            self._keeper.stdin.flush()
+        except OSError as error:
+            raise self._lost("ended too early", str(error)) from None
 
     def _rest(self) -> str:
         return self._buffer.decode(errors="replace").strip()
@@ -207,5 +292,8 @@ class Machine:
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         text = line.decode(errors="replace").strip()
+        if text == "alive":
+            self._answered = time.monotonic()
+            return self._line()
         self._raise_told(text)
         return text

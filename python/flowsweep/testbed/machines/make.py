@@ -1,31 +1,31 @@
-"""A run on real machines: what `hub` does in namespaces, over ssh."""
+"""A run on real machines: what `hub` does in namespaces."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import os
-import re
 import shlex
-import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import signals
-from flowsweep.files import outputs
-from flowsweep.testbed import launch, program
+from flowsweep.testbed import emulation, launch, program
 from flowsweep.testbed.lacking import LackingError
-from flowsweep.testbed.result import RunResult
-from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.machines import idle, serve
 from flowsweep.testbed.machines.machine import Machine
+from flowsweep.testbed.result import RunResult
+from flowsweep.testbed.servers import ServerError
 
 if TYPE_CHECKING:
+    from flowsweep.testbed.machines.reach import Links, Reach
+    from flowsweep.testbed.machines.spec import MachinesSpec
     from flowsweep.testbed.servers import Servers
-    from flowsweep.testbed.machines.spec import SshSpec
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
 
@@ -48,50 +48,91 @@ case $host in
 {cases}
 *) echo "on: no host is called $host" >&2; exit 2 ;;
 esac
-exec {ssh} "$login" "$*"
+exec "$@"
 """
 
 
-def run(spec: SshSpec) -> RunResult:
-    """One captured run."""
+def run(
+    spec: MachinesSpec,
+    reach_from: Callable[[Path], Reach],
+    links_between: Callable[[list[Machine]], Links] | None = None,
+) -> RunResult:
+    """One captured run.
+
+    Args:
+        spec: The machines, and what is run on them.
+        reach_from: How they are reached, given a folder of ours for the time of the run.
+        links_between: Links that are made between them; None: they are what they are.
+    """
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as text:
         folder = Path(text)
-        machines = [
-            Machine(machine, spec.ssh_options, folder, spec.sudo) for machine in spec.machines
-        ]
-        with signals.cleaning(lambda: _leave(machines)):
-            return _run(spec, machines, folder, begin)
+        reach = reach_from(folder)
+        machines = [Machine(machine, reach, sudo=spec.sudo) for machine in spec.machines]
+        links = links_between(machines) if links_between is not None else AsTheyAre()
+        with signals.cleaning(lambda: _leave(reach, links, machines)):
+            return _run(spec, Bed(reach, links, machines, folder), begin)
 
 
-def _leave(machines: list[Machine]) -> None:
+class AsTheyAre:
+    """Links that nobody made."""
+
+    def start(self) -> None:
+        """Nothing is to be done."""
+
+    def check_alive(self) -> None:
+        """They are there."""
+
+    def stop(self) -> dict[str, Any]:
+        """What stands in run.json."""
+        return {"backend": "none", "backend_reason": "real machines", "links": []}
+
+    def leave(self) -> None:
+        """Nothing is to be done."""
+
+
+@dataclass(frozen=True)
+class Bed:
+    """What is up during a run; `folder` is ours."""
+
+    reach: Reach
+    links: Links
+    machines: list[Machine]
+    folder: Path
+
+
+def _leave(reach: Reach, links: Links, machines: list[Machine]) -> None:
     """Each machine is put back, and no connection stays."""
+    links.leave()
     for machine in machines:
         machine.leave()
-    for machine in machines:
-        subprocess.run(
-            [*machine.ssh, "-O", "exit", machine.login], capture_output=True, check=False
-        )
+    reach.leave([machine.described for machine in machines])
 
 
-def _run(spec: SshSpec, machines: list[Machine], folder: Path, begin: float) -> RunResult:
+def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
+    machines, folder = bed.machines, bed.folder
     agent = launch.program_path("flowsweep-capture")
     everywhere = ThreadPoolExecutor(len(machines)).map
-    list(everywhere(lambda machine: machine.prepare(agent, _settings(spec, machine)), machines))
+    list(
+        everywhere(
+            lambda machine: machine.prepare(agent, _settings(spec, bed.reach, machine)), machines
+        )
+    )
     for machine in machines:
         machine.keep()
     for machine in machines:
         machine.wait_ready()
+    bed.links.start()
     before = idle.round_trips(spec, machines)
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
     lacking = _lacking(spec, machines)
     environment = _environment(spec, machines, folder)
     serving = serve.on_machines(spec, machines, environment, folder)
-    failure = lacking or serving.start()
+    failure, spoiled = lacking or serving.start(), None
     start = time.time_ns()
     if failure is None:
-        failure = _program(spec, machines, folder, environment, serving)
+        failure, spoiled = _program(spec, bed, environment, serving)
     end = time.time_ns()
     failure = serving.failure() or failure
     serve.end(spec, machines, serving)
@@ -101,6 +142,7 @@ def _run(spec: SshSpec, machines: list[Machine], folder: Path, begin: float) -> 
     tcp = machines[0].tcp()
     if spec.congestion_control is not None and lacking is None:
         tcp["congestion_control"] = spec.congestion_control  # it is in the routes
+    emulator = bed.links.stop()
     for machine in machines:
         machine.ask_to_stop()
     for machine in machines:
@@ -112,10 +154,13 @@ def _run(spec: SshSpec, machines: list[Machine], folder: Path, begin: float) -> 
         start_ns=start,
         end_ns=end,
         failure=failure,
-        spoiled=None,
-        faults=idle.faults(spec, manifests, before, after, pressure),
+        spoiled=spoiled,
+        faults=[
+            *idle.faults(spec, manifests, before, after, pressure),
+            *emulation.lateness_faults(spec, emulator),
+        ],
         tcp=tcp,
-        emulator={"backend": "none", "backend_reason": "real machines", "links": []},
+        emulator=emulator,
         machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
         frames={
             name: {
@@ -137,7 +182,7 @@ def _run(spec: SshSpec, machines: list[Machine], folder: Path, begin: float) -> 
     )
 
 
-def _lacking(spec: SshSpec, machines: list[Machine]) -> str | None:
+def _lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
     """Why the program need not be started, or None: see `hub.run`."""
     for machine in machines:
         if spec.congestion_control is not None and machine.lacking is not None:
@@ -146,15 +191,15 @@ def _lacking(spec: SshSpec, machines: list[Machine]) -> str | None:
     return None
 
 
-def _settings(spec: SshSpec, machine: Machine) -> list[str]:
+def _settings(spec: MachinesSpec, reach: Reach, machine: Machine) -> list[str]:
     """What the keeper changes and captures."""
     # The agent's folder has no blank: see the model.
     capture = ["-w", f"{machine.folder}/{machine.name}.pcap.zst"]
     capture += ["--snaplen", str(spec.snaplen), "--buffer", str(spec.capture_buffer_bytes)]
-    lines = [f"address {machine.address}"]
-    interface = next(one.interface for one in spec.machines if one.name == machine.name)
+    lines = [*machine.described.overlay, f"address {machine.address}"]
+    interface = machine.described.interface
     lines += [f"interface {interface}"] if interface else []
-    lines += [f"capture {' '.join(capture)}", f"filter {_filter(spec, machine)}"]
+    lines += [f"capture {' '.join(capture)}", f"filter {_filter(spec, reach, machine)}"]
     if spec.change_hosts:
         lines += [f"offload {name} off" for name in OFFLOADS]
     lines += [
@@ -171,20 +216,17 @@ def _settings(spec: SshSpec, machine: Machine) -> list[str]:
     return lines
 
 
-def _filter(spec: SshSpec, machine: Machine) -> str:
-    """What the machines of the experiment send each other, without ssh."""
+def _filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
+    """What the machines of the experiment send each other, without what reaches them."""
     if spec.capture_filter:
         return spec.capture_filter
-    told = subprocess.run(
-        [*machine.ssh, "-G", machine.login], capture_output=True, text=True, check=False
-    ).stdout
-    port = re.search(r"^port ([0-9]+)$", told, re.MULTILINE)
     from_them = " or ".join(f"src host {one.address}" for one in spec.machines)
     to_them = " or ".join(f"dst host {one.address}" for one in spec.machines)
-    return f"({from_them}) and ({to_them}) and not tcp port {port[1] if port else 22}"
+    unseen = reach.unseen(machine.described)
+    return f"({from_them}) and ({to_them})" + (f" and {unseen}" if unseen else "")
 
 
-def network(spec: SshSpec) -> str:
+def network(spec: MachinesSpec) -> str:
     """The least network that holds the addresses of all machines."""
     found = ipaddress.ip_network(spec.machines[0].address)
     for machine in spec.machines:
@@ -194,17 +236,16 @@ def network(spec: SshSpec) -> str:
 
 
 def _program(
-    spec: SshSpec,
-    machines: list[Machine],
-    folder: Path,
-    environment: dict[str, str],
-    serving: Servers,
-) -> str | None:
+    spec: MachinesSpec, bed: Bed, environment: dict[str, str], serving: Servers
+) -> tuple[str | None, str | None]:
+    """Why it failed, and what spoiled the run."""
+    machines = bed.machines
     by_name = {machine.name: machine for machine in machines}
 
     def look() -> None:
         for machine in machines:
             machine.check_alive()
+        bed.links.check_alive()
         serving.check()
 
     commands = []
@@ -214,9 +255,9 @@ def _program(
             name = f"prog-{rank}.sh"
             machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
             start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
-            commands.append([*machine.ssh, machine.login, start])
+            commands.append(machine.words(start))
     elif spec.start == "mpirun":
-        commands.append(_mpirun(spec, machines))
+        commands.append(_mpirun(spec, bed))
     else:
         commands.append(spec.program)
     # What was started there ends with its keeper at the latest.
@@ -224,32 +265,37 @@ def _program(
         done = program.run_commands(
             [(words, environment) for words in commands],
             os.environ,
-            folder,
+            bed.folder,
             Path(spec.folder) / program.LOG,
             limit_s=spec.timeout_s,
             look=look,
         )
     except ServerError as error:
-        return str(error)
-    return done.failure
+        return str(error), None
+    return done.failure, done.spoiled if spec.start == "mpirun" else None
 
 
-def _environment(spec: SshSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
-    cases = "\n".join(f"{one.name}) login={shlex.quote(one.login)} ;;" for one in machines)
+def _environment(spec: MachinesSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
+    cases = "\n".join(
+        # The command is the last word.
+        f'{one.name}) set -- {shlex.join(one.words("")[:-1])} "$*" ;;'
+        for one in machines
+    )
     on = folder / "on"
-    on.write_text(ON.format(cases=cases, ssh=shlex.join(machines[0].ssh)))
+    on.write_text(ON.format(cases=cases))
     on.chmod(0o755)
     sites = {host.name: host.site for host in spec.hosts}
     return {
         "PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}",
         "FLOWSWEEP_HOSTS": ",".join(f"{one.name}={one.address}" for one in machines),
         "FLOWSWEEP_SITES": ",".join(f"{one.name}={sites[one.name]}" for one in machines),
+        "FLOWSWEEP_MACHINES": ",".join(f"{one.own_name}={one.name}" for one in machines),
         "FLOWSWEEP_PROBLEM": spec.problem,
         "FLOWSWEEP_OUTPUT": spec.output,
     }
 
 
-def _script(spec: SshSpec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
+def _script(spec: MachinesSpec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
     own = {
         **{name: value for name, value in environment.items() if name != "PATH"},
         "FLOWSWEEP_OUTPUT": f"{machine.folder}/app.json",
@@ -265,21 +311,22 @@ def _script(spec: SshSpec, machine: Machine, rank: int, environment: dict[str, s
     )
 
 
-def _mpirun(spec: SshSpec, machines: list[Machine]) -> list[str]:
-    """As `launch.mpirun`, by ssh; app.json is written where rank 0 runs."""
+def _mpirun(spec: MachinesSpec, bed: Bed) -> list[str]:
+    """As `launch.mpirun`; app.json is written where rank 0 runs."""
+    machines = bed.machines
     login = {machine.name: machine.login for machine in machines}
     slots: dict[str, int] = {}
     for host in spec.ranks:
         slots[login[host]] = slots.get(login[host], 0) + 1
     first = next(machine for machine in machines if machine.name == spec.ranks[0])
     words = [f"{first.folder}/app.json" if word == spec.output else word for word in spec.program]
-    return [
+    whole = [
         str(launch.program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
         *("-np", str(len(spec.ranks))),
         *("--map-by", "slot", "--bind-to", "none"),
-        *("-x", "FLOWSWEEP_HOSTS", "-x", "FLOWSWEEP_SITES", "-x", "PYTHONPATH"),
-        *("--prtemca", "plm_ssh_agent", shlex.join(machines[0].ssh)),
+        *("-x", "FLOWSWEEP_HOSTS", "-x", "FLOWSWEEP_SITES", "-x", "FLOWSWEEP_MACHINES"),
+        *(("-x", "PYTHONPATH") if "PYTHONPATH" in os.environ else ()),
         *("--mca", "pml", "ob1", "--mca", "btl", "self,tcp"),
         *("--mca", "btl_tcp_if_include", network(spec)),
         *("--mca", "btl_tcp_disable_family", "6"),
@@ -287,21 +334,19 @@ def _mpirun(spec: SshSpec, machines: list[Machine]) -> list[str]:
         *spec.mpirun_options,
         *words,
     ]
+    return bed.reach.mpirun(whole)
 
 
-def _fetch(spec: SshSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
+def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     """Its capture and manifest into the run directory, and app.json if it is there."""
     folder = Path(spec.folder)
     wanted = [f"{machine.name}.pcap.zst", f"{machine.name}.capture.json"]
     for name in wanted:
-        data = machine.get(name)
-        if data is None:
+        if not machine.fetch(name, folder / name):
             raise machine.failure(f"has no {name}", "nothing was captured")
-        outputs.write_file(folder / name, data, mode=0o600)
     # Of whatever machine writes one: for MPI that of rank 0.
-    application = machine.get("app.json")
-    if application:
-        outputs.write_file(Path(spec.output), application)
+    machine.fetch("app.json", Path(spec.output))
+    # Only now: both are whole and safe here.
     machine.run(f"cd {shlex.quote(machine.folder)} && rm -f {' '.join(wanted)} app.json")
     manifest: dict[str, Any] = json.loads((folder / f"{machine.name}.capture.json").read_text())
     return machine.name, manifest
@@ -323,5 +368,6 @@ def _pressure(
     for name, (_, _, pressure, uptime) in after.items():
         span = uptime - before[name][3]
         if pressure >= 0 and span > 0:
-            found[name] = round((pressure - before[name][2]) / 1e6 / span, 4)
+            # The clock of /proc/uptime has steps of 10 ms.
+            found[name] = min(1.0, round((pressure - before[name][2]) / 1e6 / span, 4))
     return found

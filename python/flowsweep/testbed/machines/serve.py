@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from flowsweep.testbed.servers import SOCKETS, Servers
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import ServerSpec
     from flowsweep.testbed.machines.machine import Machine
-    from flowsweep.testbed.machines.spec import SshSpec
+    from flowsweep.testbed.machines.spec import MachinesSpec
+    from flowsweep.testbed.spec import ServerSpec
 
 # The shell stays the leader of its group: by its words the keeper knows that it is ours.
 SCRIPT = """#!/bin/sh
@@ -35,7 +35,7 @@ END = (
 
 
 def on_machines(
-    spec: SshSpec, machines: list[Machine], environment: Mapping[str, str], folder: Path
+    spec: MachinesSpec, machines: list[Machine], environment: Mapping[str, str], folder: Path
 ) -> Servers:
     """The servers of a run; `folder` is where the processes here are started."""
     by_name = {machine.name: machine for machine in machines}
@@ -52,7 +52,7 @@ def on_machines(
         )
         machine.put(name, script.encode(), mode="700")
         words = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
-        return [*machine.ssh, machine.login, words], {}
+        return machine.words(words), {}
 
     def sockets(host: str) -> str:
         files = " ".join(f"/proc/{name}" for name in SOCKETS)
@@ -66,7 +66,7 @@ def exports(environment: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
 
 
-def end(spec: SshSpec, machines: list[Machine], serving: Servers) -> None:
+def end(spec: MachinesSpec, machines: list[Machine], serving: Servers) -> None:
     """Ends all servers, there and here."""
     for host in {host for server in spec.servers for host in server.hosts}:
         machine = next(machine for machine in machines if machine.name == host)

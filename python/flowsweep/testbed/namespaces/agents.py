@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import kernel
+from flowsweep.testbed import emulation, kernel
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.launch import program_path
-from flowsweep.testbed.namespaces import emulation
 from flowsweep.testbed.namespaces.steering import Steering
 from flowsweep.testbed.tools import KILLED, ended
 from flowsweep.testbed.transient import TransientError

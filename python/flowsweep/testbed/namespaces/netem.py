@@ -17,9 +17,8 @@ import math
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import kernel, tools
+from flowsweep.testbed import emulation, kernel, tools
 from flowsweep.testbed import spec as specs
-from flowsweep.testbed.namespaces import emulation
 
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import LinkSpec, Spec

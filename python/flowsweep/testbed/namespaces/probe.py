@@ -14,8 +14,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flowsweep.testbed import emulation
 from flowsweep.testbed import spec as specs
-from flowsweep.testbed.namespaces import counters, datagrams, emulation
+from flowsweep.testbed.namespaces import counters, datagrams
 
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import HostSpec, LinkSpec, Spec

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.runs import link_balance
+from flowsweep.testbed import emulation
 from flowsweep.testbed.manifests import link_fault
 from flowsweep.units import counted
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 IDLE_FLOOR_NS = 1_000_000
 IDLE_SHARE = 0.1
-# Above this share, time that the host of a virtual machine gave to others is named beside lateness.
-TELLING_STOLEN = 0.001
 NONE_IDLE = 0.03  # below this share of the time: some of it passes between two programs
 LEAST_WATCHED_S = 0.25  # the kernel counts the use of cores in steps of milliseconds
 
@@ -138,15 +137,7 @@ def _emulator_faults(spec: Spec, evidence: Evidence) -> list[str]:
     refused = sum(int(link["dropped_send"]) for link in evidence.emulator["links"])
     if refused:
         found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
-    lateness = evidence.emulator["lateness_ns"]
-    late = int(lateness["p99"]) if lateness is not None else 0
-    limit = spec.limits.latest_ns(spec.shortest_rtt_ns)
-    if late > limit:
-        fault = f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)"
-        stolen = evidence.got["stolen"]
-        if stolen >= TELLING_STOLEN:
-            fault += f", {100 * stolen:.1f} % of the cores went to other virtual machines"
-        found.append(fault)
+    found += emulation.lateness_faults(spec, evidence.emulator, evidence.got["stolen"])
     return found
 
 

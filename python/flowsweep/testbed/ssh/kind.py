@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, cast
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import lock
 from flowsweep.testbed.machines import make
-from flowsweep.testbed.machines.spec import MachineSpec, SshSpec
+from flowsweep.testbed.machines.spec import MachineSpec
+from flowsweep.testbed.ssh import reach
+from flowsweep.testbed.ssh.spec import SshSpec
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
@@ -33,7 +35,8 @@ class Together:
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
         """One run over ssh."""
         del say
-        return make.run(cast("SshSpec", spec))
+        described = cast("SshSpec", spec)
+        return make.run(described, lambda folder: reach.Ssh(described.ssh_options, folder))
 
 
 class Ssh:
@@ -68,11 +71,7 @@ class Ssh:
 
     def python_on_host(self, run: Run, program: Path) -> list[str]:
         """Where the settings say that Python and the workloads are there."""
-        settings = _settings(run)
-        there = str(program)
-        if settings.workloads is not None:
-            there = str(Path(settings.workloads) / program.parent.name / program.name)
-        return [settings.python, there]
+        return _settings(run).python_there(program)
 
     def warnings(self, runs: Sequence[Run]) -> list[str]:
         """What those kernels have is known when they are asked, in each run."""

@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from flowsweep.experiment import settings
-from flowsweep.experiment.axes import OF_LINK
 from flowsweep.experiment.quantities import Model
+from flowsweep.testbed.machines import settings
 from flowsweep.validation import refused
 
 
@@ -41,27 +40,6 @@ class Settings(settings.Settings):
     options: list[str] = Field(
         default_factory=list, description='Options of ssh, such as ["-F", "ssh_config"].'
     )
-    folder: str = Field(
-        "/tmp/flowsweep",  # noqa: S108 - on the machines, a folder of its own is made in it
-        description="Folder on the machines for agent and captures; a local disk. Nobody but the "
-        "user of ssh and root may write to it, or rename it.",
-        pattern=r"^/[A-Za-z0-9._/-]+$",
-    )
-    sudo: bool = Field(
-        False,
-        description="Capture and change settings by `sudo -n`; else login as root, or setcap.",
-    )
-    change_hosts: bool = Field(
-        True,
-        description="Switch segmentation offloads off and set TCP as in namespaces; all is put "
-        "back afterwards. Needs root.",
-    )
-    python: str = Field("python3", description="Python with mpi4py on the machines, for apps.")
-    workloads: str | None = Field(
-        None,
-        description="Folder capture/workloads on the machines. Default: the same path as here.",
-    )
-    mpirun: list[str] = Field(default_factory=list, description="Further options of mpirun.")
 
     def address_of(self, host: str) -> str | None:
         """The machine's."""
@@ -77,10 +55,4 @@ class Settings(settings.Settings):
                 f"{', '.join(self.hosts) or 'nothing'} under `hosts`",
                 f"also `{missing[0]}: {{login: ..., address: ...}}`",
             )
-        for axis in (axis for given in axes.values() for axis in given):
-            if axis in OF_LINK:
-                raise refused(
-                    f"axes: {axis} cannot be swept on real machines",
-                    f"`testbed: {{kind: ssh}}` and an axis `{axis}`",
-                    "axes other than " + ", ".join(OF_LINK),
-                )
+        settings.check_axes(self.kind, axes)

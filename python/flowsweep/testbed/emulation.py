@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 ETHERNET_OVERHEAD_BYTES = 24
 ETHERNET_LEAST_FRAME_BYTES = 60
 
+# Above this share, time that the host of a virtual machine gave to others is named beside lateness.
+TELLING_STOLEN = 0.001
+
 # Which fields of a link decide each key of the configuration.
 DECIDED_BY = {
     "delay_ns": ("rtt_ns",),
@@ -135,3 +138,16 @@ def loss(rate: float, burst: float | None) -> dict[str, float] | None:
         return {"rate": rate}
     leave = 1 / burst
     return {"p": min(1.0, rate * leave / (1 - rate)), "r": leave}
+
+
+def lateness_faults(spec: Spec, record: dict[str, Any], stolen: float = 0.0) -> list[str]:
+    """Whether the emulator kept its times, by its record; `stolen`: share of the cores' time."""
+    lateness = record.get("lateness_ns")
+    late = int(lateness["p99"]) if lateness is not None else 0
+    limit = spec.limits.latest_ns(spec.shortest_rtt_ns)
+    if late <= limit:
+        return []
+    fault = f"emulator late {late / 1e6:.1f} ms at p99 (limit {limit / 1e6:g} ms)"
+    if stolen >= TELLING_STOLEN:
+        fault += f", {100 * stolen:.1f} % of the cores went to other virtual machines"
+    return [fault]

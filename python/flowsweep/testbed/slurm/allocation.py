@@ -1,0 +1,216 @@
+"""The nodes of the Slurm job that we are in, and commands on them by `srun`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import kernel, launch
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.machines.spec import MachineSpec
+
+ANSWER_LIMIT_S = 20.0
+ASK_LIMIT_S = 60.0  # the controller may be busy
+SLOTS = 1024  # more ranks than any node gets; how many there are is our matter
+KEPT = ("SLURM_JOB_ID", "SLURM_CONF")
+PORTS = r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$"
+TOLD = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that answers, and its IPv4 addresses with the length of their network, as `ip` has."""
+
+    name: str
+    addresses: list[ipaddress.IPv4Interface]
+
+    def address_in(self, network: str | None) -> str:
+        """Its address on a network; None: the one of its name.
+
+        Raises:
+            FlowsweepError: It has none there.
+        """
+        if network is None:
+            return _of_name(self.name)
+        inside = ipaddress.ip_network(network, strict=False)
+        for address in self.addresses:
+            if address.ip in inside:
+                return str(address.ip)
+        listed = ", ".join(str(address) for address in self.addresses)
+        raise FlowsweepError(
+            f"testbed: node {self.name} has no address in {network}",
+            found=listed or "no IPv4 address",
+            expected="testbed.network: a network that all nodes are in",
+            remedy=f"srun -w {self.name} ip -4 addr shows them",
+        )
+
+    def network_of_name(self) -> str | None:
+        """That of the address of its name; None if none of its interfaces has it."""
+        own = _of_name(self.name)
+        return next((str(one.network) for one in self.addresses if str(one.ip) == own), None)
+
+
+class Allocation:
+    """The job `number`, and its nodes in the order of their names.
+
+    `control`: the network in which the daemons of mpirun meet; None: it chooses.
+    """
+
+    expected = "a node that `srun` reaches"
+    answer_limit_s = ANSWER_LIMIT_S
+
+    def __init__(self, number: str, nodes: list[str]) -> None:
+        self.number = number
+        self.nodes = nodes
+        self.control: str | None = None
+
+    @classmethod
+    def current(cls) -> Allocation:
+        """The job that we are part of.
+
+        Raises:
+            FlowsweepError: There is none, or it has ended.
+        """
+        number = os.environ.get("SLURM_JOB_ID", "")
+        if not number.isdigit():
+            raise FlowsweepError(
+                "testbed: not in a Slurm job",
+                found="no SLURM_JOB_ID in the environment",
+                expected="an allocation with a node for each host",
+                remedy="sbatch -N NODES --exclusive workflows/profiles/slurm/sweep.sbatch FILE, "
+                "or the same command within salloc",
+            )
+        listed = _asked(["squeue", "-h", "-j", number, "-o", "%N"])
+        return cls(number, _asked(["scontrol", "show", "hostnames", listed]).split())
+
+    def srun(self, node: str, words: list[str]) -> list[str]:
+        """What starts a command on a node, beside all else that runs there.
+
+        What else a step around us says of itself would be taken for what this one shall be.
+        """
+        stale = [name for name in os.environ if name.startswith("SLURM_") and name not in KEPT]
+        return [
+            *("env", *(f"--unset={name}" for name in stale)),
+            *("srun", "--quiet", f"--jobid={self.number}", "--overlap", "--mpi=none", "--mem=0"),
+            *("--nodes=1", "--ntasks=1", f"--nodelist={node}", *words),
+        ]
+
+    def answering(self) -> list[Node]:
+        """Its nodes without those that do not answer."""
+        found = list(ThreadPoolExecutor(len(self.nodes)).map(self._ask, self.nodes))
+        return [node for node in found if node is not None]
+
+    def _ask(self, name: str) -> Node | None:
+        words = self.srun(name, ["ip", "-o", "-4", "addr", "show", "up"])
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=ANSWER_LIMIT_S,
+            )
+        except subprocess.TimeoutExpired:
+            return None
+        if done.returncode != 0:
+            return None
+        told = TOLD.findall(done.stdout)
+        return Node(name, [ipaddress.IPv4Interface(one) for where, one in told if where != "lo"])
+
+    # How machines are reached: see `machines.reach`.
+
+    def words(self, machine: MachineSpec, command: str) -> list[str]:
+        """See `Reach`."""
+        return self.srun(machine.login, ["sh", "-c", command])
+
+    def unseen(self, machine: MachineSpec) -> str:
+        """Not the ports by which Slurm starts commands and hears of them."""
+        if machine.overlay:
+            return ""
+        told = _asked(["scontrol", "show", "config"])
+        ports = re.findall(
+            r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", told, re.MULTILINE
+        )
+        words = [f"port{'range' if '-' in one else ''} {one}" for one in ports if one != "0-0"]
+        return f"not ({' or '.join(words)})" if words else ""
+
+    def remedy(self, machine: MachineSpec) -> str:
+        """Where Slurm tells of it, and how the sweep goes on."""
+        return (
+            f"scontrol show node {machine.login} tells of it; submit the sweep again, "
+            f"with --exclude={machine.login} if it stays so: finished runs are kept"
+        )
+
+    def mpirun(self, words: list[str]) -> list[str]:
+        """With the variables of the job as they are in a batch script: daemons start by `srun`."""
+        count = len(self.nodes)
+        listed = ",".join(self.nodes)
+        said = {
+            "SLURM_JOBID": self.number,
+            "SLURM_NODELIST": listed,
+            "SLURM_JOB_NODELIST": listed,
+            "SLURM_TASKS_PER_NODE": f"{SLOTS}(x{count})" if count > 1 else str(SLOTS),
+            "SLURM_NNODES": str(count),
+            "SLURM_JOB_NUM_NODES": str(count),
+            "SLURM_NTASKS": str(count),
+            "PRTE_MCA_plm": "slurm",
+            "PRTE_MCA_plm_slurm_args": "--overlap --mem=0 --mpi=none",
+        }
+        stale = [name for name in os.environ if name.startswith("SLURM_") and name not in KEPT]
+        # What daemons tell each other is no part of the experiment.
+        apart = [("--prtemca", "prte_if_include", self.control)] if self.control else []
+        return [
+            *("env", *(f"--unset={name}" for name in stale)),
+            *(f"{name}={value}" for name, value in {**said, **launch.as_root()}.items()),
+            *(words[0], *(word for option in apart for word in option), *words[1:]),
+        ]
+
+    def leave(self, machines: list[MachineSpec]) -> None:
+        """Each command has a step of its own, which ends with it."""
+        del machines
+
+
+def _asked(words: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ASK_LIMIT_S,
+            preexec_fn=kernel.die_with_parent,
+        )
+        said, code = done.stderr.strip() or done.stdout.strip(), done.returncode
+    except FileNotFoundError:
+        said, code = f"no {words[0]} in PATH", 2
+    except subprocess.TimeoutExpired:
+        said, code = f"no answer for {ASK_LIMIT_S:g} s", 2
+    if code != 0 or not done.stdout.strip():
+        raise FlowsweepError(
+            f"testbed: {' '.join(words[:3])} failed",
+            found=said or "no answer",
+            expected="the job that SLURM_JOB_ID names, running, and its controller",
+            remedy="sinfo and squeue tell whether Slurm works here",
+        )
+    return done.stdout.strip()
+
+
+def _of_name(name: str) -> str:
+    try:
+        return socket.gethostbyname(name)
+    except OSError as error:
+        raise FlowsweepError(
+            f"testbed: node {name} has no address",
+            found=str(error),
+            expected="a name that leads to an IPv4 address",
+            remedy="testbed.network: the network to use",
+        ) from None

@@ -1,0 +1,162 @@
+"""Links between nodes: a network on top of theirs, with flowsweep-wan between the sites.
+
+    host    exp0 ..... every frame to a host of its own site: straight to that node
+                 ..... every other frame: to the node of the emulator
+    there   wan-west, wan-east ..... flowsweep-wan forwards from one to the other
+
+`exp0` and `wan-<site>` are ends of VXLAN tunnels (RFC 7348): a number for each site, and two ports,
+so that a node can be host and have the emulator. Who is where is told beforehand: nothing is
+flooded or learned, so captures hold what the program sends and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import emulation, launch
+from flowsweep.testbed import spec as specs
+from flowsweep.testbed.machines.machine import KEEPER, Machine
+from flowsweep.testbed.machines.spec import MachineSpec
+
+if TYPE_CHECKING:
+    from flowsweep.testbed.machines.reach import Links, Reach
+    from flowsweep.testbed.slurm.spec import SlurmSpec
+    from flowsweep.testbed.spec import Spec
+
+HOST_PORT, EMULATOR_PORT = 24789, 24790  # of UDP; 4789, the assigned one, may be in use there
+FIRST_NUMBER = 7700  # of the sites' networks
+SCRIPT = Path(__file__).with_name("links.sh")
+QUIET_LIMIT_S = 5.0
+
+
+def _numbers(spec: Spec) -> dict[str, int]:
+    return {site: FIRST_NUMBER + index for index, site in enumerate(spec.sites)}
+
+
+def overlaid(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[MachineSpec]:
+    """The machines with the experiment's own addresses, and what their keepers are told.
+
+    Args:
+        spec: Hosts, their sites, and the addresses that they get.
+        machines: With the addresses that they have.
+        emulator: The address that its node has.
+    """
+    if spec.backend == "netem":
+        raise FlowsweepError(
+            "emulation.backend: netem makes no links between nodes",
+            found="`testbed: {kind: slurm, emulate: true}` and `backend: netem`",
+            expected="flowsweep-wan",
+            remedy="backend: auto",
+        )
+    numbers = _numbers(spec)
+    found = []
+    for host, machine in zip(spec.hosts, machines, strict=True):
+        own = f"{numbers[host.site]} {HOST_PORT} {machine.address} {host.mac} {host.address}/16"
+        lines = [f"overlay {own}"]
+        for other, there in zip(spec.hosts, machines, strict=True):
+            if other is host:
+                continue
+            near = other.site == host.site
+            where = f"{there.address} {HOST_PORT}" if near else f"{emulator} {EMULATOR_PORT}"
+            lines.append(f"peer {other.mac} {other.address} {where}")
+        found.append(
+            replace(
+                machine,
+                address=host.address,
+                interface=specs.EXPERIMENT_INTERFACE,
+                overlay=tuple(lines),
+            )
+        )
+    return found
+
+
+def between(
+    spec: SlurmSpec, reach: Reach, node: str, address: str
+) -> Callable[[list[Machine]], Links]:
+    """The links of a run, when its machines are there: the emulator is on `node`."""
+    folder = spec.machines[0].folder
+    there = MachineSpec(name="wan", login=node, address=address, interface=None, folder=folder)
+    return lambda machines: Emulated(spec, Machine(there, reach, sudo=spec.sudo), machines)
+
+
+class Emulated:
+    """flowsweep-wan on a node: see `machines.reach.Links`."""
+
+    def __init__(self, spec: SlurmSpec, node: Machine, machines: list[Machine]) -> None:
+        self._bed = spec
+        self._node = node
+        self._machines = machines
+
+    def start(self) -> None:
+        """Puts the emulator on its node, starts it, and lets it see where each host is."""
+        node = self._node
+        data = launch.program_path("flowsweep-wan").read_bytes()
+        node.run(shlex.join(["sh", "-s", "--", "--prepare", node.folder]), KEEPER.read_bytes())
+        there = node.run(f"sha256sum {node.folder}/flowsweep-wan 2>/dev/null; true").split()
+        if not there or there[0].decode() != hashlib.sha256(data).hexdigest():
+            node.put("flowsweep-wan", data, mode="700")
+        node.put_all(
+            {
+                "wan.json": (json.dumps(emulation.config(self._bed)).encode(), "600"),
+                "links": ("".join(f"{line}\n" for line in self._lines()).encode(), "600"),
+                SCRIPT.name: (SCRIPT.read_bytes(), "700"),
+            }
+        )
+        node.keep(SCRIPT.name)
+        node.wait_ready()
+        list(ThreadPoolExecutor(len(self._machines)).map(self._announce, self._machines))
+
+    def _lines(self) -> list[str]:
+        spec = self._bed
+        under = {machine.name: machine.overlay[0].split()[3] for machine in spec.machines}
+        return [
+            f"address {self._node.address}",
+            *(
+                f"port wan-{site} {number} {EMULATOR_PORT}"
+                for site, number in _numbers(spec).items()
+            ),
+            *(
+                f"peer wan-{host.site} {host.mac} {under[host.name]} {HOST_PORT}"
+                for host in spec.hosts
+            ),
+        ]
+
+    def _announce(self, machine: Machine) -> None:
+        spec = self._bed
+        own = next(host.site for host in spec.hosts if host.name == machine.name)
+        for site in spec.sites:
+            if site != own:
+                machine.run(f"ping -c 1 -W 2 {spec.at(site)[0].address} || true")
+
+    def check_alive(self) -> None:
+        """As of any machine."""
+        self._node.check_alive()
+
+    def stop(self) -> dict[str, Any]:
+        """Its statistics, when what is on its way had time to arrive."""
+        time.sleep(
+            min(QUIET_LIMIT_S, 0.05 + 1.5e-9 * self._bed.longest_rtt_ns + self._bed.longest_drain_s)
+        )
+        self._node.ask_to_stop()
+        self._node.wait_stopped()
+        told = self._node.run(f"cat {self._node.folder}/wan.stats.json")
+        record: dict[str, Any] = json.loads(told)
+        return {
+            "backend": "flowsweep-wan",
+            "backend_reason": f"between the nodes, on {self._node.login}",
+            "steering": None,
+            **record,
+        }
+
+    def leave(self) -> None:
+        """Its tunnels go with it."""
+        self._node.leave()
