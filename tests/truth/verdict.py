@@ -51,7 +51,12 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
     found = [need.threshold(sweep.points, level) for level in LEVELS]
     key = {"app": "app", "problem": "", "buffer_bytes": None, "axis": sweep.points.axis}
     rows = [key | {"level": level} | asdict(one) for level, one in zip(LEVELS, found, strict=True)]
-    requirement = key | {"baseline_s": 10.0, "worst_grade": "A", "baseline_packets": 1}
+    requirement = key | {
+        "baseline_s": 10.0,
+        "worst_grade": "A",
+        "baseline_packets": 1,
+        "runs_used": 1,
+    }
     told = verdict.verdict(rows, [requirement], {("app", ""): "app"})
     return found, [verdict.plain(sentence) for sentence in told.sentences]
 

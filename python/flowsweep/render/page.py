@@ -88,6 +88,7 @@ def _build(warehouse: Warehouse) -> Page:
         context.rows("requirement").rows(named=True),
         {(one.app, one.problem): one.label for one in context.series},
         list(context.rows("run_table").rows(named=True)),
+        list(context.rows("side_by_side").rows(named=True)),
     )
     counter = iter(range(1, 1000))
     filled: list[dict[str, Any]] = []

@@ -6,17 +6,21 @@ Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import threshold_words, verdict_limits
+from flowsweep.render import threshold_words, verdict_groups, verdict_limits
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
 POINT = ("app", "problem", "buffer_bytes")
+
+
+# The name of a problem, its row of `requirement`, and those of `thresholds`.
+Varied = tuple[str, dict[str, Any], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ def verdict(
     requirements: Sequence[dict[str, Any]],
     labels: dict[tuple[str, str], str],
     runs: Sequence[dict[str, Any]] = (),
+    beside: Sequence[dict[str, Any]] = (),
 ) -> Verdict:
     """The sentences for all applications.
 
@@ -57,36 +62,114 @@ def verdict(
         requirements: Rows of the query `requirement`.
         labels: Name of each application and problem, in the order of the report.
         runs: Rows of the query `run_table`, for why none counts.
+        beside: Rows of the query `side_by_side`, for what variants change.
     """
-    sentences: list[str] = []
     few, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
-    varied, fixed = [], []
+    varied: list[Varied] = []
+    fixed: list[dict[str, Any]] = []
     for row in rows:
         mine = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
-        label = labels[row["app"], row["problem"]]
         own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
-        if not mine and any(run["is_traffic_used"] for run in own) and not _is_varied(own):
-            fixed.append(label)
-        elif mine or row["baseline_s"] is None:
-            varied.append((label, row, mine))
-        elif label not in fixed:
-            fixed.append(label)
-    for label, row, mine in varied[:MAX_APPS]:
-        if row["baseline_s"] is None:
-            sentences.append(_no_baseline(label, row, runs))
+        is_traffic = any(run["is_traffic_used"] for run in own)
+        if not mine and (row["baseline_s"] is not None or (is_traffic and not _is_varied(own))):
+            fixed.append(row)
         else:
-            sentences += _application(label, row, mine)
+            varied.append((labels[row["app"], row["problem"]], row, mine))
+    apps = _by_application(varied)
+    sentences: list[str] = []
+    for of_app in list(apps.values())[:MAX_APPS]:
+        sentences += _told(of_app, runs, beside, is_only=len(apps) == 1)
+    if len(apps) > MAX_APPS:
+        sentences.append(f"{len(apps) - MAX_APPS} more are in the table below.")
+    for label, _, mine in varied:
         if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in mine):
             few.append(label)
-    if len(varied) > MAX_APPS:
-        sentences.append(f"{len(varied) - MAX_APPS} more are in the table below.")
     if fixed:
-        sentences.append(_not_varied(fixed))
+        sentences.append(_not_varied(_names(fixed, labels, apps)))
+        sentences += _variants_of(fixed, labels, beside)
     return Verdict(
         sentences,
         verdict_limits.unknown(thresholds, rows, few),
         verdict_limits.assumed(thresholds, labels),
+    )
+
+
+def _told(
+    of_app: Sequence[Varied],
+    runs: Sequence[dict[str, Any]],
+    beside: Sequence[dict[str, Any]],
+    *,
+    is_only: bool,
+) -> list[str]:
+    """What is told of one application: its main problem, the others, its variants."""
+    label, row, mine = of_app[0]
+    called = verdict_groups.name(row["app"], label, len(of_app))
+    if row["baseline_s"] is None:
+        found = [_no_baseline(called, row, runs)]
+    else:
+        found = _application(called, row, mine)
+        found = found if is_only else [_joined(found)]
+    if len(of_app) > 1:
+        others = [one for _, _, rows in of_app[1:] for one in rows]
+        found.append(verdict_groups.others(len(of_app) - 1, others))
+    said = verdict_groups.variants(_of(row, beside))
+    return [*found, said] if said else found
+
+
+def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the same application and problem."""
+    key = (row["app"], row["problem"])
+    return [one for one in others if (one["app"], one["problem"]) == key]
+
+
+def _by_application(varied: Sequence[Varied]) -> dict[str, list[Varied]]:
+    """What is known of each problem; the one with most runs comes first."""
+    found: dict[str, list[Varied]] = {}
+    for one in varied:
+        found.setdefault(one[1]["app"], []).append(one)
+    for of_app in found.values():
+        of_app.sort(key=lambda one: (one[1]["baseline_s"] is None, -one[1]["runs_used"]))
+    return found
+
+
+def _names(
+    fixed: Sequence[dict[str, Any]],
+    labels: dict[tuple[str, str], str],
+    varied: Mapping[str, object],
+) -> list[str]:
+    """A name for each application of which neither RTT nor rate was varied."""
+    by_app: dict[str, list[str]] = {}
+    for row in fixed:
+        by_app.setdefault(row["app"], []).append(labels[row["app"], row["problem"]])
+    return [
+        named[0]
+        if len(named) == 1
+        else f"{app} with {len(named)} {'other ' if app in varied else ''}problems"
+        for app, named in by_app.items()
+    ]
+
+
+def _variants_of(
+    fixed: Sequence[dict[str, Any]],
+    labels: dict[tuple[str, str], str],
+    beside: Sequence[dict[str, Any]],
+) -> list[str]:
+    """What variants change where the network was not varied."""
+    found = []
+    for row in fixed[:MAX_APPS]:
+        if said := verdict_groups.variants(_of(row, beside)):
+            label = labels[row["app"], row["problem"]]
+            found.append(f"**{label}**: i{said[1:]}")
+    return found
+
+
+def _joined(told: Sequence[str]) -> str:
+    """One sentence of what is told of an application; where it gets 50 % slower is in the table."""
+    kept = [text.removesuffix(".") for text in told if not text.startswith("It is 50 %")]
+    first, *more = kept
+    return (
+        "; ".join([first, *(f"it{text[2:]}" if text[:3] == "It " else text for text in more)]) + "."
     )
 
 

@@ -1,4 +1,4 @@
-"""The model `axis_points`: which points lie on a line that varies one axis, as SQL."""
+"""Which points lie on a line that varies one axis, or in the plane of RTT and rate, as SQL."""
 
 from __future__ import annotations
 
@@ -14,17 +14,79 @@ if TYPE_CHECKING:
 QUEUE = AXES["queue"].columns[0]
 
 
-def axis_points() -> str:
-    """One row per line through a baseline and point on it; the text of a model."""
-    compared = ",\n        ".join(
+def compared_points() -> str:
+    """One row per point and what it has of its baseline; the text of a model."""
+    compared = ",\n    ".join(
         f"{_value(axis, column, 'own')} is not distinct from {_value(axis, column, 'base')}\n"
-        f"            as has_{column.asked}"
+        f"        as has_{column.asked}"
         for axis in in_points()
         for column in axis.columns
     )
-    besides_queue = ",\n                    ".join(
+    besides_queue = ",\n                ".join(
         f"own.{column.asked}" for column in columns() if column != QUEUE
     )
+    return f"""\
+-- One row per point of the sweep: which values it has in common with the baseline of its
+-- application and problem.
+with
+
+bases as (
+    select distinct on (app, problem) *
+    from point_axes
+    where is_baseline
+    order by point
+)
+
+select
+    own.*,
+    {compared},
+    -- a queue that follows from rate and RTT is no axis of its own
+    count(distinct coalesce(own.{QUEUE.asked}, -1)) over (
+        partition by
+                own.app,
+                own.problem,
+                {besides_queue}
+    ) <= 1 as is_queue_implied,
+from point_axes as own
+inner join bases as base
+    on own.app = base.app and own.problem = base.problem
+"""
+
+
+def plane_points() -> str:
+    """One row per point at which RTT and rate alone are other than the baseline's; a model."""
+    free = {column.asked for name in ("rtt", "rate") for column in AXES[name].columns}
+    fixed = [
+        "(is_queue_implied or has_queue_bytes)" if column == QUEUE else f"has_{column.asked}"
+        for column in columns()
+        if column.asked not in free
+    ]
+    where = "\n    and ".join(fixed)
+    return f"""\
+-- One row per point of the plane of RTT and rate: all else is as at the baseline of its
+-- application and problem. Planes without a point that is off in both are left out.
+select
+    app,
+    problem,
+    point,
+    is_baseline,
+    rtt_asked_ms,
+    rtt_ms,
+    rate_asked_mbit_s,
+    -- without a limit there is no time that a byte takes
+    coalesce(1 / rate_mbit_s, 0) as us_per_bit,
+    rate_mbit_s,
+from compared_points
+where
+    {where}
+qualify
+    bool_or(not has_rtt_asked_ms and not has_rate_asked_mbit_s)
+    over (partition by app, problem)
+"""
+
+
+def axis_points() -> str:
+    """One row per line through a baseline and point on it; the text of a model."""
     lines = "\n    union all by name\n".join(
         _line(axis, column) for axis in in_points() for column in axis.columns
     )
@@ -39,22 +101,6 @@ bases as (
     from point_axes
     where is_baseline
     order by point
-),
-
-compared as (
-    select
-        own.*,
-        {compared},
-        -- a queue that follows from rate and RTT is no axis of its own
-        count(distinct coalesce(own.{QUEUE.asked}, -1)) over (
-            partition by
-                    own.app,
-                    own.problem,
-                    {besides_queue}
-        ) <= 1 as is_queue_implied,
-    from point_axes as own
-    inner join bases as base
-        on own.app = base.app and own.problem = base.problem
 ),
 
 lines as (
@@ -133,7 +179,7 @@ def _line(axis: Axis, column: Column) -> str:
         kind, x = "name", "null::double"
     else:
         kind = "number"
-        x = _value(axis, column, "compared").replace(column.asked, column.shown) + "::double"
+        x = _value(axis, column, "compared_points").replace(column.asked, column.shown) + "::double"
     is_there = f"(has_{column.asked} or {column.asked} is not null)"
     where = "\n        and ".join([*fixed, is_there])
     return f"""\
@@ -149,6 +195,6 @@ def _line(axis: Axis, column: Column) -> str:
         {column.asked}::varchar as shown,
         point,
         is_baseline as is_reference,
-    from compared
+    from compared_points
     where
         {where}"""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 # The SQL is made of the names in axes.py alone.
 # ruff: noqa: S608
 from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points, raw_columns
-from flowsweep.warehouse import axis_lines
+from flowsweep.warehouse import axis_lines, name_pairs
 
 if TYPE_CHECKING:
     from flowsweep.experiment.axis import Axis, Column
@@ -19,7 +19,10 @@ def models() -> dict[str, str]:
         "axis_contract": _contract(),
         "run_axes": _run_axes(),
         "point_texts": _texts(),
+        "compared_points": axis_lines.compared_points(),
         "axis_points": axis_lines.axis_points(),
+        "plane_points": axis_lines.plane_points(),
+        "name_pairs": name_pairs.name_pairs(),
     }
 
 

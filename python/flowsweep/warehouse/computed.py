@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.analysis import grades, line_intervals
+from flowsweep.analysis import grades, line_intervals, side_by_side
 from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 READS = {
     **{name: {"sweep_runs", "sweep_points", "runs"} for name in ESTIMATES},
     "line_intervals": {"axis_points", "runs"},
+    "name_ratios": {"name_pairs", "runs"},
     "link_balances": {"stg_runs"},
     "capture_grades": {"capture_facts"},
 }
@@ -44,6 +45,8 @@ def definition(name: str) -> Definition:
         return Definition(_statement(name, grades.COLUMNS), grades.NOTE)
     if name == "line_intervals":
         return Definition(_statement(name, line_intervals.COLUMNS), line_intervals.NOTE)
+    if name == "name_ratios":
+        return Definition(_statement(name, side_by_side.COLUMNS), side_by_side.NOTE)
     from flowsweep.analysis import estimates
 
     return Definition(_statement(name, estimates.COLUMNS[name]), estimates.NOTES[name])
@@ -79,6 +82,15 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
             "inner join runs using (app, problem, point) where is_used order by all"
         )
         return {name: line_intervals.rows(times.rows(named=True))}
+    if name == "name_ratios":
+        pairs = select(
+            "select app, problem, axis, point, reference_point from name_pairs order by all"
+        )
+        times = select(
+            "select app, problem, point, is_baseline, completion_s from runs where is_used "
+            "order by all"
+        )
+        return {name: side_by_side.rows(pairs.rows(named=True), times.rows(named=True))}
     from flowsweep.analysis import estimates
 
     made = estimates.estimate(

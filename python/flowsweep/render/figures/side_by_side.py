@@ -1,0 +1,45 @@
+"""Table `side_by_side`: what variants and congestion controls change, all else alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep import numbers
+from flowsweep.experiment.axes import AXES
+from flowsweep.render.tables import Column, application, cut_note, figures, ordered, table, words
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+MAX_ROWS = 60
+
+
+def draw(context: Context) -> Markup | None:
+    """One row for each name and point."""
+    every = ordered(context, context.rows("side_by_side"))
+    rows = every[:MAX_ROWS]
+    if not rows:
+        return None
+    columns = [
+        application(context, rows, once=True, brief=True),
+        words(
+            "with", rows, lambda row: row["name"] or AXES[row["axis"]].columns[0].unset or "unset"
+        ),
+        words("beside", rows, lambda row: row["beside"]),
+        figures("time (s)", [row["completion_s"] for row in rows]),
+        figures("beside (s)", [row["reference_s"] for row in rows]),
+        figures("ratio", [row["ratio"] for row in rows]),
+        Column(
+            "95 % interval",
+            [
+                numbers.NONE
+                if row["ratio_low"] is None
+                else numbers.interval(row["ratio_low"], row["ratio_high"])
+                for row in rows
+            ],
+        ),
+        Column("runs", [f"{row['runs_used']}, {row['reference_runs']}" for row in rows]),
+    ]
+    return table("side_by_side", columns) + cut_note(len(rows), len(every), "side_by_side")

@@ -1,0 +1,98 @@
+"""What the verdict says of the further problems and of the variants of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep import numbers
+from flowsweep.render import threshold_words
+
+Row = dict[str, Any]
+#: A label with a short problem names it; a longer one is in the table below.
+MAX_NAME = 24
+TOLD = ("found", "one-sided")
+
+
+def name(app: str, label: str, problems: int) -> str:
+    """What an application is called: with its problem where that is short and there are several."""
+    return label if problems == 1 or len(label) <= MAX_NAME else app
+
+
+def others(count: int, mine: Sequence[Row]) -> str:
+    """What the further problems of an application need, in one sentence.
+
+    Args:
+        count: How many there are.
+        mine: Their rows of the query `thresholds`.
+    """
+    plural = count > 1
+    subject = f"{count} other problems of it need" if plural else "Another problem of it needs"
+    parts = []
+    for axis in threshold_words.AXES:
+        rows = [row for row in mine if row["axis"] == axis and row["level"] < 1.3]
+        known = sorted(row["estimate"] for row in rows if row["state"] in TOLD)
+        if not known:
+            continue
+        low, high = numbers.estimate(known[0]), numbers.estimate(known[-1])
+        unit = threshold_words.AXES[axis][1]
+        need = "at least" if axis == "rate" else "an RTT of at most"
+        span = low if low == high else f"{low} to {high}"
+        part = "" if len(known) == count else f" ({len(known)} of {count})"
+        parts.append(f"{need} {span} {unit}{part}")
+    if parts:
+        return f"{subject} {' and '.join(parts)}, see the table below."
+    verb = "are" if plural else "is"
+    return f"{subject.rsplit(' ', 1)[0]} {verb} in the table below."
+
+
+def variants(rows: Sequence[Row]) -> str | None:
+    """What the variants of an application change, in one sentence.
+
+    Args:
+        rows: Its rows of the query `side_by_side`.
+    """
+    known = [row for row in rows if row["axis"] == "variant" and row["ratio"] is not None]
+    if not known:
+        return None
+    names = list(dict.fromkeys(row["name"] or "none" for row in known))
+    least, most = (choose(known, key=lambda row: row["ratio"]) for choose in (min, max))
+    bounded = [row for row in known if row["ratio_low"] is not None]
+    sure = [row for row in bounded if not row["ratio_low"] <= 1 <= row["ratio_high"]]
+    if len(known) == 1:
+        said = f"Its variant **{names[0]}** takes **{_times(most)}**{_interval(most)} as long"
+        said += _beside(most)
+    else:
+        subject = f"Its variant {names[0]}" if len(names) == 1 else f"Its {len(names)} variants"
+        verb = "takes" if len(names) == 1 else "take"
+        said = (
+            f"{subject} {verb} from {_times(least)} ({_place(least, names)}) to "
+            f"**{_times(most)}** ({_place(most, names)}) as long, all else alike"
+        )
+    if not bounded:
+        return f"{said}; too few runs for an interval."
+    if len(known) == 1:
+        return f"{said}." if sure else f"{said}: no difference found."
+    return f"{said}; a difference is sure at {len(sure)} of {numbers.plural(len(known), 'point')}."
+
+
+def _times(row: Row) -> str:
+    return f"{numbers.estimate(row['ratio'])} times"
+
+
+def _interval(row: Row) -> str:
+    if row["ratio_low"] is None:
+        return ""
+    return f" [[{numbers.interval(row['ratio_low'], row['ratio_high'])}]]"
+
+
+def _place(row: Row, names: Sequence[str]) -> str:
+    """Which variant, and where, if not at the baseline."""
+    told = [] if len(names) == 1 else [row["name"] or "none"]
+    if row["beside"] != "baseline" or not told:
+        told.append(row["beside"])
+    return ", ".join(told)
+
+
+def _beside(row: Row) -> str:
+    return "" if row["beside"] == "baseline" else f" ({row['beside']})"

@@ -1,0 +1,63 @@
+"""The model `name_pairs`: points that differ in a name alone, as SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+# The SQL is made of the names in axes.py alone.
+# ruff: noqa: S608
+from flowsweep.experiment.axes import columns
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.axis import Column
+
+
+def name_pairs() -> str:
+    """One row per axis of names and point with another name than the baseline; a model's text."""
+    pairs = "\n    union all by name\n".join(
+        _pairs(column) for column in columns() if column.kind == "varchar"
+    )
+    return f"""\
+-- One row per axis of names (congestion control, variant) and point that has another name than
+-- the baseline, with the point that differs from it in this name alone and has the baseline's.
+with
+
+bases as (
+    select distinct on (app, problem) *
+    from point_axes
+    where is_baseline
+    order by point
+),
+
+final as (
+{pairs}
+)
+
+select * from final
+"""
+
+
+def _pairs(column: Column) -> str:
+    same = "\n        and ".join(
+        f"own.{other.asked} is not distinct from other.{other.asked}"
+        for other in columns()
+        if other != column
+    )
+    return f"""\
+    select
+        own.app,
+        own.problem,
+        '{column.asked}' as axis,
+        own.{column.asked} as name,
+        base.{column.asked} as reference_name,
+        own.point,
+        other.point as reference_point,
+    from point_axes as own
+    inner join bases as base
+        on own.app = base.app and own.problem = base.problem
+    inner join point_axes as other
+        on own.app = other.app and own.problem = other.problem
+    where
+        own.{column.asked} is distinct from base.{column.asked}
+        and other.{column.asked} is not distinct from base.{column.asked}
+        and {same}"""
