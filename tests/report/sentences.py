@@ -478,6 +478,31 @@ NEEDS = [
              lambda asked: len(_drawn_thresholds(asked)) < asked.rows("thresholds").height),
 ]  # fmt: skip
 
+
+def _in_plane(asked: Asked, kind: str, *, drawn: bool) -> int:
+    """How many rows of `frontier` of a kind have a place on logarithmic axes, or have none."""
+    return sum(
+        ((row["rtt_ms"] or 0) > 0 and (row["rate_mbit_s"] or 0) > 0) == drawn
+        for row in asked.rows("frontier").rows(named=True)
+        if row["kind"] == kind
+    )
+
+
+FRONTIER = [
+    *_always("frontier", r"Circles: pairs that were tried, with their median slowdown\."),
+    Sentence("frontier", r"Lines: 10 % \(solid\) and 50 % \(dashed\) slower than the baseline; between "
+             r"two tried points straight in RTT or in 1/rate, inside a cell straight as drawn\.",
+             lambda asked, _: _in_plane(asked, "line", drawn=True) > 0,
+             lambda asked: _in_plane(asked, "line", drawn=True) > 0),
+    Sentence("frontier", r"No line of 10 % or 50 % lies between them\.",
+             lambda asked, _: _in_plane(asked, "line", drawn=True) == 0,
+             lambda asked: _in_plane(asked, "line", drawn=True) == 0),
+    Sentence("frontier", rf"({N}) tried points? without an RTT or a limit of the rate (?:is|are) in the "
+             r"rows alone\.",
+             lambda asked, match: match[1] == numbers.count(_in_plane(asked, "tried", drawn=False)),
+             lambda asked: _in_plane(asked, "tried", drawn=False) > 0),
+]  # fmt: skip
+
 # --- transfers and the application ----------------------------------------------------
 SOURCES = "transfers where run in " + VALID
 
@@ -585,4 +610,4 @@ def _completion(axis: str, line: str) -> list[Sentence]:
 
 COMPLETION = [*_completion("rtt", "RTT"), *_completion("rate", "1/rate")]
 
-SENTENCES = [*COMPLETION, *NEEDS, *SERIES, *WAN, *FLOWS, *ENGINES, *TRANSFERS]
+SENTENCES = [*COMPLETION, *NEEDS, *FRONTIER, *SERIES, *WAN, *FLOWS, *ENGINES, *TRANSFERS]

@@ -1,0 +1,150 @@
+"""Figure `frontier`: lines of equal slowdown in the plane of RTT and rate.
+
+A line crosses between two tried points that are neighbours in RTT, or in rate, where a straight
+line in RTT, or in 1/rate, through their medians reaches its level: as the thresholds have it.
+Inside a cell of four tried points it is drawn straight from one crossing to the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, theme
+from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+HEIGHT = 260
+LEVELS = ((1.1, "10 % slower"), (1.5, "50 % slower"))
+Place = tuple[float, float]
+
+
+def draw(context: Context) -> Figure | None:
+    """One panel for each application whose RTT and rate were varied together."""
+    import altair as alt
+
+    rows = context.rows("frontier")
+    if rows.is_empty():
+        return None
+    drawn = rows.filter((pl.col("rtt_ms") > 0) & (pl.col("rate_mbit_s") > 0))
+    shown = context.series_in(drawn)
+    width = theme.FULL_WIDTH if len(shown) < 2 else theme.HALF_WIDTH
+    panels = [
+        _panel(context.of(drawn, one), one, drawn, width, several=len(shown) > 1) for one in shown
+    ]
+    chart: Any = (
+        alt.concat(*panels, columns=2, align="all")
+        if panels
+        else empty("no pair of RTT and rate to draw", width, HEIGHT)
+    )
+    hidden = rows.filter(pl.col("kind") == "tried").height
+    hidden -= drawn.filter(pl.col("kind") == "tried").height
+    return Figure(
+        name="frontier",
+        caption=sentence(
+            "Circles: pairs that were tried, with their median slowdown.",
+            "Lines: 10 % (solid) and 50 % (dashed) slower than the baseline; between two tried "
+            "points straight in RTT or in 1/rate, inside a cell straight as drawn."
+            if drawn.filter(pl.col("kind") == "line").height
+            else "No line of 10 % or 50 % lies between them.",
+            f"{numbers.plural(hidden, 'tried point')} without an RTT or a limit of the rate "
+            f"{'is' if hidden == 1 else 'are'} in the rows alone."
+            if hidden
+            else None,
+        ),
+        chart=chart,
+        rows=rows,
+    )
+
+
+def _panel(
+    mine: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, several: bool
+) -> Any:
+    import altair as alt
+
+    x = _scale(alt.X, "rtt_ms", "round-trip time (ms)", every)
+    y = _scale(alt.Y, "rate_mbit_s", "rate of the link (Mbit/s)", every)
+    tried = mine.filter(pl.col("kind") == "tried")
+    points = [
+        {
+            "rtt_ms": row["rtt_ms"],
+            "rate_mbit_s": row["rate_mbit_s"],
+            "text": numbers.estimate(row["slowdown"]),
+        }
+        for row in tried.iter_rows(named=True)
+    ]
+    layers: list[Any] = []
+    for level, name in LEVELS:
+        pairs = segments(mine, level)
+        data = [
+            {"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1], "name": name}
+            for a, b in pairs
+        ]
+        if data:
+            layers.append(
+                alt.Chart(values(data))
+                .mark_rule(
+                    color=one.colour, strokeWidth=2, strokeDash=[1, 0] if level < 1.3 else [5, 3]
+                )
+                .encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
+            )
+    marks = alt.Chart(values(points))
+    layers.append(
+        marks.mark_point(size=36, fill=theme.PAGE, stroke=one.colour, strokeWidth=1.5).encode(
+            x=x, y=y
+        )
+    )
+    layers.append(
+        marks.mark_text(align="left", dx=6, dy=-6, fontSize=10, color=theme.MUTED).encode(
+            x=x, y=y, text="text:N"
+        )
+    )
+    title = panel_title(one.label if several else "", "", one, width)
+    return alt.layer(*layers).properties(width=width, height=HEIGHT, title=title)
+
+
+def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
+    import altair as alt
+
+    low, high = (float(getattr(every[column], end)()) for end in ("min", "max"))
+    if low == high:
+        low, high = low / 2, high * 2
+    ticks = axes.log_ticks(low, high)
+    return channel(
+        f"{column}:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[low * 0.9, high * 1.2], nice=False),
+        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks)),
+    )
+
+
+def segments(mine: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:
+    """The parts of a line: from one crossing to the other in each cell of four tried points."""
+    tried = {
+        row["point"]: row for row in mine.filter(pl.col("kind") == "tried").iter_rows(named=True)
+    }
+    at = {(row["rtt_asked_ms"], row["rate_asked_mbit_s"]): point for point, row in tried.items()}
+    crossings = {
+        frozenset((row["from_point"], row["to_point"])): (row["rtt_ms"], row["rate_mbit_s"])
+        for row in mine.filter((pl.col("kind") == "line") & (pl.col("level") == level)).iter_rows(
+            named=True
+        )
+    }
+    rtts, rates = (sorted({place[index] for place in at}) for index in (0, 1))
+    found: list[tuple[Place, Place]] = []
+    for (short, long), (low, high) in itertools.product(
+        itertools.pairwise(rtts), itertools.pairwise(rates)
+    ):
+        corners = [
+            at.get(place) for place in ((short, high), (long, high), (long, low), (short, low))
+        ]
+        edges = itertools.pairwise([*corners, corners[0]])
+        # In the order of the edges: where four are crossed, the first two belong together.
+        crossed = [crossings[edge] for edge in map(frozenset, edges) if edge in crossings]
+        found += list(zip(crossed[::2], crossed[1::2], strict=False))
+    return found
