@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from flowsweep import content
+from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import Experiment, Run, refined
 
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
@@ -76,6 +80,30 @@ def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object])
             remedy="start snakemake once for each experiment; join files that are one by hand",
         )
     return without_braces(files[0] if files else content.root() / DEFAULT)
+
+
+def known_plan(file: str, runs: Path) -> dict[str, Run]:
+    """The runs of an experiment by their names, in their order, as far as they are known.
+
+    The points of a pass of refinement are chosen while the workflow runs.
+
+    Args:
+        file: The experiment file.
+        runs: The folder of its runs.
+    """
+    chosen = tuple(sorted(path.name for path in (runs / refined.FOLDER).glob("*.json")))
+    return _known_plan(file, runs, chosen)
+
+
+@functools.lru_cache(maxsize=16)
+def _known_plan(file: str, runs: Path, _: tuple[str, ...]) -> dict[str, Run]:
+    return {run.id: run for run in experiments.load(file, runs).plan()}
+
+
+def refined_ids(experiment: Experiment) -> str:
+    """A pattern of the names of runs at points that refinement may choose: on all hosts."""
+    names = "|".join(re.escape(workload.name) for workload in experiment.workloads)
+    return rf"(?!.*-hosts_)(?:{names})-[^/]+-r[0-9]+"
 
 
 def without_braces(path: str | Path) -> str:

@@ -18,9 +18,9 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         benchmark:
             f"{BENCHMARKS}/capture/{{run_id}}.tsv"
         wildcard_constraints:
-            run_id="|".join(re.escape(run_id) for run_id in run_ids),
+            run_id="|".join(run_ids),
         # The seeded order of the plan; runs go before the analysis.
-        priority: lambda wildcards: 1000000 - RUN_ORDER[wildcards.run_id]
+        priority: lambda wildcards: 1000000 - [*planned()].index(wildcards.run_id)
         # A testbed that cannot be set up is tried once more; then the sweep stops.
         retries: 1
         resources:
@@ -28,11 +28,38 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         params:
             output=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
             # Only what decides the outcome: an edited title does not run it again.
-            spec=lambda wildcards: RUN_PLAN[wildcards.run_id].spec_hash(),
+            spec=lambda wildcards: planned()[wildcards.run_id].spec_hash(),
             experiment=EXPERIMENT_FILE,
         message:
             "Running {wildcards.run_id}"
         shell:
             "flowsweep run --run {wildcards.run_id:q} --output {params.output:q}"
+            " -- {params.experiment:q}"
+            " 2> >(tee -i {log:q} >&2)"
+
+
+if EXPERIMENT.refine:
+
+    # The points of a further pass, once the runs before it are there. What was chosen stays.
+    checkpoint refine:
+        input:
+            lambda wildcards: [
+                ancient(path) for path in records(int(wildcards.number) - 1)
+            ],
+        output:
+            update(f"{RUNS_FOLDER}/.refined/{{number}}.json"),
+        log:
+            f"{LOGS}/refine/{{number}}.log",
+        benchmark:
+            f"{BENCHMARKS}/refine/{{number}}.tsv"
+        resources:
+            testbed=1,
+        params:
+            results=lambda wildcards: RESULTS,
+            experiment=EXPERIMENT_FILE,
+        message:
+            "Choosing the points of pass {wildcards.number}"
+        shell:
+            "flowsweep plan --refine {params.results:q} --keep {wildcards.number}"
             " -- {params.experiment:q}"
             " 2> >(tee -i {log:q} >&2)"

@@ -1,4 +1,4 @@
-# What every rule needs: the checked experiment, its runs, its hosts, the paths.
+# What all rules need: the checked experiment, its runs, its hosts, the paths.
 import re
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from flowsweep.runs.run_folder import recorded_files
 from flowsweep.testbed import kinds
 from flowsweep.workflow import (
     experiment_file,
+    known_plan,
     quieten,
+    refined_ids,
     use_own_programs,
     without_braces,
 )
@@ -47,18 +49,20 @@ SOURCE = results.source(EXPERIMENT, Path(RESULTS))
 MADE_FROM = f"{RESULTS}/{results.TABLES_MARK}/{results.digest(SOURCE)}"
 
 if EXPERIMENT.captured is None:
-    RUN_PLAN = {run.id: run for run in EXPERIMENT.plan()}
-    RUN_ORDER = {run_id: index for index, run_id in enumerate(RUN_PLAN)}
-    RUN_NAMES = {run_id: run_id for run_id in RUN_PLAN}
     RUNS_FOLDER = f"{RESULTS}/runs"
+    # With the points of the passes of refinement that were chosen when it was killed.
+    RUN_PLAN = known_plan(EXPERIMENT_FILE, Path(RUNS_FOLDER))
+    RUN_NAMES = {}
     RUNS_OF_HOSTS = {}
     for run_id, run in RUN_PLAN.items():
         hosts = tuple(host.name for host in run.hosts)
-        RUNS_OF_HOSTS.setdefault(hosts, []).append(run_id)
-    CAPTURES = {
-        run_id: [f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst" for host in run.hosts]
-        for run_id, run in RUN_PLAN.items()
-    }
+        RUNS_OF_HOSTS.setdefault(hosts, []).append(re.escape(run_id))
+    if EXPERIMENT.refine:
+        # Points that are not chosen yet: every host takes part.
+        RUNS_OF_HOSTS[tuple(host.name for host in EXPERIMENT.hosts)].append(
+            refined_ids(EXPERIMENT)
+        )
+    CAPTURES = {}
 else:
     RUN_PLAN = {}
     RUNS_OF_HOSTS = {}
@@ -86,19 +90,43 @@ else:
         )
 
 
-# Which runs there are, and how they are planned: where that changes, their table is made anew.
-LISTED = results.digest(
-    repr({run_id: RUN_PLAN[run_id].spec_hash() for run_id in RUN_PLAN} or [*CAPTURES])
-)
+def planned():
+    """The runs that are known by now, by their names, in their order."""
+    return known_plan(EXPERIMENT_FILE, Path(RUNS_FOLDER)) if RUN_PLAN else {}
 
 
-# The run.json files that exist, or that a rule will make.
-RUN_RECORDS = [
-    path
-    for run_id in CAPTURES
-    for path in [f"{RUNS_FOLDER}/{RUN_NAMES[run_id]}/run.json"]
-    if RUN_PLAN or Path(path).exists()
-]
+def all_runs(passes=EXPERIMENT.refine):
+    """The names of all runs after so many passes of refinement, whose points must be chosen."""
+    for number in range(1, passes + 1):
+        checkpoints.refine.get(number=number)
+    return [*(planned() or CAPTURES)]
+
+
+def captures_of(run_id):
+    """The captures of a run."""
+    if not RUN_PLAN:
+        return CAPTURES[run_id]
+    return [
+        f"{RUNS_FOLDER}/{run_id}/{host.name}.pcap.zst"
+        for host in planned()[run_id].hosts
+    ]
+
+
+def records(passes=EXPERIMENT.refine):
+    """The run.json files that exist, or that a rule will make."""
+    paths = [
+        f"{RUNS_FOLDER}/{RUN_NAMES.get(run, run)}/run.json" for run in all_runs(passes)
+    ]
+    return [path for path in paths if RUN_PLAN or Path(path).exists()]
+
+
+def listed():
+    """Which runs there are, and how they are planned: where that changes, their table is too."""
+    runs = planned()
+    return results.digest(
+        repr({name: runs[name].spec_hash() for name in runs} or [*CAPTURES])
+    )
+
 
 # What a command says goes to the terminal, and by `tee` into the log of its rule.
 LOGS = f"{RESULTS}/logs"

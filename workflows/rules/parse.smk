@@ -20,7 +20,7 @@ rule made_from:
 
 rule parse_run:
     input:
-        captures=lambda wildcards: CAPTURES[wildcards.run_id],
+        captures=lambda wildcards: captures_of(wildcards.run_id),
         made_from=MADE_FROM,
     output:
         marker=touch(f"{RESULTS}/tables/.parsed/{{run_id}}"),
@@ -33,9 +33,9 @@ rule parse_run:
     params:
         bin=EXPERIMENT.bin_ns,
         engine=EXPERIMENT.flows.engine,
-        run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES[wildcards.run_id]}",
+        run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES.get(wildcards.run_id, wildcards.run_id)}",
         # A file that is gone, or came with an old date, changes the tables too.
-        recorded=lambda wildcards: CAPTURES[wildcards.run_id],
+        recorded=lambda wildcards: captures_of(wildcards.run_id),
         tables=lambda wildcards: f"{RESULTS}/tables",
     message:
         "Parsing {wildcards.run_id}"

@@ -3,7 +3,7 @@
 
 rule runs:
     input:
-        records=RUN_RECORDS,
+        records=lambda wildcards: records(),
         made_from=MADE_FROM,
     output:
         table=f"{RESULTS}/tables/runs.parquet",
@@ -16,7 +16,7 @@ rule runs:
     params:
         runs_folder=lambda wildcards: RUNS_FOLDER,
         experiment=EXPERIMENT_FILE,
-        listed=LISTED,
+        listed=lambda wildcards: listed(),
     message:
         "Collecting the records of {RUNS_FOLDER}"
     shell:
@@ -45,7 +45,9 @@ if Path(EXPERIMENT_FILE).resolve() != Path(RESULTS, "experiment.yaml").resolve()
 
 rule report:
     input:
-        parsed=expand(f"{RESULTS}/tables/.parsed/{{run_id}}", run_id=CAPTURES),
+        parsed=lambda wildcards: [
+            f"{RESULTS}/tables/.parsed/{run_id}" for run_id in all_runs()
+        ],
         runs=f"{RESULTS}/tables/runs.parquet",
         experiment=f"{RESULTS}/experiment.yaml",
         content=sorted(

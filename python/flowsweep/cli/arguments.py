@@ -92,9 +92,11 @@ class _Help(argparse.HelpFormatter):
         return "\n\n".join(fill(paragraph, width, indent) for paragraph in paragraphs)
 
 
-def add_experiment(parser: Parser) -> None:
+def add_experiment(parser: Parser, nargs: str | None = None) -> None:
     """The experiment file."""
-    parser.add_argument("experiment", metavar="EXPERIMENT", type=Path, help="Experiment file.")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", type=Path, nargs=nargs, help="Experiment file."
+    )
 
 
 def add_settings(parser: Parser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import textwrap
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep import printing
+from flowsweep import numbers, printing
 from flowsweep.cli.arguments import Parser, add_experiment, add_format, add_output
 
 if TYPE_CHECKING:
@@ -20,23 +21,75 @@ WIDTH = 80
 
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
-    add_experiment(parser)
-    add_format(parser, "table", "json", "schema", about="schema: the JSON schema of the file.")
+    add_experiment(parser, nargs="?")
+    add_format(
+        parser,
+        "table",
+        "json",
+        "yaml",
+        "schema",
+        about="yaml: the axes to paste, with --refine. schema: the JSON schema of the file.",
+    )
     add_output(parser, "Folder of the runs. Default: results/<name>/runs.", required=False)
+    parser.add_argument(
+        "--refine",
+        metavar="DIRECTORY",
+        type=Path,
+        help="Results: list the points that would narrow the brackets of their thresholds most.",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="PASS",
+        type=_pass,
+        help="With --refine: add the points to the experiment as this pass of its `refine`.",
+    )
 
 
-def plan(*, experiment: Path, output_format: str, output: Path | None) -> None:
+def _pass(text: str) -> int:
+    if text not in {str(number) for number in range(1, 9)}:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a pass; expected 1 to 8")
+    return int(text)
+
+
+def plan(
+    *,
+    experiment: Path | None,
+    output_format: str,
+    output: Path | None,
+    refine: Path | None,
+    keep: int | None,
+) -> None:
     """List the runs of an experiment in the order in which they would be made, and how long.
 
     Example: flowsweep plan workflows/experiments/demo.yaml
+
+    With --refine: the points to try next, halfway (in the logarithm) between the two tried ones on
+    both sides of each threshold, the widest bracket first; as table, JSON, or axes to paste. The
+    experiment file is then the copy among the results, unless named.
+
+    Example: flowsweep plan --refine results/demo
     """
     from flowsweep import experiment as experiments
+    from flowsweep.errors import FlowsweepError
 
     if output_format == "schema":
         schema = experiments.Experiment.model_json_schema(by_alias=True)
         printing.exact(json.dumps(schema, indent=2) + "\n")
         return
+    if refine is not None:
+        from flowsweep.cli import plan_refine
+
+        plan_refine.refine(refine, experiment, output_format, keep)
+        return
+    if keep is not None or output_format == "yaml":
+        given = "--keep" if keep is not None else "--format yaml"
+        raise FlowsweepError(f"{given} is for --refine", remedy="--refine results/NAME")
+    if experiment is None:
+        raise FlowsweepError(
+            "no experiment file", expected="EXPERIMENT, or --refine", remedy="flowsweep plan --help"
+        )
     loaded = experiments.load(experiment)
+    loaded = experiments.load(experiment, output or Path("results", loaded.name, "runs"))
     if output_format == "json":
         printing.exact(json.dumps([run.spec() for run in loaded.plan()], indent=2) + "\n")
         return
@@ -85,6 +138,9 @@ def show(loaded: Experiment, folder: Path | None = None) -> None:
     print(f"{counted(len(runs), 'run')}, {blocks}, seed {loaded.seed}")
     left = estimate(runs, folder)
     print(str(left))
+    if waiting := loaded.refine - len(loaded.refined):
+        passes = numbers.plural(waiting, "pass", "passes")
+        print(f"then {passes} of refinement, whose points follow from these runs")
     if left.missing and (note := wait_note(loaded)):
         print(note, file=sys.stderr)
     for warning in kinds.warnings(runs):

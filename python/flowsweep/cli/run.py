@@ -58,7 +58,8 @@ def run(
         from flowsweep import experiment as experiments
         from flowsweep.cli import plan
 
-        plan.show(experiments.load(experiment), output.parent if output is not None else None)
+        folder = output.parent if output is not None else None
+        plan.show(experiments.load(experiment, folder), folder)
         return
     if output is None:
         raise FlowsweepError(
@@ -77,7 +78,7 @@ def run(
     try:
         from flowsweep import experiment as experiments
 
-        loaded = experiments.load(experiment)
+        loaded = experiments.load(experiment, output.parent)
         planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
         record = runner.perform(planned, output, _say, ahead)
     finally:

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import document, model
+from flowsweep.experiment import document, model, refined
 from flowsweep.files import inputs, names
 from flowsweep.validation import expected_of
 
@@ -56,11 +56,15 @@ def about(text: str) -> About:
     )
 
 
-def load(path: Path | str) -> model.Experiment:
+def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     """Reads and checks an experiment file.
 
     A file `experiment.yaml` with a folder `runs` beside it is an experiment that was
     captured already: its name is its folder's, and nothing is run.
+
+    Args:
+        path: The file.
+        runs: The folder of its runs, for the points that refinement has added to the sweep.
 
     Raises:
         FlowsweepError: With the file, the line, what was found, expected, and the remedy.
@@ -98,6 +102,8 @@ def load(path: Path | str) -> model.Experiment:
     names.check(name, names.EXPERIMENT, path)
     experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
     experiment._name = name  # noqa: SLF001
+    if runs is not None:
+        experiment._refined = refined.passes(experiment.refine, runs)  # noqa: SLF001
     if experiment.captured is not None:
         folder = path.parent / experiment.captured
         if not (folder / "runs").is_dir():

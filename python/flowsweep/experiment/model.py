@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep.defaults import BIN_NS
-from flowsweep.experiment import testbeds
+from flowsweep.experiment import refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import Duration, Model, Share, Size
@@ -132,6 +132,14 @@ class Experiment(Model):
         "combination within each of some groups: [[rtt, loss], [rtt, jitter]].",
     )
     repetitions: int = Field(3, ge=1, le=1000, description="Runs of each point.")
+    refine: int = Field(
+        0,
+        ge=0,
+        le=8,
+        description="Passes after the sweep: each adds, between the tried points on both sides of "
+        "every threshold that are further apart than 1.5 times, the one that halves the bracket "
+        "(in the logarithm), with as many runs as other points. Two passes make 1.41 of 4 times.",
+    )
     retries: int = Field(
         4,
         ge=0,
@@ -157,6 +165,7 @@ class Experiment(Model):
 
     _path: Path = PrivateAttr(default=Path())
     _name: str = PrivateAttr(default="")
+    _refined: list[list[refined.Point]] = PrivateAttr(default_factory=list)
 
     @field_validator("workloads", mode="before", json_schema_input_type=Workload | list[Workload])
     @classmethod
@@ -315,6 +324,11 @@ class Experiment(Model):
     def name(self) -> str:
         """Results go to results/<name>/: the file name without .yaml."""
         return self._name
+
+    @property
+    def refined(self) -> list[list[refined.Point]]:
+        """The points of each pass of refinement that was chosen, where its runs were given."""
+        return self._refined
 
     @property
     def timeout_s(self) -> float:

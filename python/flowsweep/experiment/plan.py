@@ -60,7 +60,40 @@ def plan(experiment: Experiment) -> list[Run]:
         for end in ends:
             order.shuffle(end)
         runs += [*ends[0], *middle, *ends[1]]
-    return runs
+    return runs + _refined(experiment, runs, order)
+
+
+def _refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
+    """The runs of the passes of refinement: each has as many blocks as the sweep, of its points.
+
+    A point that the experiment names by now is no further one.
+    """
+    known = {run.id for run in planned}
+    names = {workload.name for workload in experiment.workloads}
+    block = experiment.repetitions
+    found: list[Run] = []
+    for points_of_pass in experiment.refined:
+        made = [
+            run_at(experiment, point.settings)
+            for point in points_of_pass
+            if point.settings.get("workload", experiment.workloads[0].name) in names
+        ]
+        new = {run.id: run for run in made if run.id not in known}
+        known |= new.keys()
+        for repetition in range(1, experiment.repetitions + 1):
+            block += 1
+            runs = [
+                replace(
+                    run,
+                    id=f"{run.id.removesuffix('-r1')}-r{repetition}",
+                    repetition=repetition,
+                    block=block,
+                )
+                for run in new.values()
+            ]
+            order.shuffle(runs)
+            found += runs
+    return found
 
 
 def _run(

@@ -80,7 +80,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
     if experiment_file is not None:
         from flowsweep import experiment
 
-        loaded = experiment.load(experiment_file)
+        loaded = experiment.load(experiment_file, directory)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
     # `/runs` has no folder above it that is called something.
     name = loaded.name if loaded else directory.absolute().parent.name or directory.name

@@ -1,0 +1,195 @@
+"""The points that would narrow the brackets of a sweep's thresholds: `flowsweep plan --refine`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import numbers, printing
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.axes import AXES
+
+if TYPE_CHECKING:
+    from flowsweep.analysis.refine import Left, Proposal
+    from flowsweep.experiment import Experiment, Workload
+
+WIDTH = 80
+
+
+def refine(directory: Path, experiment: Path | None, output_format: str, keep: int | None) -> None:
+    """Prints the points, or keeps them as a pass of the experiment.
+
+    Args:
+        directory: results/<experiment>.
+        experiment: Its file; default: the copy among the results.
+        output_format: table, json or yaml.
+        keep: The number of the pass; None: nothing is kept.
+    """
+    from flowsweep import experiment as experiments
+    from flowsweep.experiment import refined
+
+    file = experiment or directory / "experiment.yaml"
+    runs = directory / "runs"
+    loaded = None
+    try:
+        if experiment or keep is not None or file.is_file():
+            loaded = experiments.load(file, runs)
+    except FlowsweepError as error:
+        # The copy of a captured experiment's file names a folder beside the file itself.
+        if experiment or keep is not None:
+            raise
+        print(f"note: {error.what}: further values stand alone below", file=sys.stderr)
+    made, left = _asked(directory, file if loaded else None)
+    if keep is not None:
+        points = [
+            refined.Point(settings=settings, why=_why(one))
+            for one in made
+            if loaded and (settings := _settings(one, loaded))
+        ]
+        refined.keep(runs, keep, points)
+        said = numbers.plural(len(points), "point")
+        print(f"{refined.path(runs, keep)}: {said}", file=sys.stderr)
+        return
+    if output_format == "json":
+        rows = [_row(one, _settings(one, loaded) if loaded else None) for one in made]
+        printing.exact(json.dumps(rows, indent=2) + "\n")
+    elif output_format == "yaml":
+        printing.exact(_snippet(made, loaded))
+    else:
+        _show(made, left, loaded)
+
+
+def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
+    """What the runs say by now: of their records, where these are there, else of the tables."""
+    from flowsweep.analysis.refine import proposals
+    from flowsweep.runs import run_records
+    from flowsweep.warehouse import Warehouse
+
+    def ask(results: Path) -> tuple[list[Proposal], list[Left]]:
+        warehouse = Warehouse(results)
+        return proposals(
+            warehouse.rows("thresholds").rows(named=True),
+            warehouse.select("select * from sweep_points order by all").rows(named=True),
+        )
+
+    if not (directory / "runs").is_dir():
+        return ask(directory)
+    # The tables may be older than the runs; thresholds need no more than the records.
+    with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
+        tables = Path(folder, directory.absolute().name, "tables")
+        tables.mkdir(parents=True)
+        run_records.write_table(directory / "runs", tables / "runs.parquet", file)
+        return ask(tables.parent)
+
+
+def _text(one: Proposal, value: float) -> str:
+    """A value as an experiment file has it: 8ms."""
+    axis = AXES[one.axis]
+    scaled = value * (axis.columns[0].scale or 1)
+    return axis.format(axis.parse(axis.format(scaled)))
+
+
+def _why(one: Proposal) -> str:
+    low, high = (_text(one, end) for end in one.bracket)
+    levels = " and ".join(f"{level - 1:.0%}" for level in one.levels)
+    return f"the threshold of {levels} lies between {low} and {high}"
+
+
+def _row(one: Proposal, settings: dict[str, str] | None) -> dict[str, Any]:
+    low, high = (_text(one, end) for end in one.bracket)
+    return {
+        "app": one.app,
+        "problem": one.problem,
+        "axis": one.axis,
+        "value": _text(one, one.value),
+        "levels": list(one.levels),
+        "between": [low, high],
+        "factor": one.factor if one.bracket[0] > 0 else None,
+        "factor_after": one.factor_after if one.bracket[0] > 0 else None,
+        "set": settings,
+    }
+
+
+def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
+    """The point as `--set` would be told; None where the experiment has no such workload."""
+    from flowsweep.experiment import points
+
+    for workload in experiment.workloads:
+        if workload.name != one.app:
+            continue
+        base = points.baseline(experiment, workload)
+        for point in [base, *points.of_workload(experiment, workload)]:
+            if _plain(point.problem) != one.problem:
+                continue
+            changed = {
+                f"problem.{key}": json.dumps(value)
+                for key, value in point.parameters.items()
+                if base.parameters.get(key) != value
+            }
+            found = {"workload": workload.name, one.axis: _text(one, one.value), **changed}
+            if one.buffer_bytes != base.buffer_bytes and one.buffer_bytes is not None:
+                found["buffer"] = AXES["buffer"].format(one.buffer_bytes)
+            return found
+    return None
+
+
+def _plain(problem: str) -> str:
+    """A problem as the tables name it: see the model `runs`."""
+    return problem.translate(str.maketrans("", "", '{}"')).replace(": ", " ")
+
+
+def _snippet(made: Sequence[Proposal], experiment: Experiment | None) -> str:
+    """The axes of each workload with the further values, to paste into the experiment file."""
+    workloads = list(dict.fromkeys(one.app for one in made))
+    lines = []
+    for name in workloads:
+        own = [one for one in made if one.app == name]
+        of_name = [one for one in experiment.workloads if one.name == name] if experiment else []
+        lines.append(f"# {name}")
+        lines.append("axes:")
+        for axis in dict.fromkeys(one.axis for one in own):
+            values = [_text(one, one.value) for one in own if one.axis == axis]
+            given = _given(experiment, of_name[0], axis) if experiment and of_name else []
+            merged = sorted({*given, *values}, key=AXES[axis].parse)
+            lines.append(f"  {axis}: [{', '.join(merged)}]")
+    return "\n".join(lines) + "\n" if lines else "# nothing to refine\n"
+
+
+def _given(experiment: Experiment, workload: Workload, axis: str) -> Iterable[str]:
+    values = experiment.axes_of(workload).get(axis, [])
+    return [AXES[axis].format(value) for value in values]
+
+
+def _show(made: Sequence[Proposal], left: Sequence[Left], experiment: Experiment | None) -> None:
+    """The points as a table, what is left as it is, and the snippet; within 80 columns."""
+    if made:
+        rows = [
+            (
+                f"{one.axis}={_text(one, one.value)}",
+                " and ".join(f"{level - 1:.0%}" for level in one.levels).replace("%", " %"),
+                " to ".join(_text(one, end) for end in one.bracket),
+                "from 0" if one.bracket[0] <= 0 else f"{one.factor:.3g} to {one.factor_after:.3g}",
+                one.app + (f" {one.problem}" if one.problem else ""),
+            )
+            for one in made
+        ]
+        heads = ("try", "threshold", "lies between", "factor", "application")
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        for row in (heads, *rows):
+            padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            line = printing.line("  ".join(padded).rstrip())
+            print(line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ...")
+    else:
+        print("nothing to refine")
+    for one in left:
+        axis = f"{one.app} {one.axis} {one.level - 1:.0%}".replace("%", " %")
+        said = textwrap.wrap(f"{axis}: {one.why}", WIDTH, subsequent_indent="  ")
+        print(printing.line(said[0]), *map(printing.line, said[1:]), sep="\n")
+    if made:
+        print("\nto try them, these axes in the experiment file, or `refine: 2`:")
+        printing.exact(_snippet(made, experiment))
