@@ -20,9 +20,11 @@ def tcp(
     mss: int | None = None,
     sack: tuple[int, int] | None = None,
     window: int = 512,
+    options: bytes = b"",
 ) -> bytes:
     """An Ethernet frame with a TCP segment."""
-    options = b"" if mss is None else struct.pack(">BBH", 2, 4, mss)
+    if mss is not None:
+        options += struct.pack(">BBH", 2, 4, mss)
     if sack is not None:
         options += struct.pack(">BBBBII", 1, 1, 5, 10, *sack)
     offset = (5 + len(options) // 4) << 4

@@ -10,7 +10,7 @@ pub(crate) struct TcpOptions {
     pub bytes: u8,
     /// Maximum segment size, RFC 9293 3.7.1.
     pub mss: Option<u16>,
-    /// Window shift, RFC 7323 2; at most 14.
+    /// Window shift, RFC 7323 2.3: above 14 as 14.
     pub window_scale: Option<u8>,
     /// SACK permitted, RFC 2018 2.
     pub sack_permitted: bool,

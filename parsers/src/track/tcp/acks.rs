@@ -20,7 +20,7 @@ impl Tcp {
             return told;
         }
         let ack = self.unwrap(segment.ack);
-        // A RST may carry any number: it is believed where it answers the last octet, as to a SYN.
+        // A RST may carry any number. RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that.
         if segment.has(flag::RST) && (!self.has(STARTED) || ack != self.end) {
             return told;
         }
@@ -68,7 +68,8 @@ impl Tcp {
     pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
         let una = self.una;
         self.una = ack;
-        // Karn: where any of the octets was sent twice, nobody knows which sending is acknowledged.
+        // RFC 6298 3, Karn's algorithm: where any of the octets was sent twice, nobody knows which sending is
+        // acknowledged.
         let ambiguous = self
             .rare
             .as_mut()
@@ -116,7 +117,7 @@ impl Tcp {
         let mut answered = false;
         for &(left, right) in blocks {
             let (left, right) = (self.unwrap(left), self.unwrap(right));
-            // Below the cumulative acknowledgement a block reports a duplicate (RFC 2883).
+            // RFC 2883 4: below the cumulative acknowledgement a block reports a duplicate.
             if left < una || right <= left || right > self.end {
                 continue;
             }

@@ -283,7 +283,7 @@ impl Tcp {
         (end - self.first_unacknowledged()).clamp(0, i64::from(u32::MAX)) as u32
     }
 
-    /// Unwraps a number of this direction to the value nearest to what was seen last.
+    /// Unwraps a number of this direction to the value nearest to what was seen last: RFC 9293 3.4 counts modulo 2^32.
     fn unwrap(&self, number: u32) -> i64 {
         let reference = if self.has(STARTED) {
             self.end.max(self.una)

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rtt {
     pub samples: u32,
-    /// Smoothed, RFC 6298 2, in nanoseconds; at most 4.29 s.
+    /// Smoothed with a gain of 1/8, RFC 6298 2.3, in nanoseconds; at most 4.29 s.
     pub smoothed_ns: u32,
     pub min_ns: i64,
     pub max_ns: i64,

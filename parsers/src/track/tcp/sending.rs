@@ -55,7 +55,7 @@ impl Tcp {
         }
         if segment.has(flag::RST) {
             self.rst_packets += 1;
-            // Its number need not follow the others, and its payload is a text, if any.
+            // RFC 9293 3.5.3: its number need not follow the others, and its payload is a text, if any.
             return;
         }
         let fin = segment.has(flag::FIN);
@@ -85,6 +85,7 @@ impl Tcp {
             rare.counts.retransmitted_bytes += added.repeated as u64;
             rare.repeated.add(from, to);
             if syn {
+                // RFC 6298 3: nobody knows which of the SYNs the answer answers.
                 self.bits &= !WAITS;
             }
         } else if syn && self.una < to {
@@ -188,7 +189,7 @@ impl Tcp {
         sender.limits.sent(&sent, &sender.rtt);
     }
 
-    /// Counts keep-alives and window probes, RFC 9293 3.8.4 and 3.8.6.1; whether this is one. Linux sends both
+    /// Counts keep-alives, RFC 9293 3.8.4, and window probes, RFC 9293 3.8.6.1; whether this is one. Linux sends both
     /// without an octet, one below what was acknowledged.
     fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) -> bool {
         if self.una == UNKNOWN {
@@ -210,7 +211,7 @@ impl Tcp {
         }
     }
 
-    /// Adds octets to those seen; whether some are new and lie below the highest payload. A SYN or FIN may lie
+    /// Adds octets to those seen, RFC 9293 3.4; whether some are new and lie below the highest payload. A SYN or FIN may lie
     /// above that: data that it overtook fills a hole of octets but not of payload.
     #[inline]
     fn covers(&mut self, from: i64, to: i64, highest_payload: i64) -> (Added, bool) {
@@ -238,7 +239,7 @@ impl Tcp {
         anew
     }
 
-    /// What the SYN announces. Of several before the first acknowledgement the last that says it holds. Some hosts
+    /// What the SYN announces, RFC 9293 3.7.1. Of several before the first acknowledgement the last that says it holds. Some hosts
     /// leave options out when they repeat it: whether those were heard before, the answer tells.
     fn note_syn(&mut self, options: &TcpOptions) {
         self.bits |= SYN;
