@@ -2,7 +2,7 @@
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
 # Quick when nothing is missing. Says in one line each thing that it installs.
 #
-#   .config/prepare.sh [build|test|bench|notebook]   the others also want what only they use
+#   .config/prepare.sh [build|test|bench|notebook|slurm]   the others also want what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -127,3 +127,4 @@ locked() { # locked FILE STAMP: installs what FILE locks, unless STAMP says that
 }
 locked requirements.lock .venv/.requirements
 if [ "$purpose" = notebook ]; then locked notebooks/requirements.lock .venv/.requirements-notebook; fi
+case $purpose in slurm | test) locked workflows/profiles/slurm/requirements.lock .venv/.requirements-slurm ;; esac

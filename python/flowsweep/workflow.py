@@ -18,13 +18,14 @@ from flowsweep.experiment import Experiment, Run, refined
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
 #: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
-#: of a run has no earlier output that could be restored.
+#: of a run has no earlier output that could be restored. Groups are for schedulers of clusters.
 CHATTER = (
     "Select jobs to execute",
     "Execute ",
     "Touching output",
     "Using shell",
     "Cannot restore",
+    "Group jobs: inactive",
 )
 
 

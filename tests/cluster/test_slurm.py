@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .conftest import ROOT
 
 # Everything here shares the cores of one machine, and the kernel counts their pressure for all.
@@ -180,6 +182,7 @@ touch quick
 sweep 3 one.yaml --until capture_on_3_hosts || {{ cat slurm-*.out; exit 9; }}
 cmp kept "$(head -n 1 list)" || exit 8
 test kept -nt "$(head -n 1 list)" -o "$(head -n 1 list)" -nt kept && exit 7
+exit 0
 """
     box(script, nodes=3)
     assert (tmp_path / "parts").read_text() == ""
@@ -188,3 +191,21 @@ test kept -nt "$(head -n 1 list)" -o "$(head -n 1 list)" -nt kept && exit 7
     assert len(runs) >= 2
     assert {record(path.parent)["status"] for path in runs} == {"valid"}
     assert not parts(tmp_path)
+
+
+def test_from_the_login_node_a_block_of_runs_is_one_job(box, tmp_path: Path) -> None:
+    pytest.importorskip("snakemake_executor_plugin_slurm", reason="run .config/prepare.sh slurm")
+    write(tmp_path / "one.yaml", "{command: 'true'}", "change_hosts: false")
+    profile = (
+        f"--profile {ROOT}/workflows/profiles/slurm --slurm-init-seconds-before-status-checks 2"
+    )
+    box(
+        f"{BIN}/snakemake --configfile one.yaml --snakefile {ROOT}/Snakefile {profile} "
+        "--latency-wait 5 --until capture_on_3_hosts >said 2>&1 || { cat said; exit 9; }",
+        nodes=3,
+    )
+    runs = list((tmp_path / "results" / "one" / "runs").glob("*/run.json"))
+    assert len(runs) >= 2
+    assert {record(path.parent)["status"] for path in runs} == {"valid"}
+    submitted = re.findall("submitted with SLURM jobid ([0-9]+)", (tmp_path / "said").read_text())
+    assert submitted == ["1"]

@@ -23,8 +23,14 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         priority: lambda wildcards: 1000000 - [*planned()].index(wildcards.run_id)
         # A testbed that cannot be set up is tried once more; then the sweep stops.
         retries: 1
+        # A job of Slurm makes a block of runs, one after the other: see profiles/slurm.
+        group:
+            "block"
         resources:
             testbed=100,
+            nodes=len(hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
+            tasks=len(hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
+            slurm_extra="'--exclusive'",
         params:
             output=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
             # Only what decides the outcome: an edited title does not run it again.

@@ -1,6 +1,11 @@
 # A captured run to its tables: flows, intervals, throughput, messages, captures of every host.
 
 
+localrules:
+    made_from,
+    experiment_file,
+
+
 rule made_from:
     output:
         MADE_FROM,
@@ -28,6 +33,8 @@ rule parse_run:
         f"{LOGS}/parse_run/{{run_id}}.log",
     benchmark:
         f"{BENCHMARKS}/parse_run/{{run_id}}.tsv"
+    group:
+        "parse"
     resources:
         testbed=1,
     params:
