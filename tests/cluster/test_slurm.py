@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,28 @@ def test_the_network_as_it_is_and_every_node_captured(box, tmp_path: Path) -> No
         assert (tmp_path / "one" / f"{host}.pcap.zst").stat().st_size > 0
     # Copied, compared, and only then removed.
     assert "pcap" not in (tmp_path / "left").read_text()
+
+
+def test_a_full_disk_on_a_node_spoils_the_run_and_is_named(box, tmp_path: Path) -> None:
+    send = "import os, socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+    send += "[s.sendto(os.urandom(8000), ('10.78.0.13', 9)) for _ in range(5000)]"
+    command = f"python3 -c {shlex.quote(send)}"
+    write(
+        tmp_path / "one.yaml",
+        f"{{command: {json.dumps(command)}, where: first}}",
+        "change_hosts: false",
+    )
+    with (tmp_path / "one.yaml").open("a") as file:
+        file.write("retries: 0\ncapture: {snaplen: 9000}\n")
+    box(
+        "timeout 20 srun -w n3 mount -o remount,size=24M /run/local || exit 9\n"
+        "timeout 200 salloc -Q -N3 --exclusive bash -c 'flowsweep run one.yaml -o one'",
+        nodes=3,
+    )
+    made = record(tmp_path / "one")
+    assert made["status"] == "invalid"
+    assert "capture on pc3 is incomplete: write error: No space left" in made["reason"]
+    assert "pc1" not in made["reason"]
 
 
 def test_outside_of_a_job_it_says_how_to_get_one(flowsweep, tmp_path: Path, monkeypatch) -> None:

@@ -16,3 +16,12 @@ def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
         return f"the link of {host} was down all the time"
     lost = f", lost {counted(link['downs'], 'time')}" if link["downs"] else ""
     return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"
+
+
+def incomplete(host: str, manifest: dict[str, Any]) -> str | None:
+    """What a manifest says of a capture that ended before it was told to; None if it did not."""
+    if manifest.get("status", "complete") == "complete":
+        return None
+    lost = int(manifest.get("lost_writing") or 0)
+    missing = f", {counted(lost, 'packet')} not written" if lost else ""
+    return f"capture on {host} is incomplete: {manifest.get('stop_reason')}{missing}"

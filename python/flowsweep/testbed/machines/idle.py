@@ -6,7 +6,7 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed.manifests import link_fault
+from flowsweep.testbed.manifests import incomplete, link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ def faults(
     """Why the run must not be used; empty if nothing is wrong."""
     found = []
     for host, manifest in manifests.items():
-        fault = link_fault(host, manifest)
-        if fault is not None:
-            found.append(fault)
+        told = (link_fault(host, manifest), incomplete(host, manifest))
+        found += [fault for fault in told if fault is not None]
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
             found.append(f"capture on {host} lost {counted(lost, 'packet')}")
