@@ -118,6 +118,16 @@ def add_results(parser: Parser) -> None:
     )
 
 
+def add_against(parser: Parser) -> None:
+    """The folder of another experiment's results."""
+    parser.add_argument(
+        "--against",
+        metavar="DIRECTORY",
+        type=Path,
+        help="Results of another experiment, to compare it with point by point.",
+    )
+
+
 def add_files(parser: Parser) -> None:
     """Captures."""
     parser.add_argument(

@@ -8,13 +8,14 @@ import textwrap
 from pathlib import Path
 
 from flowsweep import printing
-from flowsweep.cli.arguments import Parser, add_format, add_results
+from flowsweep.cli.arguments import Parser, add_against, add_format, add_results
 
 
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     parser.add_argument("name", metavar="NAME", help="A figure or table of the report.")
     add_results(parser)
+    add_against(parser)
     add_format(parser, "table", "csv", "json")
     parser.add_argument(
         "--sql", action="store_true", help="Print the SQL that leads to the rows instead."
@@ -41,7 +42,9 @@ def _names() -> str:
     return "\n".join(lines)
 
 
-def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:
+def query(
+    *, name: str, directory: Path, against: Path | None = None, output_format: str, sql: bool
+) -> None:
     """Print the rows behind a figure: NAME is one of the report's, such as thresholds.
 
     DIRECTORY is results/<experiment>, with tables/ inside.
@@ -50,12 +53,15 @@ def query(*, name: str, directory: Path, output_format: str, sql: bool) -> None:
 
     A query that the experiment cannot answer prints its header alone, and says why on stderr.
 
+    With --against, the query `against` compares its points with those of another experiment:
+    flowsweep query against results/grid --against results/cluster
+
     With --sql: the whole way from the Parquet files, for duckdb to run:
     flowsweep query thresholds results/demo --sql | duckdb
     """
     from flowsweep.warehouse import Warehouse
 
-    warehouse = Warehouse(directory)
+    warehouse = Warehouse(directory, against=against)
     if sql:
         printing.exact(warehouse.script(name))
         return

@@ -5,25 +5,31 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from flowsweep.cli.arguments import Parser, add_results
+from flowsweep.cli.arguments import Parser, add_against, add_results
 
 
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     add_results(parser)
+    add_against(parser)
 
 
-def report(*, directory: Path) -> None:
+def report(*, directory: Path, against: Path | None) -> None:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
     without a network. Prints its path.
 
     Example: flowsweep report results/demo
+
+    With --against: a section compares its points with those of another experiment, such as one
+    before a change, on another cluster, or with another congestion control.
+
+    Example: flowsweep report results/grid --against results/cluster
     """
     from flowsweep.render import page
 
-    path, made = page.write(directory)
+    path, made = page.write(directory, against)
     if made.first:
         print(made.first, file=sys.stderr)
     for contradiction in made.contradictions:

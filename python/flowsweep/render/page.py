@@ -21,7 +21,7 @@ from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_report
-from flowsweep.render import inline, svg, tables, templates, theme
+from flowsweep.render import differences, inline, svg, tables, templates, theme
 from flowsweep.render import verdict as words
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
@@ -57,11 +57,16 @@ class Page:
     contradictions: Sequence[Contradiction]
 
 
-def write(directory: Path) -> tuple[Path, Page]:
-    """Writes DIR/report.html, whole or not at all, and returns its path and the page."""
+def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
+    """Writes DIR/report.html, whole or not at all, and returns its path and the page.
+
+    Args:
+        directory: results/<experiment>.
+        against: That of an experiment to compare it with.
+    """
     path = directory / "report.html"
     refuse_foreign_report(path)
-    made = build(directory)
+    made = build(directory, against)
     with told(f"cannot write {path}"):
         remove_parts(directory)
         remove_leftovers(directory)
@@ -69,9 +74,9 @@ def write(directory: Path) -> tuple[Path, Page]:
     return path, made
 
 
-def build(directory: Path) -> Page:
+def build(directory: Path, against: Path | None = None) -> Page:
     """The page of results/<experiment>."""
-    warehouse = Warehouse(directory)
+    warehouse = Warehouse(directory, against=against)
     with warehouse.reading(), svg.unvalidated():
         return _build(warehouse)
 
@@ -90,6 +95,7 @@ def _build(warehouse: Warehouse) -> Page:
         list(context.rows("run_table").rows(named=True)),
         list(context.rows("side_by_side").rows(named=True)),
     )
+    compared = differences.first(context.rows("against").rows(named=True))
     counter = iter(range(1, 1000))
     filled: list[dict[str, Any]] = []
     absent = []
@@ -97,7 +103,7 @@ def _build(warehouse: Warehouse) -> Page:
         parts = _parts(section, context, counter)
         if parts:
             filled.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
-        else:
+        elif not section.is_asked:
             absent.append(section.absent(context))
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
     folder = warehouse.folder
@@ -106,7 +112,10 @@ def _build(warehouse: Warehouse) -> Page:
         folder,
         "page.html.j2",
         head=_head(context, directory, source, described.title),
-        verdict=[_marked(sentence) for sentence in verdict.sentences],
+        verdict=[
+            _marked(sentence)
+            for sentence in [*verdict.sentences, *([compared] if compared else [])]
+        ],
         unknown=verdict.unknown,
         assumed=verdict.assumed,
         contradictions=[str(one) for one in contradictions],

@@ -80,6 +80,7 @@ class Section:
     Attributes:
         subject: What the section is about, for the end of the page where it has no data.
         query: The query whose needs tell why it has none.
+        is_asked: Whether it is only there where it is asked for, and its absence is not told.
     """
 
     anchor: str
@@ -87,6 +88,7 @@ class Section:
     subject: str
     query: str
     parts: Sequence[Part]
+    is_asked: bool = False
 
     def absent(self, context: Context) -> str:
         """Why the page lacks this section, in words that are true of the tables."""

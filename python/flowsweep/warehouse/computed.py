@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.analysis import grades, line_intervals, side_by_side
+from flowsweep.analysis import against, grades, line_intervals, side_by_side
 from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
@@ -22,11 +22,22 @@ READS = {
     **{name: {"sweep_runs", "sweep_points", "runs"} for name in ESTIMATES},
     "line_intervals": {"axis_points", "runs"},
     "name_ratios": {"name_pairs", "runs"},
+    "against_points": {"points", "runs"},
     "link_balances": {"stg_runs"},
     "capture_grades": {"capture_facts"},
 }
 
+#: The modules that say what is in a table; the others are of flowsweep.analysis.estimates.
+MADE_BY: dict[str, Any] = {
+    "against_points": against,
+    "capture_grades": grades,
+    "line_intervals": line_intervals,
+    "link_balances": link_balance,
+    "name_ratios": side_by_side,
+}
+
 Rows = list[tuple[Any, ...]]
+Select = Callable[[str], "pl.DataFrame"]
 
 
 @dataclass(frozen=True)
@@ -37,25 +48,26 @@ class Definition:
     note: str
 
 
+@dataclass(frozen=True)
+class Other:
+    """Another experiment: what it is called, and who runs a query over its tables."""
+
+    name: str
+    select: Select
+
+
 def definition(name: str) -> Definition:
     """How the table `name` begins."""
-    if name == "link_balances":
-        return Definition(_statement(name, link_balance.COLUMNS), link_balance.NOTE)
-    if name == "capture_grades":
-        return Definition(_statement(name, grades.COLUMNS), grades.NOTE)
-    if name == "line_intervals":
-        return Definition(_statement(name, line_intervals.COLUMNS), line_intervals.NOTE)
-    if name == "name_ratios":
-        return Definition(_statement(name, side_by_side.COLUMNS), side_by_side.NOTE)
+    if name in MADE_BY:
+        return Definition(_statement(name, MADE_BY[name].COLUMNS), MADE_BY[name].NOTE)
     from flowsweep.analysis import estimates
 
     return Definition(_statement(name, estimates.COLUMNS[name]), estimates.NOTES[name])
 
 
 def source(name: str) -> str:
-    """The Python that makes the table `name`, as text; empty for what is no such table."""
-    made_by = {"link_balances": link_balance, "capture_grades": grades}.get(name)
-    return inspect.getsource(made_by) if made_by else ""
+    """The Python that makes the table `name`, as text; empty for what no fact reads."""
+    return inspect.getsource(MADE_BY[name]) if name in ("link_balances", "capture_grades") else ""
 
 
 def _statement(name: str, columns: Mapping[str, str]) -> str:
@@ -63,34 +75,18 @@ def _statement(name: str, columns: Mapping[str, str]) -> str:
     return f"create or replace table {name} (\n    {listed}\n)"
 
 
-def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
+def rows(name: str, select: Select, other: Other | None = None) -> dict[str, Rows]:
     """The rows of the table `name`, and of those that are made with it.
 
     Args:
         name: One of `READS`.
         select: Runs a query over the tables that it is made from.
+        other: An experiment to compare with.
     """
-    if name == "link_balances":
-        records = select("select run, json from stg_runs order by run").rows()
-        return {name: link_balance.rows(records)}
-    if name == "capture_grades":
-        facts = select("select * from capture_facts order by capture").rows(named=True)
-        return {name: grades.rows(facts)}
-    if name == "line_intervals":
-        times = select(
-            "select axis, unit, line, point, x, is_reference, completion_s from axis_points "
-            "inner join runs using (app, problem, point) where is_used order by all"
-        )
-        return {name: line_intervals.rows(times.rows(named=True))}
-    if name == "name_ratios":
-        pairs = select(
-            "select app, problem, axis, point, reference_point from name_pairs order by all"
-        )
-        times = select(
-            "select app, problem, point, is_baseline, completion_s from runs where is_used "
-            "order by all"
-        )
-        return {name: side_by_side.rows(pairs.rows(named=True), times.rows(named=True))}
+    if name in _ROWS:
+        return {name: _ROWS[name](select)}
+    if name == "against_points":
+        return {name: [] if other is None else _against(select, other)}
     from flowsweep.analysis import estimates
 
     made = estimates.estimate(
@@ -101,3 +97,46 @@ def rows(name: str, select: Callable[[str], pl.DataFrame]) -> dict[str, Rows]:
         ),
     )
     return {table: frame.rows() for table, frame in made.items()}
+
+
+def _link_balances(select: Select) -> Rows:
+    return link_balance.rows(select("select run, json from stg_runs order by run").rows())
+
+
+def _capture_grades(select: Select) -> Rows:
+    return grades.rows(select("select * from capture_facts order by capture").rows(named=True))
+
+
+def _line_intervals(select: Select) -> Rows:
+    times = select(
+        "select axis, unit, line, point, x, is_reference, completion_s from axis_points "
+        "inner join runs using (app, problem, point) where is_used order by all"
+    )
+    return line_intervals.rows(times.rows(named=True))
+
+
+def _name_ratios(select: Select) -> Rows:
+    pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
+    times = select(
+        "select app, problem, point, is_baseline, completion_s from runs where is_used order by all"
+    )
+    return side_by_side.rows(pairs.rows(named=True), times.rows(named=True))
+
+
+def _against(select: Select, other: Other) -> Rows:
+    mine, its = (
+        against.Side(
+            one("select * from points order by point").rows(named=True),
+            one("select point, completion_s from runs where is_used order by all").rows(named=True),
+        )
+        for one in (select, other.select)
+    )
+    return against.rows(mine, its, other.name)
+
+
+_ROWS = {
+    "link_balances": _link_balances,
+    "capture_grades": _capture_grades,
+    "line_intervals": _line_intervals,
+    "name_ratios": _name_ratios,
+}

@@ -50,9 +50,15 @@ class Warehouse:
         directory: results/<experiment>, with tables/ inside.
         only: Runs that are seen, with the names of their folders; None for all. Of some runs
             nothing is kept.
+        against: results/<experiment> of another experiment, with which points are compared.
     """
 
-    def __init__(self, directory: Path, only: Mapping[str, set[str]] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        only: Mapping[str, set[str]] | None = None,
+        against: Path | None = None,
+    ) -> None:
         self.directory = directory
         self.tables = directory / "tables"
         self.folder = reports_folder()
@@ -78,6 +84,7 @@ class Warehouse:
         macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
         self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
         self._only = only
+        self._other = None if against is None else Warehouse(against)
         self._is_reading = False
         self._state: object = None
         self._connect()
@@ -370,7 +377,11 @@ class Warehouse:
         """Makes a table in Python; all of its rows in one statement, which is much quicker."""
         self._execute(computed.definition(name).statement)
         if name not in self._computed:
-            self._computed |= computed.rows(name, self._frame)
+            other = None
+            if self._other is not None:
+                name_of_other = self._other.directory.absolute().name
+                other = computed.Other(name_of_other, self._other.select)
+            self._computed |= computed.rows(name, self._frame, other)
         columns = [list(column) for column in zip(*self._computed[name], strict=True)]
         if columns:
             each = ", ".join(f"unnest(${place + 1})" for place in range(len(columns)))

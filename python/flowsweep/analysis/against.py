@@ -1,0 +1,188 @@
+"""Two experiments, point by point, to the table `against_points`.
+
+A point of one is the same as a point of the other where application, problem and all axes agree as
+they were asked for. An axis that has one value in each experiment, and another one in the other, is
+what the two are compared for, such as two congestion controls: it tells no points apart. Nor does a
+queue that follows from the other axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowsweep.analysis.ratios import Ratio, ratios
+from flowsweep.experiment import axes
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+NOTE = (
+    "points of this experiment and of another: ratio of their median completion times with its "
+    "95 % interval (flowsweep.analysis.ratios)"
+)
+ASKED = [column.asked for column in axes.columns()]
+QUEUE = axes.AXES["queue"].columns[0].asked
+COLUMNS = {
+    "against": "varchar",
+    "side": "varchar",
+    "app": "varchar",
+    "problem": "varchar",
+    "point": "bigint",
+    "other_point": "bigint",
+    "is_baseline": "boolean",
+    "label": "varchar",
+    "ratio": "double",
+    "low": "double",
+    "high": "double",
+    "noise": "varchar",
+    "noise_reason": "varchar",
+    "completion_s": "double",
+    "other_s": "double",
+    "runs_used": "bigint",
+    "other_runs": "bigint",
+    "differs": "varchar",
+    **{
+        name: "varchar" if column.kind == "varchar" else "double"
+        for column in axes.columns()
+        for name in (column.asked, column.measured)
+        if name is not None
+    },
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """An experiment.
+
+    Attributes:
+        points: Rows of the model `points`, mildest first.
+        runs: `point, completion_s` of each run that counts.
+    """
+
+    points: Sequence[Row]
+    runs: Sequence[Row]
+
+    def times(self) -> dict[int, list[float]]:
+        """Completion times (s) of each point that has some."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs:
+            found.setdefault(run["point"], []).append(run["completion_s"])
+        return found
+
+
+def rows(mine: Side, its: Side, name: str) -> list[Key]:
+    """The rows of the table: points of both, then of each alone.
+
+    Args:
+        mine: This experiment.
+        its: The other one.
+        name: What the other one is called.
+    """
+    differs = _differing(mine.points, its.points)
+    left_out = {*differs, *([QUEUE] if _is_implied(mine) and _is_implied(its) else [])}
+    told = "; ".join(f"{column}: {_shown(a)}, {_shown(b)}" for column, (a, b) in differs.items())
+    here, there = (_by_key(side.points, left_out) for side in (mine, its))
+    times, other_times = mine.times(), its.times()
+    compared = _compared(here, there, times, other_times)
+    found = []
+    for key in [*here, *(key for key in there if key not in here)]:
+        a, b = here.get(key), there.get(key)
+        shown: Row = a or b or {}
+        ratio = compared.get(key)
+        found.append({
+            **{column: shown.get(column) for column in COLUMNS},
+            "against": name,
+            "side": "both" if a and b else "here" if a else "there",
+            "point": a["point"] if a else None,
+            "other_point": b["point"] if b else None,
+            "ratio": ratio.value if ratio else None,
+            "low": ratio.low if ratio else None,
+            "high": ratio.high if ratio else None,
+            "noise": ratio.noise if ratio else None,
+            "noise_reason": ratio.reason if ratio else None,
+            "completion_s": _median(times, a),
+            "other_s": _median(other_times, b),
+            "runs_used": len(times.get(a["point"], ())) if a else 0,
+            "other_runs": len(other_times.get(b["point"], ())) if b else 0,
+            "differs": told or None,
+        })  # fmt: skip
+    return [tuple(row[column] for column in COLUMNS) for row in found]
+
+
+def _compared(
+    here: Mapping[Key, Row],
+    there: Mapping[Key, Row],
+    times: Mapping[int, Sequence[float]],
+    other_times: Mapping[int, Sequence[float]],
+) -> dict[Key, Ratio]:
+    """The ratio of each shared point; noise is pooled over all points of an application."""
+    found: dict[Key, Ratio] = {}
+    for group in dict.fromkeys(key[:2] for key in here):
+        ends: dict[tuple[str, int], Sequence[float]] = {}
+        for side, points, own in (("here", here, times), ("there", there, other_times)):
+            for key, point in points.items():
+                if key[:2] == group and point["point"] in own:
+                    ends[side, point["point"]] = own[point["point"]]
+        shared = [
+            key
+            for key in here
+            if key[:2] == group
+            and key in there
+            and ("here", here[key]["point"]) in ends
+            and ("there", there[key]["point"]) in ends
+        ]
+        pairs = [(("here", here[key]["point"]), ("there", there[key]["point"])) for key in shared]
+        bases = [
+            one["point"] for key, one in here.items() if key[:2] == group and one["is_baseline"]
+        ]
+        baseline = ("here", bases[0]) if bases else None
+        found |= dict(zip(shared, ratios(ends, pairs, baseline), strict=True))
+    return found
+
+
+def _by_key(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
+    """The points by what tells them apart; of equal ones the first."""
+    kept = [column for column in ASKED if column not in left_out]
+    found: dict[Key, Row] = {}
+    for point in points:
+        key = (point["app"], point["problem"], *(_rounded(point[column]) for column in kept))
+        found.setdefault(key, point)
+    return found
+
+
+def _differing(mine: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
+    """Axes with one value in each experiment that are not the same in both."""
+    found = {}
+    for column in ASKED:
+        here, there = ({_rounded(row[column]) for row in rows} for rows in (mine, its))
+        if len(here) == len(there) == 1 and here != there:
+            found[column] = (*here, *there)
+    return found
+
+
+def _is_implied(side: Side) -> bool:
+    """Whether the queue follows from the other axes."""
+    others = [column for column in ASKED if column != QUEUE]
+    keys = {
+        (row["app"], row["problem"], *(row[column] for column in others)) for row in side.points
+    }
+    return len(keys) == len(side.points)
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _median(times: Mapping[int, Sequence[float]], point: Row | None) -> float | None:
+    import statistics
+
+    own = times.get(point["point"], ()) if point else ()
+    return statistics.median(own) if own else None

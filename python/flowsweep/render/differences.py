@@ -1,0 +1,66 @@
+"""What the comparison of two experiments tells, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep import numbers
+
+Row = dict[str, Any]
+MAX_NAMED = 4
+
+
+def first(rows: Sequence[Row]) -> str | None:
+    """The answer in one sentence: at how many points which one is slower.
+
+    Args:
+        rows: Rows of the query `against`.
+    """
+    if not rows:
+        return None
+    name = rows[0]["against"]
+    compared = [row for row in rows if row["ratio"] is not None]
+    if not compared:
+        return f"No point can be compared with **{name}**: none has valid runs in both."
+    bounded = [row for row in compared if row["ratio_low"] is not None]
+    slower = [row for row in bounded if row["ratio_low"] > 1]
+    faster = [row for row in bounded if row["ratio_high"] < 1]
+    open_ended = len(compared) - len(bounded)
+    same = len(bounded) - len(slower) - len(faster)
+    parts = [
+        f"slower at {len(slower)} ({_range(slower)} times as long)" if slower else "",
+        f"faster at {len(faster)} ({_range(faster)} times as long)" if faster else "",
+        f"no difference found at {same}" if same else "",
+        f"no interval at {open_ended}, of too few runs" if open_ended else "",
+    ]
+    points = numbers.plural(len(compared), "shared point")
+    return f"Against **{name}**, of {points}: {'; '.join(part for part in parts if part)}."
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """The answer, what differs, and the points that one of the two has alone."""
+    said = first(rows)
+    found = [said.replace("**", "")] if said else []
+    if rows and rows[0]["differs"]:
+        found.append(f"They differ in {rows[0]['differs']} (here, there).")
+    for side, where in (("here", "this experiment"), ("there", rows[0]["against"] if rows else "")):
+        alone = [row for row in rows if row["side"] == side]
+        if alone:
+            named = [_name(row) for row in alone[:MAX_NAMED]]
+            more = [f"{len(alone) - MAX_NAMED} more"] if len(alone) > MAX_NAMED else []
+            found.append(
+                f"{numbers.plural(len(alone), 'point')} of {where} alone: "
+                f"{'; '.join([*named, *more])}."
+            )
+    return found
+
+
+def _range(rows: Sequence[Row]) -> str:
+    ratios = [row["ratio"] for row in rows]
+    low, high = numbers.estimate(min(ratios)), numbers.estimate(max(ratios))
+    return low if low == high else f"{low} to {high}"
+
+
+def _name(row: Row) -> str:
+    return f"{row['app']}, {row['label']}"

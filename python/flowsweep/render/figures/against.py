@@ -1,0 +1,50 @@
+"""Table `against`: this experiment beside another one, point by point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import numbers
+from flowsweep.render import differences
+from flowsweep.render.tables import Column, cut_note, figures, table, words
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+MAX_ROWS = 60
+
+
+def draw(context: Context) -> Markup | None:
+    """One row for each point that both have."""
+    every = context.rows("against").rows(named=True)
+    shared = [row for row in every if row["side"] == "both"]
+    rows = shared[:MAX_ROWS]
+    if not rows:
+        return None
+    columns = [
+        words("application", rows, lambda row: f"{row['app']} {row['problem']}".strip()),
+        words("point", rows, lambda row: row["label"]),
+        figures("here (s)", [row["completion_s"] for row in rows]),
+        figures("there (s)", [row["other_s"] for row in rows]),
+        figures("ratio", [row["ratio"] for row in rows]),
+        Column(
+            "95 % interval",
+            [
+                numbers.NONE
+                if row["ratio_low"] is None
+                else numbers.interval(row["ratio_low"], row["ratio_high"])
+                for row in rows
+            ],
+        ),
+        Column("runs", [f"{row['runs_used']}, {row['other_runs']}" for row in rows]),
+    ]
+    return table("against", columns) + cut_note(len(rows), len(shared), "against")
+
+
+def note(context: Context) -> str:
+    """What was found, and which points one of the two has alone."""
+    return " ".join(differences.sentences(context.rows("against").rows(named=True)))
