@@ -136,6 +136,7 @@ def test_the_page_has_a_section_where_it_is_asked_for(both: tuple[Path, Path]) -
     plain = page.build(both[0])
     assert 'id="against"' not in plain.html
     assert "comparison" not in plain.html
+    assert not plain.contradictions
 
 
 def test_the_command_prints_the_rows(both: tuple[Path, Path], command) -> None:
