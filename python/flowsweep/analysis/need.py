@@ -62,10 +62,11 @@ class Points:
     """The points of one line that have valid runs, mildest first.
 
     Attributes:
-        axis: rtt or rate.
+        axis: rtt, rate, or another axis with a mild end (loss, jitter, queue, buffer).
         x: Measured RTT (ms) or rate (Mbit/s, infinite where not limited).
         is_off: Whether the point misses what was asked.
-        without_runs: RTTs or rates that were tried and have no valid run; they have no point.
+        without_runs: Values that were tried and have no valid run; they have no point.
+        unit: Of the values; None for the axis' own.
     """
 
     axis: str
@@ -73,12 +74,21 @@ class Points:
     line: slowdown.Line
     is_off: list[bool]
     without_runs: Sequence[float] = ()
+    unit: str | None = None
+
+    @property
+    def grows(self) -> bool:
+        """Whether a larger value is harder, as of RTT and loss; a smaller one is, of rates."""
+        return _grows(self.axis)
 
     @property
     def hardness(self) -> thresholds.Floats:
-        """RTT, or 1/rate: in these the completion time is close to a straight line."""
+        """RTT, or 1/rate: in these the completion time is close to a straight line.
+
+        Of loss and jitter the value, of queues and buffers its inverse: an assumption.
+        """
         values = np.array(self.x, dtype=np.float64)
-        return values if self.axis == "rtt" else 1.0 / values
+        return values if self.grows else 1.0 / values
 
 
 def threshold(points: Points, level: float) -> Threshold:
@@ -152,8 +162,7 @@ def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float
 
 def _before_a_gap(points: Points) -> int:
     """The hardest point with no milder one that lacks valid runs."""
-    is_rtt = points.axis == "rtt"
-    missing = [value if is_rtt else 1 / value for value in points.without_runs]
+    missing = [value if points.grows else 1 / value for value in points.without_runs]
     return int(np.searchsorted(points.hardness, min(missing, default=np.inf))) - 1
 
 
@@ -162,7 +171,7 @@ def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, floa
     last_below, first_above = ends
     mild = _finite(points.x[last_below]) if last_below >= 0 else None
     hard = points.x[first_above] if first_above < len(points.x) else None
-    return (mild, hard) if points.axis == "rtt" else (hard, mild)
+    return (mild, hard) if points.grows else (hard, mild)
 
 
 def _is_wide(points: Points, ends: tuple[int, int]) -> bool:
@@ -184,7 +193,7 @@ def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
     """The point that leaves a bracket open: the least sure of those inside it."""
     inside = range(ends[0] + 1, ends[1])
     if points.without_runs and ends[0] == _before_a_gap(points):
-        choose = min if points.axis == "rtt" else max
+        choose = min if points.grows else max
         return f"no run is valid at {_place(points, choose(points.without_runs))}"
     index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
     few = [
@@ -222,12 +231,17 @@ def _place(points: Points, value: float) -> str:
     """An RTT or rate with its unit."""
     if not np.isfinite(value):
         return "no limit"
-    return f"{numbers.estimate(value)} {AXES[points.axis].columns[0].unit}"
+    unit = AXES[points.axis].columns[0].unit if points.unit is None else points.unit
+    return f"{numbers.estimate(value)} {unit}".strip()
+
+
+def _grows(axis: str) -> bool:
+    return AXES[axis].mildest == "least"
 
 
 def _x(axis: str, hardness: float) -> float:
-    """RTT or rate of a hardness; ends that the sweep does not bound become 0 or infinite."""
-    if axis == "rtt":
+    """The value of a hardness; ends that the sweep does not bound become 0 or infinite."""
+    if _grows(axis):
         return hardness if hardness > 0 else 0.0
     if hardness <= 0:
         return float("inf")

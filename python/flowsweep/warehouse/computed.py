@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.analysis import against, grades, line_intervals, side_by_side
+from flowsweep.analysis import against, axis_thresholds, grades, line_intervals, side_by_side
 from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
@@ -24,12 +24,14 @@ READS = {
     "name_ratios": {"name_pairs", "runs"},
     "against_points": {"points", "runs"},
     "link_balances": {"stg_runs"},
+    "axis_threshold_estimates": {"axis_points", "runs"},
     "capture_grades": {"capture_facts"},
 }
 
 #: The modules that say what is in a table; the others are of flowsweep.analysis.estimates.
 MADE_BY: dict[str, Any] = {
     "against_points": against,
+    "axis_threshold_estimates": axis_thresholds,
     "capture_grades": grades,
     "line_intervals": line_intervals,
     "link_balances": link_balance,
@@ -134,7 +136,18 @@ def _against(select: Select, other: Other) -> Rows:
     return against.rows(mine, its, other.name)
 
 
+def _axis_thresholds(select: Select) -> Rows:
+    times = select(
+        "select axis, unit, app, problem, point, x, is_reference, completion_s, is_used "
+        "from axis_points inner join runs using (app, problem, point) "
+        "where kind = 'number' and mildness != 0 and axis not in ('rtt', 'rate') "
+        "and not is_warmup order by all"
+    )
+    return axis_thresholds.rows(times.rows(named=True))
+
+
 _ROWS = {
+    "axis_threshold_estimates": _axis_thresholds,
     "link_balances": _link_balances,
     "capture_grades": _capture_grades,
     "line_intervals": _line_intervals,

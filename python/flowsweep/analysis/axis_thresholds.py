@@ -1,0 +1,85 @@
+"""Lines along loss, jitter, queue and buffer to the table `axis_threshold_estimates`.
+
+As of RTT and rate (flowsweep.analysis.need), what the runs tell is a bracket of tried points. The
+estimate inside assumes a straight line in the value of loss and jitter, and in the inverse of queue
+and buffer; that is an assumption of convenience, so the bracket is the answer. A point at which the
+axis is not set, as a buffer that is left to the kernel, has no place on the line; it may still be
+the baseline that the others are compared with.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from flowsweep.analysis.estimates import COLUMNS as ESTIMATES
+from flowsweep.analysis.estimates import LEVELS
+from flowsweep.analysis.need import Points, Threshold, threshold
+from flowsweep.analysis.slowdown import Line
+from flowsweep.experiment.axes import AXES
+
+NOTE = (
+    "the tried values of loss, jitter, queue and buffer between which the slowdown crosses each "
+    "level (flowsweep.analysis.axis_thresholds)"
+)
+_OF_THRESHOLD = {
+    name: kind
+    for name, kind in ESTIMATES["threshold_estimates"].items()
+    if name not in ("app", "problem", "axis", "buffer_bytes")
+}
+COLUMNS = {
+    "axis": "varchar",
+    "unit": "varchar",
+    "app": "varchar",
+    "problem": "varchar",
+    **_OF_THRESHOLD,
+}
+KEY = ("axis", "unit", "app", "problem")
+Row = dict[str, Any]
+
+
+def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
+    """The rows of the table.
+
+    Args:
+        runs: `axis, unit, app, problem, point, x, is_reference, completion_s, is_used` of each run
+            at a point of a line, warm-up apart, sorted by these.
+    """
+    found: list[tuple[Any, ...]] = []
+    for key, group in itertools.groupby(runs, key=lambda run: tuple(run[name] for name in KEY)):
+        line = _line(key[0], key[1], list(group))
+        for level in LEVELS:
+            made = (
+                Threshold("cannot tell", "fewer than two points have a valid run")
+                if line is None
+                else threshold(line, level)
+            )
+            row = {"level": level, **asdict(made)}
+            found.append((*key, *(row[name] for name in _OF_THRESHOLD)))
+    return found
+
+
+def _line(axis: str, unit: str, runs: Sequence[Row]) -> Points | None:
+    """The points that have a value and valid runs, mildest first; None where they are too few."""
+    times: dict[float, list[float]] = {}
+    tried = {run["x"] for run in runs if run["x"] is not None}
+    for run in runs:
+        if run["is_used"] and run["x"] is not None:
+            times.setdefault(run["x"], []).append(run["completion_s"])
+    baseline = [run["completion_s"] for run in runs if run["is_reference"] and run["is_used"]]
+    grows = AXES[axis].mildest == "least"
+    usable = sorted(times, reverse=not grows)
+    if not baseline or len(usable) < 2 or (not grows and min(usable) <= 0):
+        return None
+    reference = next((run["x"] for run in runs if run["is_reference"]), None)
+    index = usable.index(reference) if reference in usable else None
+    return Points(
+        axis=axis,
+        x=usable,
+        line=Line([times[x] for x in usable], baseline, index),
+        is_off=[False] * len(usable),
+        without_runs=sorted(tried - times.keys()),
+        unit=unit,
+    )
