@@ -137,6 +137,33 @@ def test_the_command_lists_keeps_and_never_repeats(file, tmp_path, command):
     assert ids.returncode == 0, ids.stderr
 
 
+@pytest.mark.parametrize(
+    ("axis", "tried", "text"),
+    [
+        ("loss", {"0%": 10.0, "0.1%": 10.3, "1%": 14.0}, "loss=0.316%"),
+        ("jitter", {"0ms": 10.0, "1ms": 10.3, "9ms": 14.0}, "jitter=3ms"),
+        ("queue", {"64kB": 10.0, "16kB": 10.3, "4kB": 14.0}, "queue=8kB"),
+        ("buffer", {"64KiB": 10.0, "16KiB": 10.3, "4KiB": 14.0}, "buffer=8.19kB"),
+        ("rate", {"100Mbit/s": 10.0, "40Mbit/s": 10.3, "10Mbit/s": 14.0}, "rate=20Mbit/s"),
+    ],
+)
+def test_every_axis_with_a_mild_end_is_refined(tmp_path, command, axis, tried, text):
+    results = tmp_path / "results"
+    for place, (asked, seconds) in enumerate(tried.items()):
+        for number in range(3):
+            folder = results / "runs" / f"{place}-{number}"
+            folder.mkdir(parents=True)
+            axes = {"rtt": "1ms", "rate": "100Mbit/s", "queue": "64kB", axis: asked}
+            record = {
+                "app": "a", "axes": axes, "baseline": place == 0, "status": "valid",
+                "completion_s": seconds * (1 + 0.001 * number),
+            }  # fmt: skip
+            (folder / "run.json").write_text(json.dumps(record))
+    done = command("flowsweep", "plan", "--refine", results)
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout, done.stdout
+
+
 def test_keep_and_yaml_are_of_refine(file, command):
     for words in (("--keep", "1"), ("--format", "yaml")):
         done = command("flowsweep", "plan", file, *words)

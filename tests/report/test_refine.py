@@ -9,7 +9,7 @@ import pytest
 
 from flowsweep.analysis.refine import Proposal, proposals
 
-LINE = {"app": "lu", "problem": "", "buffer_bytes": None}
+LINE = {"app": "lu", "problem": "", "unit": "ms", "buffer_bytes": None}
 
 
 def threshold(axis: str = "rtt", level: float = 1.1, **changes: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 from flowsweep.analysis.need import FAR
 
 Row = dict[str, Any]
-LINE = ("app", "problem", "axis", "buffer_bytes")
+LINE = ("app", "problem", "axis", "unit", "buffer_bytes")
 #: Two tried points that are closer than this factor get more runs rather than a third between.
 NEAR = 1.2
 #: A proposed value that is within this share of a tried one is that one.
@@ -33,6 +33,7 @@ class Proposal:
         app: Of the line of the sweep.
         problem: Of the line.
         axis: What the line varies.
+        unit: Of its values.
         buffer_bytes: Of the line.
         value: In the unit of the axis' column, as would be asked for; three significant figures.
         between: Tried values, as asked for, next to it, the smaller one first.
@@ -43,6 +44,7 @@ class Proposal:
     app: str
     problem: str
     axis: str
+    unit: str
     buffer_bytes: int | None
     value: float
     between: tuple[float, float]
@@ -78,8 +80,9 @@ def proposals(
     """The points to try next, those of the widest brackets first, and what is left as it is.
 
     Args:
-        thresholds: Rows of the query `thresholds`.
-        points: Rows of the model `sweep_points`: `x_asked` and `x` of every point that was tried.
+        thresholds: Rows of the queries `thresholds` and `axis_thresholds`.
+        points: `app, problem, axis, unit, buffer_bytes` of each line, with `x_asked` and `x` of
+            every point that was tried.
         target: A bracket whose ends differ by no more than this factor is narrow enough.
     """
     found: dict[tuple[Any, ...], Proposal] = {}
@@ -122,6 +125,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
         app=row["app"],
         problem=row["problem"],
         axis=row["axis"],
+        unit=row["unit"],
         buffer_bytes=row["buffer_bytes"],
         value=value,
         between=gap,

@@ -72,9 +72,20 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
 
     def ask(results: Path) -> tuple[list[Proposal], list[Left]]:
         warehouse = Warehouse(results)
+        others = warehouse.rows("axis_thresholds").rows(named=True)
+        points = warehouse.select(
+            "select app, problem, axis, if(axis = 'rtt', 'ms', 'Mbit/s') as unit, buffer_bytes, "
+            "x_asked, x from sweep_points "
+            "union all by name "
+            "select app, problem, axis, unit, null as buffer_bytes, x as x_asked, x "
+            "from axis_points where axis not in ('rtt', 'rate') order by all"
+        )
         return proposals(
-            warehouse.rows("thresholds").rows(named=True),
-            warehouse.select("select * from sweep_points order by all").rows(named=True),
+            [
+                *warehouse.rows("thresholds").rows(named=True),
+                *({**row, "buffer_bytes": None} for row in others),
+            ],
+            points.rows(named=True),
         )
 
     if not (directory / "runs").is_dir():
@@ -90,8 +101,9 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
 def _text(one: Proposal, value: float) -> str:
     """A value as an experiment file has it: 8ms."""
     axis = AXES[one.axis]
-    scaled = value * (axis.columns[0].scale or 1)
-    return axis.format(axis.parse(axis.format(scaled)))
+    if one.unit in ("ms", ""):
+        return axis.format(axis.parse(f"{value:.6g}ms" if one.unit else f"{100 * value:.6g}%"))
+    return axis.format(round(value * (axis.columns[0].scale or 1)))
 
 
 def _why(one: Proposal) -> str:
