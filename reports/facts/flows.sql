@@ -39,6 +39,9 @@ final as (
     select
         * exclude (preference, best_preference),
         preference = best_preference as is_counted,
+        -- no SYN was captured, and neither FIN nor RST; UDP has no such marks
+        coalesce(start, '') <> 'syn' as is_begun_before,
+        coalesce("end", '') not in ('fin', 'rst') as is_open,
         -- unknown sites count as apart: a person's own captures are of the WAN
         coalesce(sender_site <> receiver_site, true) as is_between_sites,
         -- the path that the sweep varies; all flows where no two sites are known

@@ -1,20 +1,21 @@
--- One row per flow direction of the shown run of each application: payload and
--- duration. More than 2,000: one row per cell of 1/8 decade of size and 1/6 decade of
--- duration, with the number of flows in it.
+-- One row per flow direction of the runs that count: payload and duration, and the share of the
+-- flows of its point and direction that are at most so large. Of a run with more than 2,000 of
+-- them, or of an application with more than 50,000: one row per cell of 1/8 decade of size and
+-- 1/6 decade of duration, with the number of flows in it.
 with
 
 chosen as (
     select
-        shown_runs.app,
-        shown_runs.problem,
+        pool_runs.point,
+        pool_runs.alone,
         flows.*,
-        count(*) over (partition by shown_runs.run) > 2000 as is_cell,
-        -- a flow that the capture does not show from SYN to FIN or RST
-        flows.start is distinct from 'syn'
-        or flows."end" is distinct from 'fin'
-        and flows."end" is distinct from 'rst' as is_cut,
+        count(*) over (partition by flows.run) > 2000
+        or count(*) over (partition by points.app, points.problem) > 50000
+            as is_cell,
+        flows.is_begun_before or flows.is_open as is_cut,
     from flows
-    inner join shown_runs using (run)
+    inner join pool_runs using (run)
+    inner join points using (point)
     where flows.is_counted and flows.protocol in ('tcp', 'udp')
 ),
 
@@ -33,11 +34,12 @@ keyed as (
     from chosen
 ),
 
-final as (
+cells as (
     select
-        app,
-        problem,
+        point,
+        alone,
         run,
+        direction,
         is_cell,
         count(*) as flows,
         if(is_cell, null, any_value(src_ip || ':' || src_port)) as source,
@@ -54,15 +56,58 @@ final as (
             else round(exp(avg(ln(greatest(duration_ns, 1)))) / 1e9, 9)
         end as duration_s,
         bool_or(is_cut) as is_cut,
+        count(*) filter (is_cut) as censored_flows,
         bool_or(not is_at_sender) as is_far_side,
         bool_or(
             wire_bytes is null
             and (run, host) not in (select (run, host) from zeek_sides)
         ) as is_of_zeek,
     from keyed
-    group by app, problem, run, is_cell, cell
+    group by point, alone, run, direction, is_cell, cell
+),
+
+-- of each row the share at its own size, as exact as the rows are
+counted as (
+    select
+        {
+            'point': point,
+            'alone': alone,
+            'direction': direction
+        } as series,
+        run,
+        payload_bytes as bucket,
+        payload_bytes as top,
+        sum(flows)::bigint as count,
+    from cells
+    where payload_bytes is not null
+    group by all
+),
+
+final as (
+    select
+        cells.* exclude (alone),
+        steps.share,
+        steps.share_low,
+        steps.share_high,
+        steps.runs,
+        steps.of_count as of_flows,
+    from cells
+    left join distribution('counted') as steps
+        on
+            cells.point = (steps.series).point
+            and cells.alone is not distinct from (steps.series).alone
+            and cells.direction = (steps.series).direction
+            and cells.payload_bytes = steps.value
 )
 
-select * from final
+select
+    points.* exclude (label) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+    final.* exclude (point),
+from points
+inner join final using (point)
 order by
-    app, problem, payload_bytes desc, duration_s desc, source, destination
+    app, problem, is_baseline desc, point, run, payload_bytes desc, duration_s desc,
+    source, destination

@@ -322,14 +322,20 @@ def _predicted(asked: Asked) -> bool:
     return any(rows[place].drop_nulls().len() for place in PLACES)
 
 
+def _drawn_flows(asked: Asked) -> Any:
+    """The rows of `flow_sizes` that its figure draws."""
+    shown = asked.warehouse.select("select run from shown_runs")
+    return asked.rows("flow_sizes").join(shown, on="run", how="semi")
+
+
 FLOWS = [
     Sentence("flow_sizes", rf"({N}) flow directions? of .+?, all hosts, each taken from the capture "
              rf"of the host that sent it(?:; {N} directions? from elsewhere, the sender was not "
              r"captured)?\.", _flows),
     Sentence("flow_sizes", r"One point per direction\.",
-             due=lambda asked: not asked.rows("flow_sizes")["is_cell"].any()),
+             due=lambda asked: not _drawn_flows(asked)["is_cell"].any()),
     Sentence("flow_sizes", r"R4: cells of 1/8 and 1/6 decade, area = number of flows\.",
-             due=lambda asked: bool(asked.rows("flow_sizes")["is_cell"].any())),
+             due=lambda asked: bool(_drawn_flows(asked)["is_cell"].any())),
     Sentence("flow_sizes", rf"Open points: ({N}) that began before or ended after the capture\.",
              _counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
     *_always("flow_sizes", r"Dotted: equal rate\. A direction of one packet lasts 0 s\."),
@@ -610,4 +616,38 @@ def _completion(axis: str, line: str) -> list[Sentence]:
 
 COMPLETION = [*_completion("rtt", "RTT"), *_completion("rate", "1/rate")]
 
-SENTENCES = [*COMPLETION, *NEEDS, *FRONTIER, *SERIES, *WAN, *FLOWS, *ENGINES, *TRANSFERS]
+# --- distributions over all points ------------------------------------------------------
+POOLED = "(select run from pool_runs)"
+ALL_FLOWS = f"flows where is_counted and protocol in ('tcp', 'udp') and run in {POOLED}"
+CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin', 'rst'))"
+
+
+def _distribution(query: str) -> list[Sentence]:
+    """What is said of every small multiple of distributions."""
+    return _always(query, r"Coloured: all runs of the point in the title together; pale: from the run "
+                   r"with the least share to the one with the greatest; grey: the baseline\.",
+                   rf"{N} of {N} points are drawn; all: flowsweep query {query} DIR\.")  # fmt: skip
+
+
+def _flow_distribution(query: str, known: str) -> list[Sentence]:
+    censored = f"{ALL_FLOWS} and {known} and {CENSORED}"
+    return [
+        Sentence(query, rf"({N}) flow directions? of all hosts, each once; forward: from the initiator "
+                 r"of the connection\.", _counts(f"select count(*) from {ALL_FLOWS} and {known}")),
+        Sentence(query, rf"({N}) flow directions? without SYN, or without FIN and RST \(UDP has "
+                 r"neither\): begun before or open at the end of the capture, counted with what was "
+                 r"seen\.", _counts(f"select count(*) from {censored}"),
+                 lambda asked: asked.yes(censored)),
+        *_distribution(query),
+        *_traffic(query),
+    ]  # fmt: skip
+
+
+DISTRIBUTIONS = [
+    *_flow_distribution("flow_durations", "duration_ns is not null"),
+    *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),
+    *_always("flow_rates", r"Payload by the duration of a direction; one of a single packet lasts no "
+             r"time and is not in it\."),
+]  # fmt: skip
+
+SENTENCES = [*COMPLETION, *NEEDS, *FRONTIER, *SERIES, *WAN, *FLOWS, *DISTRIBUTIONS, *ENGINES, *TRANSFERS]

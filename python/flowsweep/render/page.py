@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from flowsweep.analysis.adds_up import Contradiction
 
-MAX_DATA_ROWS = 5_000
+MAX_DATA_ROWS, MAX_DATA_BYTES = 5_000, 250_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
@@ -204,7 +204,8 @@ def _csv(rows: pl.DataFrame) -> Markup | None:
     """Rows for download; None above the limit: then the page names the command."""
     if rows.height > MAX_DATA_ROWS:
         return None
-    return inline.embedded(rows.write_csv())
+    text = rows.write_csv()
+    return inline.embedded(text) if len(text) <= MAX_DATA_BYTES else None
 
 
 def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from flowsweep.experiment.axis import Column
+    from flowsweep.render.figure import Context
 
 MAX_ROWS = 24
 #: Width of a letter in an axis label, pixels; a little more than Arial's mean at 12 px.
@@ -101,3 +102,40 @@ def left_out(frames: list[pl.DataFrame], query: str) -> str | None:
     total = sum(frame.height for frame in frames)
     shown = sum(min(frame.height, MAX_ROWS) for frame in frames)
     return cuts.told(shown, total, "points are drawn", query)
+
+
+def extremes(context: Context, app: str, problem: str, most: int) -> list[int]:
+    """The points of one application that a figure of few panels shows.
+
+    The baseline first, then the ends of each line that varies one axis, hardest first.
+
+    Args:
+        context: Knows the lines of the sweep.
+        app: The application.
+        problem: Its parameters.
+        most: At most so many.
+
+    Returns:
+        Numbers of points.
+    """
+    import polars as pl
+
+    every = context.model("points").filter(pl.col("app") == app, pl.col("problem") == problem)
+    found = every.filter("is_baseline")["point"].to_list()[:1]
+    lines = context.model("axis_points").filter(
+        pl.col("app") == app, pl.col("problem") == problem, pl.col("axis") != "problem"
+    )
+    ends: list[list[int]] = [[], []]
+    for axis in axes.AXES:
+        of_axis = lines.filter(pl.col("axis") == axis)
+        for _, line in of_axis.group_by("unit", maintain_order=True):
+            # Without a value there is no limit: the mild end of such an axis.
+            along = line.sort(pl.col("x") * pl.col("mildness"), nulls_last=False)["point"]
+            ends[0].append(along[-1])
+            ends[1].append(along[0])
+    for point in [*ends[0], *ends[1]]:
+        if point not in found:
+            found.append(point)
+    # Where no line was varied, as with every combination of two axes off the baseline.
+    rest = [point for point in every["point"].to_list() if point not in found]
+    return (found if len(found) > 1 else found + rest[-1:])[:most]

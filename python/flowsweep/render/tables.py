@@ -109,10 +109,11 @@ def badge(text: str, kind: str | None) -> Markup:
 
 
 def data(name: str, frame: pl.DataFrame, limit: int) -> Markup:
-    """The first rows behind a figure, as they are."""
+    """The first rows behind a figure, without columns that nothing fills, such as other axes."""
     head = frame.head(limit)
+    filled = [one for one in frame.columns if frame[one].null_count() < frame.height]
     columns = []
-    for column in head.columns:
+    for column in filled:
         is_number = head[column].dtype.is_numeric()
         cells = [
             numbers.NONE

@@ -24,7 +24,9 @@ def draw(context: Context) -> Figure | None:
     """Flow size against duration."""
     import altair as alt
 
-    rows = context.rows("flow_sizes")
+    every = context.rows("flow_sizes")
+    # One point has more flows than a reader can tell apart: distributions have the sweep.
+    rows = every.join(context.model("shown_runs").select("run"), on="run", how="semi")
     if rows.is_empty():
         return None
     drawn = rows.drop_nulls("payload_bytes")
@@ -34,7 +36,7 @@ def draw(context: Context) -> Figure | None:
     shown = context.series_in(drawn)
     panels = [_panel(context.of(drawn, one), drawn, one, alone=len(shown) == 1) for one in shown]
     chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=2, align="all")
-    cut = int(drawn.filter("is_cut")["flows"].sum())
+    cut = int(drawn["censored_flows"].sum())
     far = int(rows.filter("is_far_side")["flows"].sum())
     total = int(rows["flows"].sum())
     return Figure(
@@ -63,7 +65,7 @@ def draw(context: Context) -> Figure | None:
             "Dotted: equal rate. A direction of one packet lasts 0 s.",
         ),
         chart=chart,
-        rows=rows,
+        rows=every,
     )
 
 

@@ -1,0 +1,240 @@
+"""Distribution functions (CDF) at points of the sweep: small multiples with one scale for all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, cuts, points, theme
+from flowsweep.render.figure import Context, panel_title, values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flowsweep.render.theme import Series
+
+COLUMNS, GAP, HEIGHT = 4, 8, 96
+#: At most so many panels in a figure, and so many points of one application.
+MAX_PANELS, MAX_POINTS = 32, 8
+#: Room for the numbers of the shares.
+LEFT = 30
+DRAWN = (
+    "Coloured: all runs of the point in the title together; pale: from the run with the least "
+    "share to the one with the greatest; grey: the baseline."
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is distributed.
+
+    Attributes:
+        query: The query that has the steps.
+        column: Its column of values.
+        title: The axis of the values, with the unit.
+        of: What the shares are of, `flows`.
+        parts: The column that parts the rows of a point, each with panels of its own.
+        labels: Label expression of the ticks.
+        scale: The axis counts in so much of the column's unit.
+    """
+
+    query: str
+    column: str
+    title: str
+    of: str
+    parts: str = "direction"
+    labels: Callable[..., str] = axes.prefix_labels
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One point of one application: its rows, and those of the baseline beside them."""
+
+    one: Series
+    part: str
+    name: str
+    own: pl.DataFrame
+    base: pl.DataFrame | None
+
+
+def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str | None]:
+    """The panels, and what to say of the points that have none.
+
+    Args:
+        context: Knows points and applications.
+        rows: Steps of the distributions; not empty.
+        quantity: What they are of.
+    """
+    import altair as alt
+
+    found, total = _panels(context, rows, quantity)
+    span = _span(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
+    alone = len({panel.one for panel in found}) == 1
+    lines: dict[tuple[Series, str], list[Panel]] = {}
+    for panel in found:
+        lines.setdefault((panel.one, panel.part), []).append(panel)
+    grids = []
+    for number, line in enumerate(lines.values()):
+        drawn = [_draw(panel, quantity, span, place) for place, panel in enumerate(line)]
+        grid: Any = alt.concat(*drawn, columns=COLUMNS, spacing=GAP, align="all")
+        names = [] if alone else [line[0].one.label]
+        told = f", share of {quantity.of} at or below (%)" if number == 0 else ""
+        title = ": ".join([*names, line[0].part]) + told
+        grids.append(grid.properties(title=alt.TitleParams(
+            title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
+        )))  # fmt: skip
+    made: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
+    shown = len({(panel.one, panel.name) for panel in found})
+    return made, cuts.told(shown, total, "points are drawn", quantity.query)
+
+
+def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[list[Panel], int]:
+    """What is drawn, and how many points have rows."""
+    parts = sorted(set(rows[quantity.parts]), reverse=True)
+    shown = context.series_in(rows)
+    pools = [_pools(context.of(rows, one), quantity.parts) for one in shown]
+    room = MAX_PANELS // len(parts)
+    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in pools], room)
+    found = []
+    for one, mine, most in zip(shown, pools, given, strict=True):
+        own = context.of(rows, one)
+        kept = _kept(context, list(mine), one, most)
+        for part in parts:
+            of_part = own.filter(pl.col(quantity.parts) == part)
+            base = of_part.filter("is_baseline")
+            for point, run in kept:
+                panel = of_part.filter(pl.col("point") == point)
+                if run is not None:
+                    panel = panel.filter(pl.col("run") == run)
+                if panel.height:
+                    is_beside = run is None and point != kept[0][0]
+                    beside = base if is_beside and base.height else None
+                    found.append(Panel(one, str(part), mine[point, run], panel, beside))
+    return found, sum(map(len, pools))
+
+
+def _pools(rows: pl.DataFrame, parts: str) -> dict[tuple[int, str | None], str]:
+    """The points of one application with their names; runs that stand alone each for itself."""
+    keys = ["point", "is_baseline", *points.COLUMNS]
+    every = rows.select(keys).unique(subset="point", maintain_order=True)
+    names = dict(zip(every["point"], points.labels(every), strict=True))
+    runs = rows.group_by("point", parts).agg(pl.col("run").n_unique())
+    apart = set(runs.filter(pl.col("run") > 1)["point"])
+    found: dict[tuple[int, str | None], str] = {}
+    for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
+        name = names[point] if every.height > 1 else "all runs"
+        if point in apart:
+            found[point, run] = run if every.height == 1 else f"{run}, {name}"
+        else:
+            found[point, None] = name
+    return found
+
+
+def _kept(
+    context: Context, pools: list[tuple[int, str | None]], one: Series, most: int
+) -> list[tuple[int, str | None]]:
+    """The baseline and the ends of each axis; of runs that stand alone the first ones."""
+    chosen = points.extremes(context, one.app, one.problem, most)
+    kept = [pool for point in chosen for pool in pools if pool[0] == point]
+    return kept[:most] or pools[:most]
+
+
+def _span(column: pl.Series) -> tuple[float, float, float | None]:
+    """Ends of the log axis, and the place of 0 on it, if there is one."""
+    positive = column.filter(column > 0)
+    if positive.is_empty():
+        return 1.0, 10.0, 1.6
+    least, most = float(positive.min()), float(positive.max())  # type: ignore[arg-type]
+    low, high = least / 1.15, most * 1.15
+    if high / low < 4:
+        middle = math.sqrt(low * high)
+        low, high = middle / 2, middle * 2
+    if column.min() > 0:  # type: ignore[operator]
+        return low, high, None
+    band = (high / low) ** 0.12
+    return low / band, high, low / math.sqrt(band)
+
+
+def _draw(
+    panel: Panel,
+    quantity: Quantity,
+    span: tuple[float, float, float | None],
+    place: int,
+) -> Any:
+    import altair as alt
+
+    low, high, zero = span
+    first = low * (low / zero) ** -2 if zero else low
+    ticks = axes.log_ticks(first, high, 4)
+    special = {zero: "0"} if zero else None
+    x = alt.X(
+        "x:Q",
+        title=quantity.title if place % COLUMNS == 0 else None,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        axis=alt.Axis(
+            values=[*([zero] if zero else []), *ticks],
+            labelExpr=quantity.labels(ticks, special),
+            titleAnchor="start",
+        ),
+    )
+    is_left = place % COLUMNS == 0
+    y = alt.Y(
+        "y:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, 100], nice=False),
+        axis=alt.Axis(values=[0, 50, 100], labels=is_left, minExtent=LEFT, maxExtent=LEFT),
+    )
+    layers: list[Any] = []
+    if panel.base is not None:
+        line = alt.Chart(values(_steps(panel.base, quantity, span))).mark_line(
+            interpolate="step-after", strokeWidth=1.25, color=theme.AXIS, clip=True
+        )
+        layers.append(line.encode(x=x, y=y))
+    own = alt.Chart(values(_steps(panel.own, quantity, span)))
+    if panel.own["runs"].max() > 1:  # type: ignore[operator]
+        band = own.mark_area(
+            interpolate="step-after", opacity=0.22, color=panel.one.colour, clip=True
+        )
+        layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
+    line = own.mark_line(
+        interpolate="step-after", strokeWidth=1.75, color=panel.one.colour, clip=True
+    )
+    layers.append(line.encode(x=x, y=y))
+    width = (theme.FULL_WIDTH - (LEFT + GAP) * COLUMNS) // COLUMNS
+    return alt.layer(*layers).properties(
+        width=width, height=HEIGHT, title=panel_title("", panel.name, panel.one, width)
+    )
+
+
+def _steps(
+    rows: pl.DataFrame, quantity: Quantity, span: tuple[float, float, float | None]
+) -> list[dict[str, float]]:
+    """A distribution from the left end of the axis to its right end."""
+    low, high, zero = span
+    found = [{"x": low, "y": 0.0, "low": 0.0, "high": 0.0}]
+    for row in rows.sort(quantity.column).iter_rows(named=True):
+        x = row[quantity.column] * quantity.scale
+        found.append(
+            {
+                "x": x if x > 0 else zero or low,
+                "y": row["share"] * 100,
+                "low": row["share_low"] * 100,
+                "high": row["share_high"] * 100,
+            }
+        )
+    return [*found, found[-1] | {"x": high}]
+
+
+def censored(flows: int) -> str | None:
+    """What the distribution does not know of flows that the capture does not show whole."""
+    if not flows:
+        return None
+    return (
+        f"{numbers.plural(flows, 'flow direction')} without SYN, or without FIN and RST (UDP has "
+        "neither): begun before or open at the end of the capture, counted with what was seen."
+    )

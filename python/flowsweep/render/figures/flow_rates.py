@@ -1,0 +1,40 @@
+"""Figure `flow_rates`: the distribution (CDF) of the rates of flows, per point."""
+
+from __future__ import annotations
+
+from flowsweep import numbers
+from flowsweep.render import axes, distributions, doubts
+from flowsweep.render.figure import Context, Figure, sentence
+
+QUANTITY = distributions.Quantity(
+    query="flow_rates",
+    column="mbit_s",
+    title="payload per second of a flow (bit/s)",
+    of="flows",
+    labels=axes.prefix_labels,
+    scale=1e06,
+)
+
+
+def draw(context: Context) -> Figure | None:
+    """How fast flows are."""
+    rows = context.rows(QUANTITY.query)
+    if rows.is_empty():
+        return None
+    chart, cut = distributions.chart(context, rows, QUANTITY)
+    flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
+    return Figure(
+        name=QUANTITY.query,
+        caption=sentence(
+            f"{numbers.plural(flows, 'flow direction')} of all hosts, each once; forward: from "
+            "the initiator of the connection.",
+            "Payload by the duration of a direction; one of a single packet lasts no time and is "
+            "not in it.",
+            distributions.DRAWN,
+            distributions.censored(censored),
+            doubts.of_traffic(context),
+            cut,
+        ),
+        chart=chart,
+        rows=rows,
+    )

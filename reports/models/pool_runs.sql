@@ -1,0 +1,25 @@
+-- One row per run behind the distributions of a point: the runs that count are added up, whose
+-- repetitions they are; where none counts, the one that is drawn. A run without a record stands
+-- `alone`, under its name: nothing tells that it repeats another one.
+with
+
+final as (
+    select
+        run,
+        false as is_shown_only,
+    from point_runs
+    union
+    select
+        run,
+        true as is_shown_only,
+    from shown_runs
+    where run not in (select run from point_runs)
+)
+
+select
+    final.run,
+    runs.point,
+    if(runs.status = 'no record', final.run, null) as alone,
+    final.is_shown_only,
+from final
+inner join runs using (run)

@@ -1,0 +1,93 @@
+"""Distributions worked out with polars from the Parquet tables, without the report's SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import synthetic
+
+Row = dict[str, Any]
+#: Of the made-up experiment: which host has an address.
+OWNERS = {host["address"]: host["name"] for host in synthetic.HOSTS}
+SITES = {host["name"]: host["site"] for host in synthetic.HOSTS}
+POINT = ["app", "rtt_asked_ms", "rate_asked_mbit_s"]
+
+
+def table(directory: Path, name: str) -> pl.DataFrame:
+    """All rows of one kind of table, with run and host."""
+    found = [
+        pl.read_parquet(path, hive_partitioning=False).with_columns(
+            run=pl.lit(path.parts[-3].removeprefix("run=")),
+            host=pl.lit(path.parts[-2].removeprefix("host=")),
+        )
+        for path in sorted((directory / "tables" / name).glob("*/*/*.parquet"))
+    ]
+    return pl.concat(found, how="diagonal_relaxed")
+
+
+def counted_runs(directory: Path) -> pl.DataFrame:
+    """The valid runs but warm-up, with what was asked of each."""
+    runs = pl.read_parquet(directory / "tables" / "runs.parquet")
+    return runs.filter((pl.col("status") == "valid") & ~pl.col("warmup")).select(
+        "run",
+        "app",
+        rtt_asked_ms=pl.col("rtt_asked_ns") / 1e6,
+        rate_asked_mbit_s=pl.col("rate_asked_bit_s") / 1e6,
+        start=pl.col("start").cast(pl.Int64),
+        end=pl.col("end").cast(pl.Int64),
+    )
+
+
+def own_flows(directory: Path) -> pl.DataFrame:
+    """Each flow direction once, from the capture of the host that sent it."""
+    owner = pl.col("src_ip").replace_strict(OWNERS)
+    return table(directory, "flows").filter(owner == pl.col("host"))
+
+
+def shares(values: dict[str, list[float]], at: float) -> tuple[float, float, float]:
+    """Share of all values at or below `at`, and the least and greatest of one run.
+
+    Args:
+        values: Of each run.
+        at: The value of a step.
+    """
+    at *= 1 + 1e-12  # the same quotient may differ in its last bit
+    below = {run: sum(value <= at for value in mine) for run, mine in values.items()}
+    own = [below[run] / len(mine) for run, mine in values.items()]
+    return sum(below.values()) / sum(map(len, values.values())), min(own), max(own)
+
+
+def assert_steps(
+    rows: pl.DataFrame, column: str, found: pl.DataFrame, keys: list[str], *, step: float = 1.0112
+) -> None:
+    """The rows of a query are the distribution of `found`, exact at their values.
+
+    Args:
+        rows: With `share`, `share_low`, `share_high`, and `column`, the value.
+        column: Its name; the same in `found`.
+        found: All values with their run.
+        keys: Columns of both whose values tell distributions apart.
+        step: Neighbouring values of one distribution that are closer than this may be one step.
+    """
+    expected = dict(found.group_by(keys))
+    got = dict(rows.group_by(keys))
+    assert got.keys() == expected.keys()
+    assert got
+    for key, frame in got.items():
+        values = {run: list(mine[column]) for (run,), mine in expected[key].group_by("run")}
+        everything = sorted(value for mine in values.values() for value in mine)
+        for row in frame.iter_rows(named=True):
+            share, low, high = shares(values, row[column])
+            assert (row["share"], row["share_low"], row["share_high"]) == pytest.approx(
+                (share, low, high), abs=6e-7
+            ), (key, row[column])
+            assert row["runs"] == len(values)
+        # no step is left out: each value has one at it, or a little above
+        steps = sorted(frame[column])
+        for value in everything:
+            above = min(one for one in steps if one >= value * (1 - 1e-12))
+            assert above <= value * step + 1e-12
+        assert steps[-1] == pytest.approx(everything[-1], rel=1e-12)
