@@ -1,8 +1,8 @@
 -- One row per run, width of a step, and series: a direction of a host in its own capture
 -- (in or out), or the direction between two places (between). How long its rate was in which
--- bucket: bucket b is of the rates above 2^((b - 1) / 64) bit/s, up to 2^(b / 64), 1.1 % more.
--- Time is counted in bins, so that the last step of a run, which may be shorter, weighs what it
--- lasts; `bins` less the sum of `bins_in` are those of steps without a packet.
+-- bucket of `bucket_of` (bit/s), and the largest rate there. Time is counted in bins, so that the
+-- last step of a run, which may be shorter, weighs what it lasts; `bins` less the sum of `bins_in`
+-- are those of steps without a packet.
 with
 
 hosts_and_pairs as (
@@ -119,7 +119,8 @@ buckets as (
         to_site,
         direction,
         step_bins,
-        ceil(log2(bit_s) * 64 - 1e-9)::integer as bucket,
+        bucket_of(bit_s) as bucket,
+        count(*) as steps,
         sum(held)::bigint as bins_in,
         sum(step_bytes)::bigint as wire_bytes,
         max(bit_s) / 1e6 as max_mbit_s,
@@ -138,6 +139,8 @@ listed as (
         step_bins,
         list(bucket order by bucket) as buckets,
         list(bins_in order by bucket) as bins_in,
+        list(max_mbit_s order by bucket) as tops_mbit_s,
+        sum(steps)::bigint as busy_steps,
         sum(wire_bytes)::bigint as wire_bytes,
         max(max_mbit_s) as max_mbit_s,
     from buckets
@@ -155,6 +158,8 @@ select
     series.bins,
     coalesce(listed.buckets, []) as buckets,
     coalesce(listed.bins_in, []) as bins_in,
+    coalesce(listed.tops_mbit_s, []) as tops_mbit_s,
+    coalesce(listed.busy_steps, 0) as busy_steps,
     coalesce(listed.wire_bytes, 0) as wire_bytes,
     coalesce(listed.max_mbit_s, 0) as max_mbit_s,
 from series

@@ -212,10 +212,12 @@ SERIES = [
     *_always("throughput_series", r"Wire bytes with link header\.",
              # a clock that jumped is told in the words of the grade
              r"\S+, \S+: .*?jump.*?\."),
-    *_always("throughput_cdf", r"Share of .+? bins at or below a rate; runs, time and capture point "
-             r"as in the figure before \(.+?\)\.",
-             r"R2: 120 quantiles of the busy bins and the tail, drawn as steps\.",
-             r"Empty bins count: their share is where the line begins\."),
+    Sentence("throughput_cdf", rf"Share of (.+?) bins at or below a rate: ({N}) bins? of the host that "
+             r"the figure before shows, at all points\.",
+             lambda asked, match: match[2] == numbers.count(asked.one(
+                 "select coalesce(sum(bins), 0) from windows inner join shown_hosts using (run, host)"
+                 " where run in (select run from pool_runs)"))),
+    *_always("throughput_cdf", r"Empty bins count: their share is where the line begins\."),
     *_traffic("throughput_cdf"),
 ]  # fmt: skip
 
@@ -644,6 +646,7 @@ def _flow_distribution(query: str, known: str) -> list[Sentence]:
 
 
 DISTRIBUTIONS = [
+    *_distribution("throughput_cdf"),
     *_flow_distribution("flow_durations", "duration_ns is not null"),
     *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),
     *_always("flow_rates", r"Payload by the duration of a direction; one of a single packet lasts no "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -112,10 +113,16 @@ def test_the_series_leaves_out_the_start_up_of_the_ranks(tmp_path: Path) -> None
     ]
 
 
+def out_steps(directory: Path) -> pl.DataFrame:
+    """The distribution of what pc3 sends, in bins of 10 ms."""
+    rows = Warehouse(directory).rows("throughput_cdf")
+    return rows.filter((pl.col("direction") == "out") & (pl.col("bin_ms") == 10))
+
+
 def test_the_distribution_counts_empty_bins_and_ends_at_one(tmp_path: Path) -> None:
     # 100 bins: 96 empty, two of 1 Mbit/s, one of 2, one of 4
     directory = one_run(tmp_path, {3: 1250, 40: 1250, 41: 2500, 99: 5000})
-    steps = Warehouse(directory).rows("throughput_cdf").filter(pl.col("direction") == "out")
+    steps = out_steps(directory)
     assert list(zip(steps["mbit_s"], steps["share"], strict=True)) == [
         (0.0, 0.96),
         (1.0, 0.98),
@@ -123,25 +130,27 @@ def test_the_distribution_counts_empty_bins_and_ends_at_one(tmp_path: Path) -> N
         (4.0, 1.0),
     ]
     assert set(steps["bins"]) == {100}
+    assert set(steps["p99_mbit_s"]) == {2.0}
 
 
 def test_a_direction_without_traffic_is_empty_all_the_time(tmp_path: Path) -> None:
     steps = Warehouse(one_run(tmp_path, {3: 1250})).rows("throughput_cdf")
-    silent = steps.filter(pl.col("direction") == "in")
+    silent = steps.filter((pl.col("direction") == "in") & (pl.col("bin_ms") == 10))
     assert (silent["mbit_s"].to_list(), silent["share"].to_list()) == ([0.0], [1.0])
 
 
-def test_a_long_distribution_is_cut_to_its_quantiles(tmp_path: Path) -> None:
+def test_a_long_distribution_has_steps_of_a_hundredth(tmp_path: Path) -> None:
     directory = one_run(tmp_path, {0: 1000})
     tiny.runs(directory, [tiny.run("r", baseline=True, end=tiny.T0 + 100_000 * tiny.MS)])
     sizes = {number: 1000 + number for number in range(9_000)}
     tiny.table(directory, "throughput", "r", "pc3", tiny.bins(EAST, WEST, sizes))
-    steps = Warehouse(directory).rows("throughput_cdf").filter(pl.col("direction") == "out")
-    assert 120 <= steps.height <= 125
+    steps = out_steps(directory)
     assert steps["share"][0] == pytest.approx(0.1)
     assert steps["share"][-1] == 1.0
+    rates = steps["mbit_s"][1:].to_list()
+    assert max(after / one for one, after in itertools.pairwise(rates)) < 1.0225
     # the exact rank of every step: byte counts are 1000, 1001, ...
-    for rate, share in zip(steps["mbit_s"][1:], steps["share"][1:], strict=True):
+    for rate, share in zip(rates, steps["share"][1:], strict=True):
         rank = round(rate * 1e6 / 800) - 999
         assert share == pytest.approx((1_000 + rank) / 10_000)
 

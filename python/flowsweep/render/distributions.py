@@ -78,10 +78,11 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     lines: dict[tuple[Series, str], list[Panel]] = {}
     for panel in found:
         lines.setdefault((panel.one, panel.part), []).append(panel)
+    columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
     for number, line in enumerate(lines.values()):
-        drawn = [_draw(panel, quantity, span, place) for place, panel in enumerate(line)]
-        grid: Any = alt.concat(*drawn, columns=COLUMNS, spacing=GAP, align="all")
+        drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
+        grid: Any = alt.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
         told = f", share of {quantity.of} at or below (%)" if number == 0 else ""
         title = ": ".join([*names, line[0].part]) + told
@@ -156,7 +157,7 @@ def _span(column: pl.Series) -> tuple[float, float, float | None]:
         low, high = middle / 2, middle * 2
     if column.min() > 0:  # type: ignore[operator]
         return low, high, None
-    band = (high / low) ** 0.12
+    band = (high / low) ** 0.2
     return low / band, high, low / math.sqrt(band)
 
 
@@ -165,16 +166,18 @@ def _draw(
     quantity: Quantity,
     span: tuple[float, float, float | None],
     place: int,
+    columns: int,
 ) -> Any:
     import altair as alt
 
     low, high, zero = span
-    first = low * (low / zero) ** -2 if zero else low
+    # A number beside that of 0 would touch it.
+    first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
     ticks = axes.log_ticks(first, high, 4)
     special = {zero: "0"} if zero else None
     x = alt.X(
         "x:Q",
-        title=quantity.title if place % COLUMNS == 0 else None,
+        title=quantity.title if place % columns == 0 else None,
         scale=alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
         axis=alt.Axis(
             values=[*([zero] if zero else []), *ticks],
@@ -182,7 +185,7 @@ def _draw(
             titleAnchor="start",
         ),
     )
-    is_left = place % COLUMNS == 0
+    is_left = place % columns == 0
     y = alt.Y(
         "y:Q",
         title=None,
@@ -205,7 +208,7 @@ def _draw(
         interpolate="step-after", strokeWidth=1.75, color=panel.one.colour, clip=True
     )
     layers.append(line.encode(x=x, y=y))
-    width = (theme.FULL_WIDTH - (LEFT + GAP) * COLUMNS) // COLUMNS
+    width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     return alt.layer(*layers).properties(
         width=width, height=HEIGHT, title=panel_title("", panel.name, panel.one, width)
     )
