@@ -1,36 +1,22 @@
--- One row per application, problem, RTT, stream and 1/20 decade of the gaps between
--- consecutive packets of a flow on the path between the sites, where it arrived.
--- Stream 'data' is the direction of a connection with more payload, 'replies' the
--- other. The row with high_us = 0 counts equal time stamps. The shares at predicted places
--- are of the finer buckets of the tables.
+-- One row per application, problem, point, stream and 1/20 decade of the gaps between consecutive
+-- packets of a flow on the path between the sites, where it arrived. Stream 'data' is the
+-- direction of a connection with more payload, 'replies' the other. The row with high_us = 0
+-- counts equal time stamps. The shares at predicted places are of the finer buckets of the tables.
 with
 
-positions as (
+pools as (
     select
-        points.app,
-        points.problem,
-        points.rtt_asked_ms,
-        median(runs.rtt_ms) as rtt_ms,
-        -- as measured, if it was in every run
-        coalesce(
-            case
-                when bool_and(runs.is_rate_measured)
-                    then median(runs.rate_mbit_s)
-            end,
-            any_value(runs.rate_asked_mbit_s),
-            median(runs.rate_mbit_s)
-        ) as rate_mbit_s,
+        point,
+        alone,
         count(*) as runs,
-    from interval_runs as points
-    inner join runs using (run)
-    group by all
+    from pool_runs
+    group by point, alone
 ),
 
 qualities as (
     select
-        points.app,
-        points.problem,
-        points.rtt_asked_ms,
+        pool_runs.point,
+        pool_runs.alone,
         coalesce(
             sum(captures.super_packets) filter (captures.has_gaps)
             / greatest(sum(captures.packets) filter (captures.has_gaps), 1),
@@ -39,69 +25,78 @@ qualities as (
         count(*) filter (not captures.has_gaps and captures.has_traffic)
             as doubtful_captures,
         count(*) filter (not captures.has_traffic) as refused_captures,
-    from interval_runs as points
-    inner join captures using (run)
-    group by points.app, points.problem, points.rtt_asked_ms
+    from captures
+    inner join pool_runs using (run)
+    group by pool_runs.point, pool_runs.alone
 ),
 
 buckets as (
     select
-        app,
-        problem,
-        rtt_asked_ms,
-        stream,
-        bucket_low_ns / 1e3 as bucket_low_us,
-        bucket_high_ns / 1e3 as bucket_high_us,
+        {
+            'point': pool_runs.point,
+            'alone': pool_runs.alone,
+            'stream': gaps.stream
+        } as series,
+        gaps.run,
+        unnest(gaps.lows_ns) / 1e3 as bucket_low_us,
+        unnest(gaps.highs_ns) / 1e3 as bucket_high_us,
+        unnest(gaps.counts) as count,
+    from interval_histogram as gaps
+    inner join pool_runs using (run)
+),
+
+-- a bucket belongs to the 1/20 decade of its middle; -1000 is of equal time stamps
+counted as (
+    select
+        series,
+        run,
+        case
+            when bucket_low_us = 0 then -1000
+            else floor(
+                log10((bucket_low_us + bucket_high_us) * 1e3 / 2) * 20
+            )
+        end as bucket,
+        0 as top,
         sum(count)::bigint as count,
-    from (
-        select
-            points.app,
-            points.problem,
-            points.rtt_asked_ms,
-            gaps.stream,
-            unnest(gaps.lows_ns) as bucket_low_ns,
-            unnest(gaps.highs_ns) as bucket_high_ns,
-            unnest(gaps.counts) as count,
-        from interval_histogram as gaps
-        inner join interval_runs as points using (run)
-    )
+    from buckets
     group by all
 ),
 
 -- gaps of the predicted places: of full frames back to back, of the RTT
-places as (
+predicted as (
     select
-        buckets.*,
+        point,
         -- 1514 bytes at the rate of the link
         1514 * 8 / nullif(rate_mbit_s, 0) as back_to_back_us,
         -- a gap is near a predicted one within a factor of 1.25
+        back_to_back_us / 1.25 as back_to_back_low_us,
         back_to_back_us * 1.25 as back_to_back_limit_us,
         rtt_ms * 1e3 / 1.25 as near_rtt_low_us,
         rtt_ms * 1e3 * 1.25 as near_rtt_high_us,
-    from buckets
-    inner join positions
-        on
-            buckets.app = positions.app
-            and buckets.problem = positions.problem
-            and buckets.rtt_asked_ms is not distinct from positions.rtt_asked_ms
+    from points
 ),
 
 -- a bucket belongs as a whole, or only in part: the true share is from one to the other
 labels as (
     select
-        app,
-        problem,
-        rtt_asked_ms,
-        stream,
+        series,
         any_value(back_to_back_us) as back_to_back_us,
         any_value(back_to_back_limit_us) as back_to_back_limit_us,
         any_value(near_rtt_low_us) as near_rtt_low_us,
         any_value(near_rtt_high_us) as near_rtt_high_us,
-        sum(count)::bigint as of_count,
+        sum(count) as of_count,
         sum(count) filter (bucket_high_us <= back_to_back_limit_us)
             as back_to_back_least,
         sum(count) filter (bucket_low_us <= back_to_back_limit_us)
             as back_to_back_most,
+        sum(count) filter (
+            bucket_low_us >= back_to_back_low_us
+            and bucket_high_us <= back_to_back_limit_us
+        ) as near_serialisation_least,
+        sum(count) filter (
+            bucket_high_us > back_to_back_low_us
+            and bucket_low_us <= back_to_back_limit_us
+        ) as near_serialisation_most,
         sum(count) filter (
             bucket_low_us >= near_rtt_low_us
             and bucket_high_us <= near_rtt_high_us
@@ -110,88 +105,115 @@ labels as (
             bucket_high_us > near_rtt_low_us
             and bucket_low_us <= near_rtt_high_us
         ) as near_rtt_most,
-    from places
-    group by app, problem, rtt_asked_ms, stream
+    from buckets
+    inner join predicted on (buckets.series).point = predicted.point
+    group by series
 ),
 
-counted as (
+per_run as (
     select
-        app,
-        problem,
-        rtt_asked_ms,
-        stream,
-        -- a bucket belongs to the 1/20 decade of its middle
-        case
-            when bucket_low_us = 0 then null
-            else floor(
-                log10((bucket_low_us + bucket_high_us) * 1e3 / 2) * 20
-            )
-        end as twentieth,
-        sum(count)::bigint as count,
-    from buckets
-    group by all
+        series,
+        run,
+        bucket,
+        count / sum(count) over (partition by series, run) as share,
+    from counted
+),
+
+spread as (
+    select
+        series,
+        bucket,
+        -- a run without such a gap has a share of 0
+        if(
+            count(*) < any_value(distribution_of.runs), 0, min(per_run.share)
+        ) as share_low,
+        max(per_run.share) as share_high,
+    from per_run
+    inner join (
+        select
+            series,
+            count(distinct run) as runs,
+        from counted
+        group by series
+    ) as distribution_of using (series)
+    group by series, bucket
 ),
 
 final as (
     select
-        counted.app,
-        counted.problem,
-        counted.rtt_asked_ms,
-        round(rtt_ms, 4) as rtt_ms,
-        round(rate_mbit_s, 4) as rate_mbit_s,
-        runs,
+        (steps.series).point as point,
+        if(pools.runs = 1, steps.run, null) as run,
+        pools.runs,
         round(super_share, 6) as super_share,
         doubtful_captures,
         refused_captures,
-        counted.stream,
-        coalesce(round(pow(10, twentieth / 20) / 1e3, 6), 0) as low_us,
-        coalesce(round(pow(10, (twentieth + 1) / 20) / 1e3, 6), 0) as high_us,
-        counted.count,
-        labels.of_count,
-        round(counted.count / labels.of_count, 6) as share,
+        (steps.series).stream as stream,
+        if(steps.bucket = -1000, 0, round(pow(10, steps.bucket / 20) / 1e3, 6))
+            as low_us,
+        if(
+            steps.bucket = -1000,
+            0,
+            round(pow(10, (steps.bucket + 1) / 20) / 1e3, 6)
+        ) as high_us,
+        steps.count,
+        labels.of_count::bigint as of_count,
+        round(steps.count / labels.of_count, 6) as share,
+        round(spread.share_low, 6) as share_low,
+        round(spread.share_high, 6) as share_high,
+        steps.share as share_below,
         round(back_to_back_us, 4) as back_to_back_us,
         round(back_to_back_limit_us, 4) as back_to_back_limit_us,
         if(
             back_to_back_us is not null,
-            round(coalesce(back_to_back_least, 0) / of_count, 6),
+            round(coalesce(back_to_back_least, 0) / labels.of_count, 6),
             null
         ) as back_to_back_share,
         if(
             back_to_back_us is not null,
-            round(coalesce(back_to_back_most, 0) / of_count, 6),
+            round(coalesce(back_to_back_most, 0) / labels.of_count, 6),
             null
         ) as back_to_back_share_most,
+        if(
+            back_to_back_us is not null,
+            round(coalesce(near_serialisation_least, 0) / labels.of_count, 6),
+            null
+        ) as near_serialisation_share,
+        if(
+            back_to_back_us is not null,
+            round(coalesce(near_serialisation_most, 0) / labels.of_count, 6),
+            null
+        ) as near_serialisation_share_most,
         round(near_rtt_low_us, 4) as near_rtt_low_us,
         round(near_rtt_high_us, 4) as near_rtt_high_us,
         if(
             near_rtt_low_us is not null,
-            round(coalesce(near_rtt_least, 0) / of_count, 6),
+            round(coalesce(near_rtt_least, 0) / labels.of_count, 6),
             null
         ) as near_rtt_share,
         if(
             near_rtt_low_us is not null,
-            round(coalesce(near_rtt_most, 0) / of_count, 6),
+            round(coalesce(near_rtt_most, 0) / labels.of_count, 6),
             null
         ) as near_rtt_share_most,
-    from counted
-    inner join labels
+    from distribution('counted') as steps
+    inner join labels using (series)
+    inner join spread using (series, bucket)
+    inner join pools
         on
-            counted.app = labels.app
-            and counted.problem = labels.problem
-            and counted.rtt_asked_ms is not distinct from labels.rtt_asked_ms
-            and counted.stream = labels.stream
-    inner join positions
-        on
-            counted.app = positions.app
-            and counted.problem = positions.problem
-            and counted.rtt_asked_ms is not distinct from positions.rtt_asked_ms
+            (steps.series).point = pools.point
+            and (steps.series).alone is not distinct from pools.alone
     left join qualities
         on
-            counted.app = qualities.app
-            and counted.problem = qualities.problem
-            and counted.rtt_asked_ms
-            is not distinct from qualities.rtt_asked_ms
+            pools.point = qualities.point
+            and pools.alone is not distinct from qualities.alone
 )
 
-select * from final
-order by app, problem, rtt_ms, stream, low_us
+select
+    points.* exclude (label) replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+    final.* exclude (point),
+from points
+inner join final using (point)
+order by app, problem, is_baseline desc, point, run, stream, low_us

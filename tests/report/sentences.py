@@ -361,14 +361,13 @@ FLOWS = [
     _left_out("has_content"),
     Sentence("packet_intervals", rf"({N}) gaps? between consecutive packets of a flow between the "
              r"sites \(any, where there is one site\), at the receiving host if that was captured; "
-             rf"{N} valid runs? at the baseline's rate\.",
+             rf"{N} runs? at all points\.",
              _counts("select sum(packets - 1) from interval_streams where is_counted and run in"
-                     " (select run from interval_runs)")),
+                     " (select run from pool_runs)")),
     *_always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
              r"line: the other\. Data and bare ACK packets are not told apart\.",
              r"R3: share of all gaps of the direction per 1/20 decade\.",
-             rf"{N} RTTs? in between (?:is|are) not drawn; all: flowsweep query packet_intervals "
-             r"DIR\."),
+             rf"{N} of {N} points are drawn; all: flowsweep query packet_intervals DIR\."),
     Sentence("packet_intervals", r"Dotted: predicted places of .+? from one share to the other\.",
              due=_predicted),
     _left_out("has_gaps"),

@@ -22,6 +22,8 @@ COLUMNS, GAP, HEIGHT = 4, 8, 96
 MAX_PANELS, MAX_POINTS = 32, 8
 #: Room for the numbers of the shares.
 LEFT = 30
+#: A point; and the run, where one without a record stands alone.
+Pool = tuple[int, str | None]
 DRAWN = (
     "Coloured: all runs of the point in the title together; pale: from the run with the least "
     "share to the one with the greatest; grey: the baseline."
@@ -98,11 +100,11 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     """What is drawn, and how many points have rows."""
     parts = sorted(set(rows[quantity.parts]), reverse=True)
     shown = context.series_in(rows)
-    pools = [_pools(context.of(rows, one), quantity.parts) for one in shown]
+    every = [pools(context.of(rows, one), quantity.parts) for one in shown]
     room = MAX_PANELS // len(parts)
-    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in pools], room)
+    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in every], room)
     found = []
-    for one, mine, most in zip(shown, pools, given, strict=True):
+    for one, mine, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)
         kept = _kept(context, list(mine), one, most)
         for part in parts:
@@ -116,17 +118,17 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
                     is_beside = run is None and point != kept[0][0]
                     beside = base if is_beside and base.height else None
                     found.append(Panel(one, str(part), mine[point, run], panel, beside))
-    return found, sum(map(len, pools))
+    return found, sum(map(len, every))
 
 
-def _pools(rows: pl.DataFrame, parts: str) -> dict[tuple[int, str | None], str]:
+def pools(rows: pl.DataFrame, parts: str) -> dict[Pool, str]:
     """The points of one application with their names; runs that stand alone each for itself."""
     keys = ["point", "is_baseline", *points.COLUMNS]
     every = rows.select(keys).unique(subset="point", maintain_order=True)
     names = dict(zip(every["point"], points.labels(every), strict=True))
     runs = rows.group_by("point", parts).agg(pl.col("run").n_unique())
     apart = set(runs.filter(pl.col("run") > 1)["point"])
-    found: dict[tuple[int, str | None], str] = {}
+    found: dict[Pool, str] = {}
     for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
         name = names[point] if every.height > 1 else "all runs"
         if point in apart:
@@ -136,13 +138,11 @@ def _pools(rows: pl.DataFrame, parts: str) -> dict[tuple[int, str | None], str]:
     return found
 
 
-def _kept(
-    context: Context, pools: list[tuple[int, str | None]], one: Series, most: int
-) -> list[tuple[int, str | None]]:
+def _kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
     """The baseline and the ends of each axis; of runs that stand alone the first ones."""
     chosen = points.extremes(context, one.app, one.problem, most)
-    kept = [pool for point in chosen for pool in pools if pool[0] == point]
-    return kept[:most] or pools[:most]
+    kept = [pool for point in chosen for pool in every if pool[0] == point]
+    return kept[:most] or every[:most]
 
 
 def _span(column: pl.Series) -> tuple[float, float, float | None]:

@@ -1,4 +1,4 @@
-"""Figure `packet_intervals`: gaps between consecutive packets, one row per RTT."""
+"""Figure `packet_intervals`: gaps between consecutive packets, one row per point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, theme
+from flowsweep.render import axes, cuts, distributions, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ LOW_US, HIGH_US = 1.0, 1e6
 ZERO_US = 0.35
 MAX_ROWS = 6
 ROW_HEIGHT = 64
+RTT = ("rtt_asked_ms", "rtt_ms")
 
 
 def draw(context: Context) -> Figure | None:
-    """Distribution of packet gaps per RTT."""
+    """Distribution of packet gaps per point."""
     import altair as alt
 
     rows = context.rows("packet_intervals")
@@ -29,7 +30,7 @@ def draw(context: Context) -> Figure | None:
         return refused("packet_intervals", rows, left_out)
     shown = context.series_in(rows)
     alone = len(shown) == 1
-    columns = [_panels(context.of(rows, one), one, alone=alone) for one in shown]
+    columns = [_panels(context, context.of(rows, one), one, alone=alone) for one in shown]
     # Where one of two columns has fewer rows, its place stays empty.
     gap = (
         alt.Chart(values([{}]))
@@ -48,23 +49,23 @@ def draw(context: Context) -> Figure | None:
     chart: Any = alt.concat(
         *cells, columns=1 if alone else 2, align="each", spacing=12, title=title
     )
-    runs = int(rows.group_by("app", "problem", "rtt_ms").agg(pl.col("runs").first())["runs"].sum())
-    total = rows.group_by("app", "problem", "rtt_ms", "stream").agg(pl.col("of_count").first())
-    points = [len(_rtts(context.of(rows, one))) for one in shown]
-    drawn = sum(min(number, MAX_ROWS) for number in points)
+    pools = rows.unique(subset=["point", "run"])
+    total = rows.unique(subset=["point", "run", "stream"])
+    numbers_of = [len(distributions.pools(context.of(rows, one), "stream")) for one in shown]
+    drawn = sum(map(len, columns))
     return Figure(
         name="packet_intervals",
         caption=sentence(
             f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
             "a flow between the sites (any, where there is one site), at the receiving host if "
             "that was captured; "
-            f"{numbers.plural(runs, 'valid run')} at the baseline's rate.",
+            f"{numbers.plural(int(pools['runs'].sum()), 'run')} at all points.",
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",
             "R3: share of all gaps of the direction per 1/20 decade.",
             _predicted(rows),
             left_out,
-            cuts.told(drawn, sum(points), "RTTs are drawn", "packet_intervals"),
+            cuts.told(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
         chart=chart,
         rows=rows,
@@ -104,22 +105,43 @@ def _near(rows: pl.DataFrame) -> str:
     return " and ".join(parts)
 
 
-def _rtts(rows: pl.DataFrame) -> list[float | None]:
-    return sorted(set(rows["rtt_ms"]), key=lambda rtt: rtt or 0)
-
-
-def _panels(rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
-    rtts = _rtts(rows)
-    rtts = [rtts[place] for place in cuts.evenly(len(rtts), MAX_ROWS)]
+def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
+    found = distributions.pools(rows, "stream")
+    kept = _kept(context, rows, list(found), one)
     width = theme.FULL_WIDTH if alone else theme.HALF_WIDTH
-    top = float(rows["share"].max() or 0) * 100  # type: ignore[arg-type]
+    frames = [
+        rows.filter((pl.col("point") == point) & (run is None or pl.col("run") == run))
+        for point, run in kept
+    ]
+    top = max(float(frame["share"].max()) for frame in frames) * 100  # type: ignore[arg-type]
+    # Where nothing but the RTT is varied, its name says more than the point's.
+    by_rtt = all(
+        pl.concat(frames)[column].n_unique() <= 1
+        for column in points.COLUMNS
+        if column not in RTT and column != "queue_bytes"
+    ) and all(run is None for _, run in kept)
     return [
         _panel(
-            rows.filter(pl.col("rtt_ms").eq_missing(pl.lit(rtt))),
-            one, rtt, width, top, first=number == 0, last=number == len(rtts) - 1, alone=alone,
+            frame, one, frame["rtt_ms"][0], width, top, name="" if by_rtt else found[pool],
+            first=number == 0, last=number == len(kept) - 1, alone=alone,
         )
-        for number, rtt in enumerate(rtts)
+        for number, (pool, frame) in enumerate(zip(kept, frames, strict=True))
     ]  # fmt: skip
+
+
+def _kept(
+    context: Context, rows: pl.DataFrame, pools: list[distributions.Pool], one: Series
+) -> list[distributions.Pool]:
+    """The points along the RTT, and the ends of the other axes; of runs that stand alone some."""
+    ends = points.extremes(context, one.app, one.problem, MAX_ROWS)
+    along = context.model("axis_points").filter(
+        pl.col("app") == one.app, pl.col("problem") == one.problem, pl.col("axis") == "rtt",
+        pl.col("point").is_in(rows["point"].implode()),
+    ).sort("x")["point"].to_list()  # fmt: skip
+    room = MAX_ROWS - len([point for point in ends if point not in along])
+    chosen = {along[place] for place in cuts.evenly(len(along), max(room, 2))} | {*ends}
+    kept = [pool for pool in pools if pool[0] in chosen]
+    return [kept[place] for place in cuts.evenly(len(kept), MAX_ROWS)] or pools[:1]
 
 
 def _panel(
@@ -129,6 +151,7 @@ def _panel(
     width: int,
     top: float,
     *,
+    name: str,
     first: bool,
     last: bool,
     alone: bool,
@@ -183,7 +206,7 @@ def _panel(
     if zero:
         bar = alt.Chart(values(zero)).mark_bar(width=9, color=one.colour, opacity=0.6)
         layers.append(bar.encode(x=x, y=y))
-    title, places = _peaks(rows, rtt)
+    title, places = _peaks(rows, rtt, name)
     if places:
         marks = alt.Chart(values(places))
         layers.append(marks.mark_rule(strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x))
@@ -222,9 +245,11 @@ def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
     return [*found, {"x": end, "share": 0.0}, {"x": HIGH_US, "share": 0.0}]
 
 
-def _peaks(rows: pl.DataFrame, rtt: float | None) -> tuple[str, list[dict[str, Any]]]:
+def _peaks(
+    rows: pl.DataFrame, rtt: float | None, name: str = ""
+) -> tuple[str, list[dict[str, Any]]]:
     """The row's title with the shares at the predicted places, and these places."""
-    title = "" if rtt is None else f"RTT {numbers.estimate(rtt)} ms"
+    title = name or ("" if rtt is None else f"RTT {numbers.estimate(rtt)} ms")
     parts, places = [], []
     data = rows.filter(pl.col("stream") == "data")
     # Where only the other stream was captured, nothing is said of shares.
