@@ -3,6 +3,88 @@
 -- lower bounds: writes that were queued together are one message.
 with
 
+pools as (
+    select *
+    from pool_runs
+    where not is_shown_only
+),
+
+rates as (
+    select
+        pools.point,
+        pools.alone,
+        count(*) as runs,
+        median(messages / span_s) as messages_s,
+        min(messages / span_s) as messages_s_min,
+        max(messages / span_s) as messages_s_max,
+        -- unknown where one of the runs has no bound
+        case
+            when count(most_writes) = count(*)
+                then median(most_writes / span_s)
+        end as messages_s_most,
+        if(count(*) = 1, any_value(sums.run), null) as run,
+    from message_sums as sums
+    inner join pools using (run)
+    where span_s > 0
+    group by pools.point, pools.alone
+),
+
+sums as (
+    select
+        pools.point,
+        pools.alone,
+        sum(messages)::bigint as messages,
+        sum(bytes) / sum(messages) as mean_bytes,
+        max(max_bytes) as max_bytes,
+        sum(guessed) / sum(messages) as guessed_share,
+        sum(far) / sum(messages) as far_share,
+        sum(merged) / sum(messages) as merged_share,
+        coalesce(sum(merged_bytes) / nullif(sum(bytes), 0), 0)
+            as merged_bytes_share,
+    from message_sums
+    inner join pools using (run)
+    group by pools.point, pools.alone
+),
+
+listed as (
+    select
+        pools.point,
+        pools.alone,
+        sizes.run,
+        unnest(sizes.buckets) as bucket,
+        unnest(sizes.tops) as top,
+        unnest(sizes.messages) as count,
+    from message_histogram as sizes
+    inner join pools using (run)
+),
+
+-- of both directions
+counted as (
+    select
+        {
+            'point': point,
+            'alone': alone
+        } as series,
+        run,
+        bucket,
+        max(top) as top,
+        sum(count)::bigint as count,
+    from listed
+    group by all
+),
+
+sizes as (
+    select
+        unnest(series),
+        min(value) filter (share >= 0.1) as p10_bytes,
+        min(value) filter (share >= 0.5) as p50_bytes,
+        min(value) filter (share >= 0.9) as p90_bytes,
+        min(value) filter (share >= 0.99) as p99_bytes,
+    from distribution('counted')
+    group by series
+),
+
+-- hosts whose captures lack some packets, or are left out
 grades as (
     select
         run,
@@ -13,99 +95,47 @@ grades as (
     group by run, host
 ),
 
-spans as (
-    select
-        run,
-        min(start_ns) as start_ns,
-        max(end_ns) as end_ns,
-    from windows
-    group by run
-),
-
-counted as (
-    select
-        messages.*,
-        (spans.end_ns - spans.start_ns) / 1e9 as span_s,
-        coalesce(grades.has_content, true) as has_content,
-    from messages
-    inner join point_runs using (run)
-    inner join spans using (run)
-    left join grades using (run, host)
-    where
-        messages.is_on_path
-        and messages.first_ns between spans.start_ns and spans.end_ns
-),
-
-by_run as (
-    select
-        run,
-        count(*) / any_value(span_s) as messages_s,
-        -- unknown where one of them has no bound
-        case when count(most_writes) = count(*) then sum(most_writes) end
-        / any_value(span_s) as most_s,
-    from counted
-    where has_content and span_s > 0
-    group by run
-),
-
-rates as (
-    select
-        point_runs.point,
-        count(*) as runs,
-        median(messages_s) as messages_s,
-        min(messages_s) as messages_s_min,
-        max(messages_s) as messages_s_max,
-        case when count(most_s) = count(*) then median(most_s) end as messages_s_most,
-    from by_run
-    inner join point_runs using (run)
-    group by point_runs.point
-),
-
-sizes as (
-    select
-        point_runs.point,
-        count(*) as messages,
-        sum(bytes) / count(*) as mean_bytes,
-        quantile_disc(bytes, 0.1) as p10_bytes,
-        quantile_disc(bytes, 0.5) as p50_bytes,
-        quantile_disc(bytes, 0.9) as p90_bytes,
-        quantile_disc(bytes, 0.99) as p99_bytes,
-        max(bytes) as max_bytes,
-        avg(is_end_guessed::integer) as guessed_share,
-        avg((not is_at_sender)::integer) as far_share,
-        avg(coalesce(merged_possible, true)::integer) as merged_share,
-        coalesce(
-            sum(bytes) filter (coalesce(merged_possible, true)) / sum(bytes), 0
-        ) as merged_bytes_share,
-    from counted
-    inner join point_runs using (run)
-    where has_content
-    group by point_runs.point
-),
-
--- hosts whose captures lack some packets, or are left out
 doubts as (
     select
-        point_runs.point,
+        pools.point,
+        pools.alone,
         count(*) filter (has_content and worst_rank = 3)
             as doubtful_captures,
         count(*) filter (not has_content) as refused_captures,
     from grades
-    inner join point_runs using (run)
-    group by point_runs.point
+    inner join pools using (run)
+    group by pools.point, pools.alone
 ),
 
 final as (
     select
         points.* exclude (label),
-        rates.* exclude (point),
-        sizes.* exclude (point),
+        rates.run,
+        rates.* exclude (point, alone, run),
+        sums.messages,
+        sums.mean_bytes,
+        sizes.p10_bytes,
+        sizes.p50_bytes,
+        sizes.p90_bytes,
+        sizes.p99_bytes,
+        sums.max_bytes,
+        sums.* exclude (point, alone, messages, mean_bytes, max_bytes),
         coalesce(doubtful_captures, 0) as doubtful_captures,
         coalesce(refused_captures, 0) as refused_captures,
     from points
-    inner join rates on points.point = rates.point
-    inner join sizes on points.point = sizes.point
-    left join doubts on points.point = doubts.point
+    inner join rates using (point)
+    inner join sums
+        on
+            rates.point = sums.point
+            and rates.alone is not distinct from sums.alone
+    inner join sizes
+        on
+            rates.point = sizes.point
+            and rates.alone is not distinct from sizes.alone
+    left join doubts
+        on
+            rates.point = doubts.point
+            and rates.alone is not distinct from doubts.alone
 )
 
 select
@@ -123,4 +153,4 @@ select
         round(merged_bytes_share, 6) as merged_bytes_share
     ),
 from final
-order by app, problem, is_baseline desc, point
+order by app, problem, is_baseline desc, point, run

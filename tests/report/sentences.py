@@ -644,7 +644,22 @@ def _flow_distribution(query: str, known: str) -> list[Sentence]:
     ]  # fmt: skip
 
 
+COUNTED_MESSAGES = f"(select sum(messages) from message_sums where run in {VALID})"
+
 DISTRIBUTIONS = [
+    Sentence("message_sizes", rf"({N}) messages? as in the figure before; forward: from the initiator "
+             r"of the connection\.", _counts(f"select {COUNTED_MESSAGES}")),
+    *_always("message_sizes", r"Sizes are upper bounds: writes that were queued together are one "
+             r"message\."),
+    *_distribution("message_sizes"),
+    Sentence("message_rate_series", rf"({N}) messages? as in the figures before, by the step of .+? in "
+             r"which they began\.",
+             _counts(f"select sum(messages) from message_sums where span_s > 0 and run in {VALID}")),
+    *_always("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
+             r"from the run with fewest to the one with most\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query message_rate_series DIR\."),
+    Sentence("message_rate_series", r"Scales differ between applications\.",
+             due=lambda asked: asked.rows("message_rate_series").select("app", "problem").n_unique() > 1),
     *_distribution("throughput_cdf"),
     *_flow_distribution("flow_durations", "duration_ns is not null"),
     *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),

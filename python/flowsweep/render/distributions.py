@@ -106,27 +106,25 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     found = []
     for one, mine, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)
-        kept = _kept(context, list(mine), one, most)
+        chosen = kept(context, list(mine), one, most)
         for part in parts:
             of_part = own.filter(pl.col(quantity.parts) == part)
             base = of_part.filter("is_baseline")
-            for point, run in kept:
-                panel = of_part.filter(pl.col("point") == point)
-                if run is not None:
-                    panel = panel.filter(pl.col("run") == run)
+            for pool in chosen:
+                panel = of_pool(of_part, pool)
                 if panel.height:
-                    is_beside = run is None and point != kept[0][0]
+                    is_beside = pool[1] is None and pool[0] != chosen[0][0]
                     beside = base if is_beside and base.height else None
-                    found.append(Panel(one, str(part), mine[point, run], panel, beside))
+                    found.append(Panel(one, str(part), mine[pool], panel, beside))
     return found, sum(map(len, every))
 
 
-def pools(rows: pl.DataFrame, parts: str) -> dict[Pool, str]:
+def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
     """The points of one application with their names; runs that stand alone each for itself."""
     keys = ["point", "is_baseline", *points.COLUMNS]
     every = rows.select(keys).unique(subset="point", maintain_order=True)
     names = dict(zip(every["point"], points.labels(every), strict=True))
-    runs = rows.group_by("point", parts).agg(pl.col("run").n_unique())
+    runs = rows.group_by("point", *([parts] if parts else [])).agg(pl.col("run").n_unique())
     apart = set(runs.filter(pl.col("run") > 1)["point"])
     found: dict[Pool, str] = {}
     for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
@@ -138,11 +136,18 @@ def pools(rows: pl.DataFrame, parts: str) -> dict[Pool, str]:
     return found
 
 
-def _kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
+def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
     """The baseline and the ends of each axis; of runs that stand alone the first ones."""
     chosen = points.extremes(context, one.app, one.problem, most)
-    kept = [pool for point in chosen for pool in every if pool[0] == point]
-    return kept[:most] or every[:most]
+    found = [pool for point in chosen for pool in every if pool[0] == point]
+    return found[:most] or every[:most]
+
+
+def of_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """The rows of one point, or of one run that stands alone there."""
+    point, run = pool
+    mine = rows.filter(pl.col("point") == point)
+    return mine if run is None else mine.filter(pl.col("run") == run)
 
 
 def _span(column: pl.Series) -> tuple[float, float, float | None]:

@@ -1,0 +1,115 @@
+"""Figure `message_rate_series`: messages per second over time, per point of the sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, cuts, distributions, theme
+from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+QUERY = "message_rate_series"
+HEIGHT, LEFT = 76, 40
+#: Points of one application that are drawn, and of all.
+MAX_POINTS, MAX_PANELS = 4, 12
+
+
+def draw(context: Context) -> Figure | None:
+    """Messages per second over the time of the runs of a point."""
+    import altair as alt
+
+    rows = context.rows(QUERY)
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    every = [distributions.pools(context.of(rows, one), None) for one in shown]
+    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in every], MAX_PANELS)
+    panels = []
+    for one, mine, most in zip(shown, every, given, strict=True):
+        own = context.of(rows, one)
+        kept = distributions.kept(context, list(mine), one, most)
+        frames = [distributions.of_pool(own, pool) for pool in kept]
+        names = [mine[pool] for pool in kept]
+        panels += _panels(frames, names, one, alone=len(shown) == 1)
+    title = alt.TitleParams(
+        "messages per second", fontSize=12, fontWeight=500, color=theme.MUTED, offset=6,
+        frame="bounds",
+    )  # fmt: skip
+    steps = sorted(
+        {
+            round(end - start, 9)
+            for start, end in rows.group_by("point")
+            .agg(pl.col("start_s").first(), pl.col("end_s").first())
+            .select("start_s", "end_s")
+            .rows()
+        }
+    )
+    widths = " to ".join(dict.fromkeys(f"{one:g} s" for one in (steps[0], steps[-1])))
+    return Figure(
+        name=QUERY,
+        caption=sentence(
+            f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figures before, "
+            f"by the step of {widths} in which they began.",
+            "Line: mean over the runs of the point that had not ended; pale: from the run with "
+            "fewest to the one with most.",
+            "Scales differ between applications." if len(shown) > 1 else None,
+            cuts.told(len(panels), sum(map(len, every)), "points are drawn", QUERY),
+        ),
+        chart=alt.vconcat(*panels, spacing=10, title=title),
+        rows=rows,
+    )
+
+
+def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone: bool) -> list[Any]:
+    import altair as alt
+
+    whole = pl.concat(frames)
+    end = float(whole["end_s"].max())  # type: ignore[arg-type]
+    top = float(whole["messages_s_max"].max()) or 1.0  # type: ignore[arg-type]
+    unit, ticks = axes.since_start(end)
+    found = []
+    for number, (frame, name) in enumerate(zip(frames, names, strict=True)):
+        is_last = number == len(frames) - 1
+        x = alt.X(
+            "x:Q",
+            title=f"time ({unit})" if is_last else None,
+            scale=alt.Scale(domain=[0, end], nice=False),
+            axis=alt.Axis(labels=is_last, **ticks),
+        )
+        y = alt.Y(
+            "y:Q",
+            title=None,
+            scale=alt.Scale(domain=[0, top * 1.05], nice=False),
+            axis=alt.Axis(tickCount=3, format="~s", minExtent=LEFT, maxExtent=LEFT),
+        )
+        data = alt.Chart(values(_steps(frame)))
+        layers: list[Any] = []
+        if int(frame["runs"].max()) > 1:  # type: ignore[arg-type]
+            band = data.mark_area(interpolate="step-after", opacity=0.22, color=one.colour)
+            layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
+        line = data.mark_line(interpolate="step-after", strokeWidth=1.25, color=one.colour)
+        layers.append(line.encode(x=x, y=y))
+        head = "" if alone or number else one.label
+        width = theme.FULL_WIDTH - LEFT
+        found.append(
+            alt.layer(*layers).properties(
+                width=width, height=HEIGHT, title=panel_title(head, name, one, width)
+            )
+        )
+    return found
+
+
+def _steps(frame: pl.DataFrame) -> list[dict[str, float]]:
+    """A step for each row; of rows with equal values the first stands for all."""
+    rows = frame.sort("start_s").select("start_s", "messages_s", "messages_s_min", "messages_s_max")
+    found: list[dict[str, float]] = []
+    for start, rate, low, high in rows.iter_rows():
+        step = {"x": start, "y": rate, "low": low, "high": high}
+        if not found or any(found[-1][key] != step[key] for key in ("y", "low", "high")):
+            found.append(step)
+    return [*found, found[-1] | {"x": float(frame["end_s"].max())}]  # type: ignore[arg-type]

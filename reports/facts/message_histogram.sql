@@ -1,0 +1,23 @@
+-- One row per run and direction of a connection: how many of the messages that count have a payload
+-- in which bucket of `bucket_of`, and the largest of these.
+with
+
+counted as (
+    select
+        run,
+        direction,
+        bucket_of(bytes) as bucket,
+        max(bytes) as top,
+        count(*) as messages,
+    from counted_messages
+    group by all
+)
+
+select
+    run,
+    direction,
+    list(bucket order by bucket) as buckets,
+    list(top order by bucket) as tops,
+    list(messages order by bucket) as messages,
+from counted
+group by run, direction
