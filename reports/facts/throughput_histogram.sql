@@ -30,29 +30,28 @@ hosts_and_pairs as (
     where steps.bins > 0
 ),
 
--- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins; no step is longer than the run but one that
--- is as short as bins allow
+-- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins, and the bins themselves. A step that is longer
+-- than the run is one that holds it, and silence behind it.
 series as (
-    select distinct
-        hosts_and_pairs.*,
-        unnest(
-            list_filter(
-                [
+    select
+        *,
+        step_bins > 1 and step_bins > run_bins as is_longer,
+        greatest(run_bins, if(is_longer, step_bins, 0)) as bins,
+    from (
+        select distinct
+            hosts_and_pairs.* exclude (bins),
+            bins as run_bins,
+            unnest(
+                [1] || [
                     greatest(width_ns // bin_ns, 1)
                     for width_ns in [
                         10_000_000, 100_000_000, 1_000_000_000,
                         60_000_000_000, 300_000_000_000
                     ]
-                ],
-                lambda step_bins: step_bins = 1 or step_bins <= bins
-            )
-        ) as step_bins,
-    from hosts_and_pairs
-    union
-    select
-        hosts_and_pairs.*,
-        1 as step_bins,
-    from hosts_and_pairs
+                ]
+            ) as step_bins,
+        from hosts_and_pairs
+    )
 ),
 
 busy as (
@@ -155,6 +154,7 @@ select
     series.direction,
     series.bin_ns,
     series.step_bins,
+    series.is_longer,
     series.bins,
     coalesce(listed.buckets, []) as buckets,
     coalesce(listed.bins_in, []) as bins_in,

@@ -19,8 +19,6 @@ series_of as (
         throughput.bins_in,
         throughput.tops_mbit_s,
         throughput.busy_steps,
-        throughput.wire_bytes,
-        throughput.bin_ns * throughput.bins / 1e9 as length_s,
         throughput.bins - coalesce(list_sum(throughput.bins_in), 0)
             as silent_bins,
         (throughput.bins + throughput.step_bins - 1) // throughput.step_bins
@@ -28,6 +26,7 @@ series_of as (
     from throughput_histogram as throughput
     inner join pool_runs using (run)
     left join host_roles using (run, host)
+    where not throughput.is_longer
 ),
 
 listed as (
@@ -65,9 +64,6 @@ totals as (
         series,
         sum(steps)::bigint as bins,
         sum(steps - busy_steps)::bigint as empty_bins,
-        sum(wire_bytes)::bigint as wire_bytes,
-        sum(length_s) as length_s,
-        max(length_s) as longest_s,
     from series_of
     group by series
 )
@@ -82,8 +78,5 @@ select
     steps.runs,
     totals.bins,
     totals.empty_bins,
-    totals.wire_bytes,
-    totals.length_s,
-    totals.longest_s,
 from distribution('counted') as steps
 inner join totals using (series)

@@ -647,6 +647,13 @@ def _flow_distribution(query: str, known: str) -> list[Sentence]:
 COUNTED_MESSAGES = f"(select sum(messages) from message_sums where run in {VALID})"
 
 DISTRIBUTIONS = [
+    Sentence("think_times", rf"({N}) times? from the end of a message to the begin of one in the other "
+             r"direction of its connection\.",
+             _counts("select sum(list_sum(turns)) from turn_histogram where run in " + VALID)),
+    *_always("think_times", r"Think: in the capture of the host that answers; wait: in that of the host "
+             r"that asked\. Backward: answers of the host to which the connection was made; forward: "
+             r"what the other end sends next\."),
+    *_distribution("think_times"),
     Sentence("message_sizes", rf"({N}) messages? as in the figure before; forward: from the initiator "
              r"of the connection\.", _counts(f"select {COUNTED_MESSAGES}")),
     *_always("message_sizes", r"Sizes are upper bounds: writes that were queued together are one "
@@ -667,4 +674,14 @@ DISTRIBUTIONS = [
              r"time and is not in it\."),
 ]  # fmt: skip
 
-SENTENCES = [*COMPLETION, *NEEDS, *FRONTIER, *SERIES, *WAN, *FLOWS, *DISTRIBUTIONS, *ENGINES, *TRANSFERS]
+SENTENCES = [
+    *COMPLETION,
+    *NEEDS,
+    *FRONTIER,
+    *SERIES,
+    *WAN,
+    *FLOWS,
+    *DISTRIBUTIONS,
+    *ENGINES,
+    *TRANSFERS,
+]

@@ -1,0 +1,41 @@
+"""Figure `think_times`: the distribution (CDF) of the time until an answer begins, per point."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, distributions
+from flowsweep.render.figure import Context, Figure, sentence
+
+QUANTITY = distributions.Quantity(
+    query="think_times",
+    column="time_s",
+    title="time until the answer",
+    of="answers",
+    parts="part",
+    labels=axes.time_labels,
+)
+
+
+def draw(context: Context) -> Figure | None:
+    """How long answers take, where they are made and where they are awaited."""
+    rows = context.rows(QUANTITY.query)
+    if rows.is_empty():
+        return None
+    parted = rows.with_columns(part=pl.format("{}, answers {}", "side", "direction"))
+    chart, cut = distributions.chart(context, parted, QUANTITY)
+    return Figure(
+        name=QUANTITY.query,
+        caption=sentence(
+            f"{numbers.plural(int(rows['answers'].sum()), 'time')} from the end of a message to "
+            "the begin of one in the other direction of its connection.",
+            "Think: in the capture of the host that answers; wait: in that of the host that asked. "
+            "Backward: answers of the host to which the connection was made; forward: what the "
+            "other end sends next.",
+            distributions.DRAWN,
+            cut,
+        ),
+        chart=chart,
+        rows=rows,
+    )

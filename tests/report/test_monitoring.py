@@ -1,0 +1,93 @@
+"""The same traffic in windows of other widths, against plain polars over the tables."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import polars as pl
+import pytest
+import tiny
+from recomputed import POINT, counted_runs, table
+
+from flowsweep.warehouse import Warehouse
+
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+BIN_NS = 10_000_000
+
+
+def windows(run: dict[str, int], bins: pl.DataFrame, width: int) -> list[tuple[float, int]]:
+    """Mbit/s of each window of a run, and how many bins it lasts.
+
+    Args:
+        run: With start and end, ns.
+        bins: Wire bytes by bin of the run.
+        width: Of a window, in bins.
+    """
+    count = -(-run["end"] // BIN_NS) - run["start"] // BIN_NS
+    held = dict(bins.group_by(pl.col("bin") // width).agg(pl.col("wire_bytes").sum()).rows())
+    found = []
+    for number in range(-(-count // width)):
+        # A window that is longer than the run has silence behind it.
+        lasts = width if width > count else min(width, count - number * width)
+        found.append((held.get(number, 0) * 8e3 / (lasts * BIN_NS), lasts))
+    return found
+
+
+@pytest.mark.parametrize("window_ms", [10, 1_000, 60_000, 300_000])
+def test_each_window_shows_what_passed_in_it(
+    window_ms: int, one_app: Path, warehouse: Warehouse
+) -> None:
+    rows = warehouse.rows("monitoring").filter(
+        (pl.col("host") == "pc3") & (pl.col("direction") == "out")
+        & (pl.col("window_ms") == window_ms)
+    )  # fmt: skip
+    assert rows["point"].n_unique() == rows.height == 9
+    sent = table(one_app, "throughput").filter(
+        (pl.col("host") == "pc3") & (pl.col("src_ip") == EAST)
+    )
+    runs = counted_runs(one_app)
+    for row in rows.rows(named=True):
+        peaks, p99s, means = [], [], []
+        for run in runs.filter(*(pl.col(key) == row[key] for key in POINT)).rows(named=True):
+            first = run["start"] // BIN_NS
+            mine = sent.filter(pl.col("run") == run["run"]).with_columns(
+                bin=pl.col("bin_start").cast(pl.Int64) // BIN_NS - first
+            )
+            seen = windows(run, mine, window_ms // 10)
+            total = sum(lasts for _, lasts in seen)
+            peaks.append(max(seen)[0])
+            means.append(sum(rate * lasts for rate, lasts in seen) / total)
+            p99s.append(
+                min(
+                    top
+                    for top, _ in seen
+                    if sum(lasts for rate, lasts in seen if rate > top) <= total * 0.01 + 1e-6
+                )
+            )
+        assert row["runs"] == len(peaks)
+        assert row["peak_mbit_s"] == pytest.approx(statistics.median(peaks), rel=1e-9)
+        assert (row["peak_mbit_s_min"], row["peak_mbit_s_max"]) == pytest.approx(
+            (min(peaks), max(peaks)), rel=1e-9
+        )
+        assert row["mean_mbit_s"] == pytest.approx(statistics.median(means), rel=1e-9)
+        true = statistics.median(p99s)
+        assert true * 0.999999 <= row["p99_mbit_s"] <= true * 1.0125
+        assert row["shorter_runs"] == (row["runs"] if window_ms >= 60_000 else 0)
+
+
+def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, end=tiny.T0 + 600_000 * tiny.MS)])
+    tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
+    # 10 ms at 100 Mbit/s in ten minutes
+    tiny.table(tmp_path, "throughput", "r", "pc3", tiny.bins(EAST, WEST, {500: 125_000}))
+    rows = (
+        Warehouse(tmp_path)
+        .rows("monitoring")
+        .filter((pl.col("direction") == "out") & (pl.col("host") == "pc3"))
+    )
+    assert rows.select("window_ms", "peak_share").rows() == [
+        (10.0, 1.0), (1_000.0, 0.01), (60_000.0, 0.000167), (300_000.0, 0.000033)
+    ]  # fmt: skip
+    assert rows["peak_mbit_s"].to_list() == pytest.approx([100, 1, 1 / 60, 1 / 300])
+    assert rows["mean_mbit_s"].to_list() == pytest.approx([1 / 600] * 4)
