@@ -38,7 +38,7 @@ SWEEP = f"""
 sweep() {{
     nodes=$1
     shift
-    PATH={BIN}:$PATH timeout 250 sbatch --quiet --wait --nodes=$nodes {SBATCH} "$@" {FROM_HERE}
+    PATH={BIN}:$PATH timeout 550 sbatch --quiet --wait --nodes=$nodes {SBATCH} "$@" {FROM_HERE}
 }}
 """
 
@@ -168,7 +168,7 @@ flowsweep run one.yaml -o second 2>said
 echo $? >code
 END
 touch mark
-timeout 250 salloc -Q -N3 --exclusive --no-kill bash job.sh & job=$!
+timeout 550 salloc -Q -N3 --exclusive --no-kill bash job.sh & job=$!
 until on n3 pgrep -f -x 'sleep 30' >/dev/null; do sleep 0.1; done
 ip netns pids n3 | xargs kill -9
 wait $job
