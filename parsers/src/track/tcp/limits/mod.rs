@@ -6,11 +6,13 @@
 //! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
 //! `sndbuf_limited`), with the application's time apart.
 
+mod signs;
 mod verdicts;
 
 use crate::decode::segment::since;
 use crate::track::tcp::rtt::Rtt;
-use verdicts::{Wait, WaitKind, While};
+use signs::WaitKind;
+use verdicts::{Wait, While};
 
 /// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
 /// of the RTT more.

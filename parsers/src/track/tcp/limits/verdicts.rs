@@ -7,6 +7,7 @@
 //! `tests/truth/data/limits/README.md`.
 
 use super::LimitTimes;
+use super::signs::{Signs, Verdict, WaitKind};
 use crate::track::tcp::rtt::Rtt;
 
 /// A congestion window needs so many whiles to recover from a loss.
@@ -24,40 +25,7 @@ const LEAST_STEPS: u16 = 3;
 const ENOUGH_STEPS: u16 = 8;
 const LONGEST: i64 = 4;
 
-/// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
-/// an acknowledgement ended it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WaitKind {
-    /// Nothing says whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
-    Paced,
-    /// The same, and none came.
-    Bare,
-    /// The kernel sent on at once when an acknowledgement came.
-    Clocked,
-    /// Sending went on so soon after an acknowledgement as a writer needs that wakes up.
-    Woken,
-    /// As these three, but a short segment was not acknowledged, for which Nagle's algorithm may have waited.
-    HeldPaced,
-    HeldClocked,
-    HeldWoken,
-    /// Nothing was queued, and an acknowledgement ended the wait.
-    Empty,
-    /// A full segment alone with PUSH was the end of what was queued, and a writer may have woken up.
-    Alone,
-    /// All was acknowledged just before; a short segment was among it, or not.
-    Drained,
-    HeldDrained,
-}
-
 const KINDS: usize = 11;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Application,
-    Sender,
-    Network,
-    Unknown,
-}
 
 /// What sends keep their distance from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -371,133 +339,6 @@ impl While {
             large_wakings: f64::from(self.woken_octets)
                 > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
                 && pauses <= 0.1 * open,
-        }
-    }
-}
-
-/// What a while shows.
-#[allow(clippy::struct_excessive_bools)] // independent signs
-struct Signs {
-    /// Sends keep their distance from each other better than from acknowledgements, or nearly as well.
-    timer: bool,
-    /// ... or not much worse.
-    mixed: bool,
-    /// Acknowledgements come in clumps, and no large queue stands: the path is not busy all the time.
-    clumps: bool,
-    /// They come evenly, or such a queue stands.
-    even: bool,
-    /// Of the waits with an empty queue or a short segment under way, the share that is certainly the application's.
-    own: f64,
-    /// Least RTT of this while to that of the flow: above 1 a queue stands.
-    inflation: f64,
-    /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
-    grows: bool,
-    /// The same, in a while that has one before it: the first flight is larger than none, which says nothing.
-    widens: bool,
-    /// Something was lost not long ago.
-    lossy: bool,
-    /// The clock is mixed, acknowledgements come in plain clumps, and nothing says that the congestion window holds
-    /// sends back.
-    own_pace: bool,
-    /// One wait lasts a round trip, and ends soon after it.
-    by_rounds: bool,
-    /// The queue was empty before some of the waits.
-    empties: bool,
-    /// The kernel sends on by itself, and a writer that wakes up does, by turns.
-    alternates: bool,
-    /// Much of the time was spent in pauses that no acknowledgement ended.
-    paced: bool,
-    /// Nearly all segments without a short one under way followed such a pause.
-    only_pauses: bool,
-    /// Nearly all of them before any acknowledgement came.
-    only_bare: bool,
-    /// The kernel hardly ever sent on by itself.
-    few_clocked: bool,
-    /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
-    large_wakings: bool,
-}
-
-impl Signs {
-    #[allow(clippy::match_same_arms)] // kind by kind
-    fn verdict(&self, kind: WaitKind) -> Verdict {
-        use Verdict::{Application, Network, Sender, Unknown};
-        let writer = self.timer && self.clumps;
-        match kind {
-            // A kernel that paces a burst shows the same as an application that writes it piece by piece.
-            WaitKind::Bare if writer && self.only_bare => Unknown,
-            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked if writer => self.writer(),
-            WaitKind::Paced if self.clumps && self.only_pauses => self.writer(),
-            WaitKind::Paced | WaitKind::Alone if self.own_pace => Application,
-            WaitKind::Paced | WaitKind::Alone if self.mixed && self.clumps => Unknown,
-            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked if self.timer && !self.even => {
-                Unknown
-            }
-            WaitKind::Bare | WaitKind::Clocked if self.alternates => Unknown,
-            WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked => Network,
-            WaitKind::Woken if writer && !self.large_wakings => self.writer(),
-            WaitKind::Woken if self.timer && !self.even => Unknown,
-            WaitKind::Woken if self.timer => Network,
-            WaitKind::Woken => self.woken(),
-            WaitKind::HeldPaced if self.own > 0.2 => Application,
-            WaitKind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
-            WaitKind::HeldPaced if self.mixed => Unknown,
-            WaitKind::HeldPaced => Network,
-            WaitKind::HeldClocked | WaitKind::HeldWoken if self.writes() => Application,
-            WaitKind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
-            WaitKind::HeldClocked => Network,
-            WaitKind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
-            // Growth speaks for the congestion window, the short segment and a path without a queue against it.
-            WaitKind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
-            WaitKind::HeldWoken => self.woken(),
-            WaitKind::Empty if self.own > 0.04 => Application,
-            WaitKind::Empty if self.timer || self.grows || self.lossy => Unknown,
-            WaitKind::Empty => Sender,
-            WaitKind::Alone if self.timer => Unknown,
-            WaitKind::Alone if self.inflation > 1.07 => Network,
-            WaitKind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
-            WaitKind::Alone => Unknown,
-            WaitKind::Drained | WaitKind::HeldDrained if self.by_rounds => self.refilled(),
-            WaitKind::Drained if self.timer => Application,
-            WaitKind::Drained => Network,
-            WaitKind::HeldDrained => Application,
-        }
-    }
-
-    /// The application writes by its own clock. Not certain where the flight has just become larger: then the network
-    /// may have held back what was there before.
-    fn writer(&self) -> Verdict {
-        if self.widens {
-            Verdict::Unknown
-        } else {
-            Verdict::Application
-        }
-    }
-
-    /// The application writes by its own clock, also where a short segment is under way.
-    fn writes(&self) -> bool {
-        let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
-        let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
-        let paced = self.own_pace && self.own > 0.005 && !self.large_wakings;
-        writer || paced || self.own > 0.06 && (self.clumps || self.timer || alone)
-    }
-
-    /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
-    fn refilled(&self) -> Verdict {
-        if self.grows || self.lossy || self.inflation > 1.04 {
-            Verdict::Unknown
-        } else {
-            Verdict::Sender
-        }
-    }
-
-    /// A writer woke up, or the congestion window let go what was queued.
-    fn woken(&self) -> Verdict {
-        if self.grows || self.lossy && !self.empties {
-            Verdict::Network
-        } else if self.lossy || self.paced || self.alternates || self.inflation > 1.04 {
-            Verdict::Unknown
-        } else {
-            Verdict::Sender
         }
     }
 }
