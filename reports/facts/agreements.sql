@@ -57,6 +57,7 @@ connections as (
         sum(ip_bytes)::bigint as ip_bytes,
         sum(wire_bytes)::bigint as wire_bytes,
         if(bool_or(payload_bytes is null), null, sum(payload_bytes))::bigint as payload_bytes,
+        sum(retransmitted_bytes)::bigint as retransmitted_bytes,
         any_value(start) as start,
         max("end") as "end",
         any_value(uid) as uid,
@@ -112,6 +113,7 @@ pairs as (
         sum(wire_bytes)::bigint as wire_bytes,
         min(first_ns) as first_ns,
         sum(payload_bytes) filter (engine = 'ours')::bigint as payload_bytes,
+        sum(retransmitted_bytes) filter (engine = 'ours')::bigint as retransmitted_bytes,
         if(
             bool_or(engine = 'zeek' and payload_bytes is null),
             null,
@@ -226,6 +228,10 @@ final as (
             when zeek_payload_bytes is null then 'payload not told'
             when payload_bytes <> zeek_payload_bytes and protocol like 'icmp%'
                 then 'payload of ICMP'
+            when
+                payload_bytes <> zeek_payload_bytes
+                and payload_bytes - retransmitted_bytes = zeek_payload_bytes
+                then 'payload sent again'
             when payload_bytes <> zeek_payload_bytes and missed_bytes > 0 then 'missed bytes'
             when payload_bytes <> zeek_payload_bytes then 'payload'
             when start is distinct from zeek_start or "end" is distinct from zeek_end

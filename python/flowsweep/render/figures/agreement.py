@@ -24,6 +24,7 @@ CLASSES = {
     "history cut": "the same counts; Zeek's history tells another begin or end",
     "payload not told": "the same counts; Zeek has no duration and no payload, as of one packet",
     "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
+    "payload sent again": "the same packets; Zeek counts octets that were sent again once",
     "missed bytes": "the same packets; Zeek's payload holds what gaps show was not captured",
     "payload": "the same packets; Zeek goes by sequence numbers, we by lengths",
     "direction turned": "the same counts; without a SYN Zeek goes by well-known ports",
