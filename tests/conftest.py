@@ -40,7 +40,7 @@ UNUSABLE_SHARE = 0.10
 
 
 #: Folders of tests that measure time, or hold the machine's network.
-MEASURED = frozenset({"capture", "emulator", "testbed", "workflow", "workloads"})
+MEASURED = frozenset({"capture", "cluster", "emulator", "testbed", "workflow", "workloads"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
