@@ -7,7 +7,7 @@ sized as (
     select
         run,
         run_end_ns - run_start_ns as length_ns,
-        pow(10, ceil(log10(greatest(length_ns, 1) / 1000.0) - 1e-9))::bigint
+        pow(10, ceil(log10(greatest(length_ns, 1000) / 1000.0) - 1e-9))::bigint
             as step_ns,
         (first_ns - run_start_ns) // step_ns as step,
         bytes,

@@ -56,7 +56,7 @@ def forked(command: list[str], kill: int, page: str | None, counted: int, told: 
         setattr(os, name, step(getattr(os, name)))
     if page is not None:
         module = import_module("flowsweep.render.page")
-        module.build = lambda _: module.Page(page, "", [])
+        module.build = lambda *_: module.Page(page, "", [])
     sys.argv = ["flowsweep", *command]
     import_module("flowsweep.cli").main()
     raise AssertionError

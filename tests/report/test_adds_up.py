@@ -36,9 +36,29 @@ def test_every_query_declares_what_must_hold() -> None:
 
 
 @pytest.fixture(scope="module")
-def warehouses(two_apps: Path, full: Path) -> list[Warehouse]:
-    """Of two experiments: every query has rows in one of them."""
-    return [Warehouse(full), Warehouse(two_apps)]
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of RTT and rate, and two axes that need no traffic: loss, congestion control."""
+    rows = [
+        tiny.run(
+            f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), rtt_asked_ns=rtt * tiny.MS,
+            rtt_measured_ns=rtt * tiny.MS, rate_asked_bit_s=rate * 1e6,
+            rate_measured_bit_s=rate * 1e6, completion_s=8.0 + 0.1 * rtt + 100 / rate,
+        )
+        for rtt in (1, 4, 16, 64)
+        for rate in (100, 20, 5)
+    ]  # fmt: skip
+    base = {"rtt_asked_ns": tiny.MS, "rtt_measured_ns": tiny.MS,
+            "rate_asked_bit_s": 1e8, "rate_measured_bit_s": 1e8}  # fmt: skip
+    rows += [tiny.run(f"loss-{loss}", loss=loss, completion_s=9 + 300 * loss, **base)
+             for loss in (0.001, 0.01)]  # fmt: skip
+    rows += [tiny.run("bbr", congestion="bbr", completion_s=10.0, **base)]
+    return tiny.runs(tmp_path_factory.mktemp("plane"), rows)
+
+
+@pytest.fixture(scope="module")
+def warehouses(two_apps: Path, full: Path, plane: Path) -> list[Warehouse]:
+    """Every query has rows in one of these."""
+    return [Warehouse(full), Warehouse(two_apps), Warehouse(plane, against=plane)]
 
 
 @pytest.mark.parametrize("name", figure_names())
@@ -82,7 +102,7 @@ def test_a_report_that_contradicts_itself_says_so_at_the_top(
     at = html.index("This report contradicts the tables that it was made from.")
     assert at < html.index('id="verdict"')
     assert "totals: it should hold that the runs of all points are the runs that count" in html
-    report(directory=directory)
+    report(directory=directory, against=None)
     assert "warning: the report contradicts its tables: totals" in capsys.readouterr().err
 
 

@@ -91,7 +91,7 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
         write(tmp_path / f"runs/{run}/pc1.http.log", HTTP)
     warehouse = Warehouse(ingested(tmp_path))
     rows = warehouse.rows("flow_sizes")
-    assert sorted(rows["payload_bytes"]) == [10, 10, 20, 20]
+    assert sorted(rows["payload_bytes"]) == [10, 10, 10, 10, 20, 20, 20, 20]
     assert warehouse.rows("zeek_conn").height == 4
     joined = warehouse.select(
         "select flows.payload_bytes, zeek_http.uri from flows"

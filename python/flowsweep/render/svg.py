@@ -127,4 +127,4 @@ def _printable(spec: Any) -> Any:
         return inline.printable(spec)
     if isinstance(spec, dict):
         return {_printable(key): _printable(value) for key, value in spec.items()}
-    return [_printable(one) for one in spec] if isinstance(spec, list) else spec
+    return [_printable(one) for one in spec] if isinstance(spec, (list, tuple)) else spec
