@@ -11,6 +11,7 @@ from pathlib import Path
 
 import made
 import pytest
+import tiny
 from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
 
@@ -76,6 +77,22 @@ def test_sentences_are_true_of_more_than_is_drawn_one_by_one(tmp_path: Path) -> 
 
 def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:
     check(made.write(tmp_path, made.buffers()))
+
+
+@pytest.mark.parametrize(("slower", "rates"), [(0.1, (100, 20, None)), (0.0, (100, 20, 5))])
+def test_sentences_are_true_of_pairs_of_rtt_and_rate(
+    tmp_path: Path, slower: float, rates: tuple[float | None, ...]
+) -> None:
+    """One sweep is slower behind some of the pairs, and has a rate without a limit."""
+    check(tiny.runs(tmp_path, [
+        tiny.run(
+            f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), completion_s=8 + slower * rtt,
+            rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
+            rate_asked_bit_s=rate and rate * 1e6, rate_measured_bit_s=rate and rate * 1e6,
+        )
+        for rtt in (1, 4, 16, 64)
+        for rate in rates
+    ]))  # fmt: skip
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
