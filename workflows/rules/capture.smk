@@ -25,7 +25,7 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         retries: 1
         # A job of Slurm makes a block of runs, one after the other: see profiles/slurm.
         group:
-            "block"
+            "block" if EXPERIMENT.testbed.kind == "slurm" else None
         resources:
             testbed=100,
             nodes=len(hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,

@@ -33,8 +33,6 @@ rule parse_run:
         f"{LOGS}/parse_run/{{run_id}}.log",
     benchmark:
         f"{BENCHMARKS}/parse_run/{{run_id}}.tsv"
-    group:
-        "parse"
     resources:
         testbed=1,
     params:
