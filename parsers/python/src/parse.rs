@@ -148,7 +148,7 @@ fn describe<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDi
     Ok(about)
 }
 
-/// Where something is damaged, as a dictionary.
+/// A damaged place in a capture as a Python dictionary.
 pub(crate) fn describe_damage<'py>(
     py: Python<'py>,
     place: &Damage,

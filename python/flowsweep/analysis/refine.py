@@ -148,7 +148,7 @@ def _bracket(row: Row) -> tuple[float, float] | str:
 
 
 def _asked(measured: float, line: Sequence[Row]) -> float | None:
-    """What was asked for at the point that was measured to be here."""
+    """The value that was asked for at the point whose measured value is here."""
     known = [one for one in line if one["x"] is not None and one["x_asked"] is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What the comparison of two experiments tells, in sentences."""
+"""Sentences on how the completion times of two experiments differ."""
 
 from __future__ import annotations
 

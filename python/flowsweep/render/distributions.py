@@ -32,7 +32,7 @@ DRAWN = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is distributed.
+    """A quantity, and how its distribution is drawn.
 
     Attributes:
         query: The query that has the steps.
@@ -97,7 +97,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
 
 
 def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[list[Panel], int]:
-    """What is drawn, and how many points have rows."""
+    """The panels to draw, and how many points have rows, drawn or not."""
     parts = sorted(set(rows[quantity.parts]), reverse=True)
     shown = context.series_in(rows)
     every = [pools(context.of(rows, one), quantity.parts) for one in shown]

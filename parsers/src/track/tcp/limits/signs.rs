@@ -26,7 +26,7 @@ pub(crate) enum WaitKind {
     HeldDrained,
 }
 
-/// What limited a sender in a wait.
+/// The cause to which the time of a wait is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Application,
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
     Unknown,
 }
 
-/// What a while shows.
+/// Properties of a while, a few round trips of one sender, from which the cause of each wait in it is told.
 #[allow(clippy::struct_excessive_bools)] // independent signs
 pub(super) struct Signs {
     /// Sends keep their distance from each other better than from acknowledgements, or nearly as well.
@@ -78,7 +78,7 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    /// What a kind of wait was limited by.
+    /// The cause of the waits of one kind in this while.
     #[allow(clippy::match_same_arms)] // kind by kind
     pub(super) fn verdict(&self, kind: WaitKind) -> Verdict {
         use Verdict::{Application, Network, Sender, Unknown};
