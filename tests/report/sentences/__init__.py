@@ -1,0 +1,29 @@
+"""Every sentence under a figure of the report, with the condition under which it is true.
+
+The conditions are asked of the tables, not of the code that prints the sentences. `holds` must
+be true wherever a sentence is printed, with what its pattern found; `due` tells where it must be
+printed, if it is not always.
+"""
+
+from sentences.asked import Asked, Sentence
+from sentences.completion import COMPLETION
+from sentences.distributions import DISTRIBUTIONS
+from sentences.engines import ENGINES
+from sentences.flows import FLOWS
+from sentences.needs import FRONTIER, NEEDS
+from sentences.over_time import SERIES, WAN
+from sentences.transfers import TRANSFERS
+
+__all__ = ["SENTENCES", "Asked", "Sentence"]
+
+SENTENCES = [
+    *COMPLETION,
+    *NEEDS,
+    *FRONTIER,
+    *SERIES,
+    *WAN,
+    *FLOWS,
+    *DISTRIBUTIONS,
+    *ENGINES,
+    *TRANSFERS,
+]

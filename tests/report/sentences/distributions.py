@@ -1,0 +1,63 @@
+"""Sentences under the distributions over all points of the sweep."""
+# ruff: noqa: E501 - sentences stand as they are printed
+
+from __future__ import annotations
+
+from sentences.asked import VALID, N, Sentence, always, counts
+from sentences.runs import traffic
+
+POOLED = "(select run from pool_runs)"
+ALL_FLOWS = f"flows where is_counted and protocol in ('tcp', 'udp') and run in {POOLED}"
+CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin', 'rst'))"
+
+
+def _distribution(query: str) -> list[Sentence]:
+    """What is said of every small multiple of distributions."""
+    return always(query, r"Coloured: all runs of the point in the title together; pale: from the run "
+                   r"with the least share to the one with the greatest; grey: the baseline\.",
+                   rf"{N} of {N} points are drawn; all: flowsweep query {query} DIR\.")  # fmt: skip
+
+
+def _flow_distribution(query: str, known: str) -> list[Sentence]:
+    censored = f"{ALL_FLOWS} and {known} and {CENSORED}"
+    return [
+        Sentence(query, rf"({N}) flow directions? of all hosts, each once; forward: from the initiator "
+                 r"of the connection\.", counts(f"select count(*) from {ALL_FLOWS} and {known}")),
+        Sentence(query, rf"({N}) flow directions? without SYN, or without FIN and RST \(UDP has "
+                 r"neither\): begun before or open at the end of the capture, counted with what was "
+                 r"seen\.", counts(f"select count(*) from {censored}"),
+                 lambda asked: asked.yes(censored)),
+        *_distribution(query),
+        *traffic(query),
+    ]  # fmt: skip
+
+
+COUNTED_MESSAGES = f"(select sum(messages) from message_sums where run in {VALID})"
+
+DISTRIBUTIONS = [
+    Sentence("think_times", rf"({N}) times? from the end of a message to the begin of one in the other "
+             r"direction of its connection\.",
+             counts("select sum(list_sum(turns)) from turn_histogram where run in " + VALID)),
+    *always("think_times", r"Think: in the capture of the host that answers; wait: in that of the host "
+             r"that asked\. Backward: answers of the host to which the connection was made; forward: "
+             r"what the other end sends next\."),
+    *_distribution("think_times"),
+    Sentence("message_sizes", rf"({N}) messages? as in the figure before; forward: from the initiator "
+             r"of the connection\.", counts(f"select {COUNTED_MESSAGES}")),
+    *always("message_sizes", r"Sizes are upper bounds: writes that were queued together are one "
+             r"message\."),
+    *_distribution("message_sizes"),
+    Sentence("message_rate_series", rf"({N}) messages? as in the figures before, by the step of .+? in "
+             r"which they began\.",
+             counts(f"select sum(messages) from message_sums where span_s > 0 and run in {VALID}")),
+    *always("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
+             r"from the run with fewest to the one with most\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query message_rate_series DIR\."),
+    Sentence("message_rate_series", r"Scales differ between applications\.",
+             due=lambda asked: asked.rows("message_rate_series").select("app", "problem").n_unique() > 1),
+    *_distribution("throughput_cdf"),
+    *_flow_distribution("flow_durations", "duration_ns is not null"),
+    *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),
+    *always("flow_rates", r"Payload by the duration of a direction; one of a single packet lasts no "
+             r"time and is not in it\."),
+]  # fmt: skip

@@ -1,0 +1,119 @@
+"""Sentences about what holds senders back, and what network is needed."""
+# ruff: noqa: E501 - sentences stand as they are printed
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flowsweep import numbers
+from sentences.asked import Asked, N, Sentence, always, counts
+from sentences.flows import ON_PATH
+
+
+def _untold(asked: Asked, match: re.Match[str]) -> bool:
+    rows = asked.rows("limits")
+    reasons = {part for text in rows["unknown_because"] if text for part in text.split("; ")}
+    in_part = "headers do not tell" in reasons
+    whole = int(rows["unknown_directions"].sum())
+    told = re.search(rf"({N}) directions? as a whole \((.+?)\)", match[0])
+    parts = re.search(r"parts of (others|some directions) \(headers do not tell\)", match[0])
+    return (
+        (told is not None) == (whole > 0)
+        and (told is None or told[1] == numbers.count(whole))
+        and (told is None or set(told[2].split(", ")) == reasons - {"headers do not tell"})
+        and (parts is not None) == in_part
+        and (parts is None or (parts[1] == "others") == (whole > 0))
+    )
+
+
+def _is_untold(asked: Asked) -> bool:
+    rows = asked.rows("limits")
+    return bool(rows["unknown_directions"].sum() or rows["unknown_because"].drop_nulls().len())
+
+
+def _most_held(asked: Asked) -> float | None:
+    return asked.rows("limits")["most_held_share"].max()  # type: ignore[no-any-return]
+
+
+def _drawn_thresholds(asked: Asked) -> list[dict[str, Any]]:
+    """Those with the socket buffer of an application's baseline."""
+    baselines = asked.warehouse.select("select app, problem, buffer_bytes from baselines")
+    keys = ["app", "problem", "buffer_bytes"]
+    return asked.rows("thresholds").join(baselines, on=keys, nulls_equal=True).rows(named=True)  # type: ignore[no-any-return]
+
+
+def _is_told(row: dict[str, Any]) -> bool:
+    return row["state"] in ("found", "one-sided")
+
+
+def _has_interval_drawn(asked: Asked) -> bool:
+    return any(
+        (_is_told(row) and (row["low"], row["high"]) != (None, None))
+        or (row["state"] == "cannot tell" and None not in (row["low"], row["high"]))
+        for row in _drawn_thresholds(asked)
+    )
+
+
+def _by_medians(asked: Asked) -> list[dict[str, Any]]:
+    return [
+        row
+        for row in _drawn_thresholds(asked)
+        if _is_told(row) and (row["low"], row["high"]) == (None, None)
+    ]
+
+
+NEEDS = [
+    Sentence("limits", rf"({N}) TCP flow directions with payload of the valid runs, between the sites "
+             r"\(all, where there is one site\), each in the capture of the host that sent\.",
+             counts(f"select count(*) from {ON_PATH}")),
+    Sentence("limits", r"Bars: time from first data to last acknowledgement, added up over the flows, "
+             r"so a flow that is open for long and sends little counts like a busy one; in single "
+             r"flows up to (\S+ %) was not the application's\.",
+             lambda asked, match: match[1] == numbers.share(_most_held(asked) or 0.0),
+             lambda asked: _most_held(asked) is not None),
+    *always("limits", r"Application: nothing was left to send; waiting for an answer from the other "
+             r"side belongs to it, and with it what a longer RTT costs a program that asks and "
+             r"waits\.",
+             r"Network: congestion window, rate or recovery from loss\.", r"Inferred from headers\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query limits DIR\."),
+    Sentence("limits", r"Cannot tell: .+?\)\.", _untold, _is_untold),
+    *always("thresholds", r"Where the median completion time is 10 % \(filled\) and 50 % \(open\) "
+             r"above the baseline\.", r"The axis covers the range that was tried\."),
+    Sentence("thresholds", r"Bars: 95 % intervals, from one tried point to another; the mark inside "
+             r"assumes a straight line between points\.", due=_has_interval_drawn),
+    Sentence("thresholds", r"Thin line: the tried points beside it, by their medians alone; an interval "
+             r"needs (\d+) runs a point\.",
+             lambda asked, match: all(row["runs_beside"] < int(match[1]) for row in _by_medians(asked)),
+             lambda asked: bool(_by_medians(asked))),
+    Sentence("thresholds", rf"({N}) of ({N}) thresholds, those with the socket buffer of the baseline, "
+             r"are drawn; all: flowsweep query thresholds DIR\.",
+             lambda asked, match: (match[1], match[2]) == tuple(map(numbers.count, (
+                 len(_drawn_thresholds(asked)), asked.rows("thresholds").height))),
+             lambda asked: len(_drawn_thresholds(asked)) < asked.rows("thresholds").height),
+]  # fmt: skip
+
+
+def _in_plane(asked: Asked, kind: str, *, drawn: bool) -> int:
+    """How many rows of `frontier` of a kind have a place on logarithmic axes, or have none."""
+    return sum(
+        ((row["rtt_ms"] or 0) > 0 and (row["rate_mbit_s"] or 0) > 0) == drawn
+        for row in asked.rows("frontier").rows(named=True)
+        if row["kind"] == kind
+    )
+
+
+FRONTIER = [
+    *always("frontier", r"Circles: pairs that were tried, with their median slowdown\."),
+    Sentence("frontier", r"Lines: 10 % \(solid\) and 50 % \(dashed\) slower than the baseline; between "
+             r"two tried points straight in RTT or in 1/rate, inside a cell straight as drawn\.",
+             lambda asked, _: _in_plane(asked, "line", drawn=True) > 0,
+             lambda asked: _in_plane(asked, "line", drawn=True) > 0),
+    Sentence("frontier", r"No line of 10 % or 50 % lies between them\.",
+             lambda asked, _: _in_plane(asked, "line", drawn=True) == 0,
+             lambda asked: _in_plane(asked, "line", drawn=True) == 0),
+    Sentence("frontier", rf"({N}) tried points? without an RTT or a limit of the rate (?:is|are) in the "
+             r"rows alone\.",
+             lambda asked, match: match[1] == numbers.count(_in_plane(asked, "tried", drawn=False)),
+             lambda asked: _in_plane(asked, "tried", drawn=False) > 0),
+]  # fmt: skip

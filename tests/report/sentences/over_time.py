@@ -1,0 +1,129 @@
+"""Sentences under the figures of throughput over time: one host, and between the sites."""
+# ruff: noqa: E501 - sentences stand as they are printed
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from flowsweep import numbers
+from sentences.asked import Asked, N, Sentence, always
+from sentences.runs import DRAWN, drawn_runs, traffic
+
+OUTSIDE = rf"({N}(?: \S*B)) that passed before or after it are not drawn\."
+WITHIN = "is_within"
+
+
+def _series_bins(asked: Asked) -> int:
+    rows = asked.rows("throughput_series").filter(WITHIN)
+    return int(rows["bins"].max() or 0)
+
+
+def _outside(query: str) -> Callable[[Asked], bool]:
+    def due(asked: Asked) -> bool:
+        rows = asked.rows(query)
+        drawn = asked.warehouse.select("select run from shown_runs")["run"].to_list()
+        from polars import col
+
+        return bool(rows.filter(~col(WITHIN) & col("run").is_in(drawn)).height)
+
+    return due
+
+
+def _peaks(asked: Asked) -> list[tuple[float, float]]:
+    """Lower and higher peak of the two directions of each application."""
+    rows = asked.rows("throughput_series").filter(WITHIN)
+    return [
+        (min(peaks), max(peaks))
+        for _, frame in rows.group_by("app", "problem")
+        for peaks in [[one["max_mbit_s"].max() for _, one in frame.group_by("direction")]]
+    ]
+
+
+def _differ(asked: Asked) -> bool:
+    peaks = _peaks(asked)
+    return len(peaks) > 1 or any(low * 10 < high for low, high in peaks)
+
+
+def _scales(asked: Asked, match: re.Match[str]) -> bool:
+    peaks = _peaks(asked)
+    told = ("between applications" in match[0], "between directions" in match[0])
+    return told == (len(peaks) > 1, any(low * 10 < high for low, high in peaks))
+
+
+SERIES = [
+    Sentence("throughput_series", DRAWN, drawn_runs),
+    Sentence("throughput_series", r"Captured at (\S+) \((.+?)\)\.",
+             lambda asked, match: set(asked.rows("throughput_series")["host"]) == {match[1]}),
+    Sentence("throughput_series", r"Captured at one host of each run \(.+?\): (.+?)\.",
+             lambda asked, _: len(set(asked.rows("throughput_series")["host"])) > 1),
+    Sentence("throughput_series", r"Time shown: (.+?)\.",
+             lambda asked, match: set(match[1].split(", ")) == set(asked.warehouse.select(
+                 "select distinct covers from windows where run in (select run from shown_runs)"
+             )["covers"])),
+    Sentence("throughput_series", r"Every bin of .+? ms is drawn\.",
+             due=lambda asked: _series_bins(asked) <= 1),
+    Sentence("throughput_series", r"Pale: the busiest bin of a column; line: mean of all its bins, "
+             rf"empty ones included \(R1: columns of up to ({N}) bins?\)\.",
+             lambda asked, match: match[1] == numbers.count(_series_bins(asked)),
+             due=lambda asked: _series_bins(asked) > 1),
+    Sentence("throughput_series", OUTSIDE, due=_outside("throughput_series")),
+    Sentence("throughput_series", r"Scales differ .+?\.", _scales, due=_differ),
+    *traffic("throughput_series"),
+    *always("throughput_series", r"Wire bytes with link header\.",
+             # a clock that jumped is told in the words of the grade
+             r"\S+, \S+: .*?jump.*?\."),
+    Sentence("throughput_cdf", rf"Share of (.+?) bins at or below a rate: ({N}) bins? of the host that "
+             r"the figure before shows, at all points\.",
+             lambda asked, match: match[2] == numbers.count(asked.one(
+                 "select coalesce(sum(bins), 0) from windows inner join shown_hosts using (run, host)"
+                 " where run in (select run from pool_runs)"))),
+    *always("throughput_cdf", r"Empty bins count: their share is where the line begins\."),
+    *traffic("throughput_cdf"),
+]  # fmt: skip
+
+WAN = [
+    Sentence("wan_throughput", DRAWN, drawn_runs),
+    *always("wan_throughput", r"Above the line what the first site sends, below it what comes back; "
+             r"line: mean of a column, silence included; pale: its busiest step; the last step is as "
+             r"short as what is left\. In the titles: the most in any \S+ ms, wherever they begin\.",
+             r"Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
+             r"(?: \(dotted\))?\.",
+             rf"{N} of {N} pairs of sites are drawn; all: flowsweep query wan_throughput DIR\.",
+             r"Pairs with less than 1.0 % of the traffic of their run are not drawn\."),
+    Sentence("wan_throughput", rf"({N} \S*B) that crossed before or after the time shown are not "
+             r"drawn\.", due=_outside("wan_throughput")),
+    Sentence("wan_throughput", r"Some senders were not captured; there it is what arrived\.",
+             lambda asked, _: bool(asked.rows("wan_throughput")["is_far_side"].any())),
+    Sentence("wan_throughput", r"Not to be relied on, a capture has grade D: .+?\.",
+             lambda asked, _: asked.yes("captures where grade = 'D'")),
+    *traffic("wan_throughput"),
+    *always("peak_by_ranks", r"At the peak .+? per rank\.",
+             r"Points: the most in any \S+ ms of all links and directions together, median over the "
+             r"runs; line: from the run with the least to the one with the most; open: mean over the "
+             r"run\.",
+             r"Dotted: in proportion to the most ranks\. All other axes as at the baseline\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query peak_by_ranks DIR\."),
+    *traffic("peak_by_ranks"),
+    *always("throughput_per_core", r"Point: mean over the run, all sites together; bar: from the "
+             r"site whose ranks send or receive least to the one with most; tick: the most in any "
+             r"\S+ ms, all sites together\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query throughput_per_core DIR\."),
+    Sentence("throughput_per_core", rf"Not drawn: ({N}) rows? whose number of ranks is guessed; all: "
+             r"flowsweep query throughput_per_core DIR\.",
+             lambda asked, match: match[1] == numbers.count(
+                 int(asked.rows("throughput_per_core")["is_ranks_guessed"].sum()))),
+    Sentence("throughput_per_core", r"Divided by all .+? ranks?, idle ones included; medians over "
+             r"the runs\."),
+    Sentence("throughput_per_core", r"The largest peak is (\S+) Mbit/s, \S+ MB/s per rank\.",
+             lambda asked, match: match[1] == numbers.estimate(_largest_peak(asked))),
+    *traffic("throughput_per_core"),
+]  # fmt: skip
+
+
+def _largest_peak(asked: Asked) -> float:
+    from polars import col
+
+    rows = asked.rows("throughput_per_core")
+    whole = rows.filter(~col("is_ranks_guessed") & col("site").is_null())
+    return float(whole["sent_peak_mbit_s"].max())
