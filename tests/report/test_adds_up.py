@@ -75,7 +75,7 @@ def test_a_row_that_is_lost_is_seen(warehouses: list[Warehouse], name: str) -> N
     for lost in chosen:
         warehouse.keep_rows(name)
         warehouse.connection.execute(f"delete from figure_rows where rowid = {lost}")
-        seen += any(not _holds(warehouse, sql) for _, sql in warehouse.claims(name))
+        seen += any(not _holds(warehouse, sql) for _, sql in warehouse.catalog.claims(name))
     assert seen, f"{name}: {rows} rows, none of {chosen} is missed"
 
 

@@ -28,7 +28,7 @@ def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
     """The tables, and each figure's query and caption."""
     warehouse = Warehouse(directory)
     context = Context(warehouse, page._series(warehouse, ""))
-    for section in sections(warehouse.folder):
+    for section in sections(warehouse.catalog.folder):
         for part in page._parts(section, context, count(1)):
             if part["kind"] == "figure":
                 yield Asked(warehouse), part["name"], part["caption"]

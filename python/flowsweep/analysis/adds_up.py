@@ -50,7 +50,7 @@ def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradic
 
 
 def _of_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
-    claims = warehouse.claims(name)
+    claims = warehouse.catalog.claims(name)
     if not claims:
         return
     warehouse.keep_rows(name)

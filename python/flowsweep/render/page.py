@@ -99,14 +99,14 @@ def _build(warehouse: Warehouse) -> Page:
     counter = iter(range(1, 1000))
     filled: list[dict[str, Any]] = []
     absent = []
-    for section in sections(warehouse.folder):
+    for section in sections(warehouse.catalog.folder):
         parts = _parts(section, context, counter)
         if parts:
             filled.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
         elif not section.is_asked:
             absent.append(section.absent(context))
-    contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.folder))
-    folder = warehouse.folder
+    contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.catalog.folder))
+    folder = warehouse.catalog.folder
     style, script = inline.styles(folder), inline.script(folder)
     text = templates.filled(
         folder,
@@ -164,7 +164,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
         "html": html,
         "rows": len(rows),
         "csv": _csv(rows),
-        "sql": context.warehouse.sql(part.name),
+        "sql": context.warehouse.catalog.sql(part.name),
         "size": html.count("<tr"),
         "fine": html.count('<tr class="is-fine">'),
     }
@@ -191,7 +191,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "rows": figure.rows.height,
         "csv": _csv(figure.rows),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),
-        "sql": context.warehouse.sql(figure.name),
+        "sql": context.warehouse.catalog.sql(figure.name),
         "shown": min(figure.rows.height, MAX_TABLE_ROWS),
     }
 

@@ -40,7 +40,8 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         "experiment": source,
         "tables": _tables(context, directory / "tables"),
         "models": [
-            {"name": name, "sql": text} for name, text in sorted(context.warehouse.models.items())
+            {"name": name, "sql": text}
+            for name, text in sorted(context.warehouse.catalog.models.items())
         ],
     }
 

@@ -1,5 +1,6 @@
 """The tables of an experiment, and the rows that SQL makes of them."""
 
-from flowsweep.warehouse.database import Warehouse, figure_names, reports_folder
+from flowsweep.warehouse.catalog import figure_names, reports_folder
+from flowsweep.warehouse.database import Warehouse
 
 __all__ = ["Warehouse", "figure_names", "reports_folder"]

@@ -1,46 +1,32 @@
 """Parquet tables of one experiment to the rows behind each figure, with DuckDB.
 
-Everything that is asked is a file in reports/: `models/*.sql` become tables, in the
-order in which they name each other; `figures/<name>.sql` is one question each;
-`macros.sql` has the formulas that several of them use. What is made in Python (`computed`)
-is put back as a table, so that a question may name it like a model.
+Everything that is asked is a file in reports/ (`catalog`). Models become tables, in the order in
+which they name each other. What is made in Python (`computed`) is put back as a table, so that a
+question may name it like a model.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from flowsweep import addresses, content, printing
+from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, names, parquet_files
 from flowsweep.files.owned import TABLE_MARK
-from flowsweep.warehouse import axis_models, computed, figures, settings, shown, signatures
+from flowsweep.warehouse import computed, settings, shown, signatures
+from flowsweep.warehouse.catalog import Catalog
 from flowsweep.warehouse.facts import Kept
-from flowsweep.warehouse.order import in_order, table_names
 from flowsweep.warehouse.values import dtype, literal
 
 if TYPE_CHECKING:
     import polars as pl
 
     from flowsweep.warehouse.signatures import Inputs
-
-
-def reports_folder() -> Path:
-    """The folder with the SQL of the figures."""
-    return content.folder("reports")
-
-
-def figure_names(folder: Path | None = None) -> list[str]:
-    """Names that `flowsweep query` knows, sorted."""
-    return sorted(path.stem for path in ((folder or reports_folder()) / "figures").glob("*.sql"))
 
 
 class Warehouse:
@@ -61,7 +47,6 @@ class Warehouse:
     ) -> None:
         self.directory = directory
         self.tables = directory / "tables"
-        self.folder = reports_folder()
         if not self.tables.is_dir():
             raise FlowsweepError(
                 f"{directory}: there are no tables here",
@@ -78,22 +63,18 @@ class Warehouse:
                 if (directory / "runs").is_dir()
                 else "snakemake --configfile EXPERIMENT.yaml makes it",
             )
-        self.facts = _texts(self.folder / "facts")
-        models = axis_models.models() | _texts(self.folder / "models")
-        self.models = models | self.facts | shown.models(models)
-        macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
-        self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
+        self.catalog = Catalog(self.tables)
         self._only = only
         self._other = None if against is None else Warehouse(against)
         self._is_reading = False
         self._state: object = None
         self._connect()
-        self._kept = Kept(directory, self._digests, self._write_facts, self._copy)
+        self._kept = Kept(directory, self.catalog.digests, self._write_facts, self._copy)
 
     def _connect(self) -> None:
         """Begins anew, with nothing made."""
         self.connection = settings.connect()
-        self.connection.execute(self.preamble)
+        self.connection.execute(self.catalog.preamble)
         self._made: set[str] = set()
         self._computed: dict[str, computed.Rows] = {}
         self._views: dict[str, str] | None = None
@@ -136,7 +117,7 @@ class Warehouse:
 
     def _answered(self, name: str) -> str:
         """The table that holds the rows of a query."""
-        query, table = self.sql(name), f"rows_of_{name}"
+        query, table = self.catalog.sql(name), f"rows_of_{name}"
         if table not in self._made:
             self._prepare(query)
             self._execute(f"create or replace temp table {table} as {query}")
@@ -156,9 +137,9 @@ class Warehouse:
     def _prepare(self, sql: str) -> None:
         """Makes all that a query reads."""
         if self._only is None:
-            self._keep(self._closure(sql, self.facts) & self.facts.keys())
-        wanted = self._closure(sql, self._views or ())
-        for name in self._order:
+            self._keep(self.catalog.closure(sql, self.catalog.facts) & self.catalog.facts.keys())
+        wanted = self.catalog.closure(sql, self._views or ())
+        for name in self.catalog.order:
             if name in wanted - self._made:
                 self._made.add(name)
                 self._make(name)
@@ -166,7 +147,7 @@ class Warehouse:
     def keep_facts(self) -> None:
         """Makes all facts of all runs, where they are not there: at once that is quicker."""
         with self.reading():
-            self._keep(self.facts.keys())
+            self._keep(self.catalog.facts.keys())
 
     def _keep(self, needed: Collection[str]) -> None:
         """Has facts kept, or finds that they cannot be, while this is read."""
@@ -199,16 +180,6 @@ class Warehouse:
             self._made -= changed | {name for name in self._made if name.startswith("rows_of_")}
         self._views = views
 
-    @cached_property
-    def _digests(self) -> dict[str, str]:
-        """Of the SQL of each fact and all that it reads, and of what Python makes of that."""
-        found = {}
-        for name, text in self.facts.items():
-            read = sorted(self._closure(text))
-            texts = [self.models.get(one) or computed.source(one) for one in read]
-            found[name] = signatures.digest("\n".join([self.preamble, text, *read, *texts]))
-        return found
-
     def _write_facts(
         self, facts: Sequence[str], runs: Inputs, place: Callable[[str], Path]
     ) -> None:
@@ -236,27 +207,6 @@ class Warehouse:
             f"(format parquet, compression zstd, kv_metadata {mark})"
         )
 
-    def zeek_tables(self) -> list[str]:
-        """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
-        found = sorted(path.name for path in self.tables.glob("zeek_*") if path.is_dir())
-        return [name for name in found if re.fullmatch("[a-z0-9_]+", name)]
-
-    def sql(self, name: str) -> str:
-        """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
-        zeek = self.zeek_tables()
-        if name in zeek:
-            return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
-        known = [*figure_names(self.folder), *zeek]
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            raise FlowsweepError(
-                f'no query is called "{name}"',
-                found=f'"{name}"',
-                expected=f"one of {', '.join(known)}",
-                remedy=f"did you mean {near[0]}?" if near else None,
-            )
-        return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
-
     def lack(self, name: str) -> str | None:
         """Why the query `name` has no rows here and what it would need; None if nothing tells.
 
@@ -272,17 +222,10 @@ class Warehouse:
 
     def _unmet(self, name: str) -> dict[str, str] | None:
         """The first of a query's needs that the experiment does not meet."""
-        known = figures.read(self.folder / "needs.yaml")
-        for key in figures.described(self.folder, name).get("needs", ()):
-            need: dict[str, str] = known[key]
+        for need in self.catalog.needs(name):
             if not self.select(need["ask"]).item():
                 return need
         return None
-
-    def claims(self, name: str) -> list[tuple[str, str]]:
-        """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
-        described = figures.described(self.folder, name).get("adds_up", ())
-        return [(one["claim"], one["sql"]) for one in described]
 
     def keep_rows(self, name: str) -> None:
         """Makes the rows of a query the table `figure_rows`, which its claims read."""
@@ -292,47 +235,19 @@ class Warehouse:
 
     def script(self, name: str) -> str:
         """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
-        query = self.sql(name)
-        wanted = self._closure(query)
+        query = self.catalog.sql(name)
+        wanted = self.catalog.closure(query)
         # A line end in the name of a folder would end the comment.
         folder = printing.line(str(self.directory))
         parts = [
             f"-- {name} of {folder}: the whole way from the Parquet files to the rows.",
-            self.preamble.strip(),
+            self.catalog.preamble.strip(),
         ]
-        for other in self._order:
+        for other in self.catalog.order:
             if other in wanted:
                 is_computed = other in computed.READS
                 parts.append(self._literal(other) if is_computed else self._statement(other))
         return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
-
-    @cached_property
-    def _order(self) -> list[str]:
-        """Everything that a query may read, so that each comes after all that it reads."""
-        return in_order(self._reads)
-
-    @cached_property
-    def _reads(self) -> dict[str, set[str]]:
-        """What each file view, model and estimate reads."""
-        reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables()}
-        reads |= computed.READS
-        reads |= {name: table_names(text) for name, text in self.models.items()}
-        # What a model calls file_x are the files of tables/x, whoever wrote them.
-        asked = set().union(*reads.values())
-        reads |= {name: set() for name in asked if name.startswith("file_")}
-        reads |= {name: {"shown_runs"} for name in asked if name.startswith(shown.FILES)}
-        return {name: words & reads.keys() - {name} for name, words in reads.items()}
-
-    def _closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
-        """All that a query reads, directly or through others; of `ends` nothing is read."""
-        found: set[str] = set()
-        waiting = table_names(query) & self._reads.keys()
-        while waiting:
-            name = waiting.pop()
-            found.add(name)
-            if name not in ends:
-                waiting |= self._reads[name] - found
-        return found
 
     def _make(self, name: str) -> None:
         if name in computed.READS:
@@ -344,8 +259,8 @@ class Warehouse:
 
     def _body(self, name: str) -> str:
         """The query that makes a model, or reads files."""
-        if name in self.models:
-            return self.models[name]
+        if name in self.catalog.models:
+            return self.catalog.models[name]
         if name.startswith(shown.FILES):
             runs = self._frame("select run from shown_runs order by run")["run"]
             folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
@@ -419,8 +334,3 @@ class Warehouse:
             remedy="write damaged ones again: flowsweep ingest RUN_DIR --output TABLES; "
             "flowsweep runs for runs.parquet",
         )
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    """The SQL of a folder, by the names of the files."""
-    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))}

@@ -1,0 +1,119 @@
+"""The questions that reports/ holds: which there are, what each reads, and in which order.
+
+`figures/<name>.sql` is one question each; `models/*.sql` and `facts/*.sql` are what questions read,
+and name each other; `macros.sql` has the formulas that several of them use.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from functools import cached_property
+from pathlib import Path
+
+from flowsweep import addresses, content
+from flowsweep.errors import FlowsweepError
+from flowsweep.warehouse import axis_models, computed, figures, shown, signatures
+from flowsweep.warehouse.order import in_order, table_names
+
+
+def reports_folder() -> Path:
+    """The folder with the SQL of the figures."""
+    return content.folder("reports")
+
+
+def figure_names(folder: Path | None = None) -> list[str]:
+    """Names that `flowsweep query` knows, sorted."""
+    return sorted(path.stem for path in ((folder or reports_folder()) / "figures").glob("*.sql"))
+
+
+class Catalog:
+    """Every question that can be asked of some tables, as text.
+
+    Args:
+        tables: results/<experiment>/tables, whose tables of Zeek's logs are questions too.
+    """
+
+    def __init__(self, tables: Path) -> None:
+        self.folder = reports_folder()
+        self._tables = tables
+        self.facts = _texts(self.folder / "facts")
+        models = axis_models.models() | _texts(self.folder / "models")
+        self.models = models | self.facts | shown.models(models)
+        macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
+        self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
+
+    def zeek_tables(self) -> list[str]:
+        """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
+        found = sorted(path.name for path in self._tables.glob("zeek_*") if path.is_dir())
+        return [name for name in found if re.fullmatch("[a-z0-9_]+", name)]
+
+    def sql(self, name: str) -> str:
+        """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
+        zeek = self.zeek_tables()
+        if name in zeek:
+            return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
+        known = [*figure_names(self.folder), *zeek]
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            raise FlowsweepError(
+                f'no query is called "{name}"',
+                found=f'"{name}"',
+                expected=f"one of {', '.join(known)}",
+                remedy=f"did you mean {near[0]}?" if near else None,
+            )
+        return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
+
+    def needs(self, name: str) -> list[dict[str, str]]:
+        """The needs of a query, as needs.yaml describes them."""
+        known = figures.read(self.folder / "needs.yaml")
+        return [known[key] for key in figures.described(self.folder, name).get("needs", ())]
+
+    def claims(self, name: str) -> list[tuple[str, str]]:
+        """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
+        described = figures.described(self.folder, name).get("adds_up", ())
+        return [(one["claim"], one["sql"]) for one in described]
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """A digest of each fact: of its SQL, of all that it reads and what Python makes of that."""
+        found = {}
+        for name, text in self.facts.items():
+            read = sorted(self.closure(text))
+            texts = [self.models.get(one) or computed.source(one) for one in read]
+            found[name] = signatures.digest("\n".join([self.preamble, text, *read, *texts]))
+        return found
+
+    @cached_property
+    def order(self) -> list[str]:
+        """All that a query may read, each behind everything that it reads itself."""
+        return in_order(self._reads)
+
+    @cached_property
+    def _reads(self) -> dict[str, set[str]]:
+        """What each file view, model and estimate reads."""
+        reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables()}
+        reads |= computed.READS
+        reads |= {name: table_names(text) for name, text in self.models.items()}
+        # What a model calls file_x are the files of tables/x, whoever wrote them.
+        asked = set().union(*reads.values())
+        reads |= {name: set() for name in asked if name.startswith("file_")}
+        reads |= {name: {"shown_runs"} for name in asked if name.startswith(shown.FILES)}
+        return {name: words & reads.keys() - {name} for name, words in reads.items()}
+
+    def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
+        """All that a query reads, directly or through others; of `ends` nothing is read."""
+        found: set[str] = set()
+        waiting = table_names(query) & self._reads.keys()
+        while waiting:
+            name = waiting.pop()
+            found.add(name)
+            if name not in ends:
+                waiting |= self._reads[name] - found
+        return found
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """The SQL of a folder, by the names of the files."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))}
