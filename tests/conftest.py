@@ -33,7 +33,7 @@ SLEEP_S = 0.005
 LATE_WAKING_S = 0.010
 WAITING_SHARE = 0.20
 STOLEN_SHARE = 0.01
-# So long a disturbance is waited for before another try.
+# Longest wait for a disturbance to end before another try.
 WAIT_S = 30.0
 # With so much taken away in every try, what was measured says nothing of the program.
 UNUSABLE_SHARE = 0.10

@@ -128,7 +128,7 @@ def content(seed: int, size: int) -> Iterator[bytes]:
 
 
 def ranks_started() -> int:
-    """How many ranks there are, known before MPI starts."""
+    """Number of ranks, known before MPI starts."""
     return int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1"))
 
 

@@ -88,7 +88,7 @@ def spread(times: list[int]) -> int:
 
 
 def undisturbed_times(echoes: list[tuple[int, int]], witness: Witness) -> list[int]:
-    """Of those that travelled while no core was withheld: the emulator's own part."""
+    """Times of the echoes that travelled while no core was withheld: the emulator's own part."""
     return [ns for begin, ns in echoes if not witness.withheld(begin, begin + ns)]
 
 

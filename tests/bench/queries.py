@@ -29,7 +29,7 @@ PROGRAM = Path(sys.executable).with_name("flowsweep")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one process: seconds, and the largest resident set in MB; or why there are none."""
+    """Seconds of one process and its largest resident set in MB; or why there are none."""
 
     wall_s: float
     cpu_s: float

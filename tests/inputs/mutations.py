@@ -60,7 +60,7 @@ WRONG_YAML = [
 
 
 def _paths(document: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Of every value in a document."""
+    """Paths of every value in a document."""
     found = [here] if here else []
     items = (
         document.items()

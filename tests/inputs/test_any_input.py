@@ -144,7 +144,7 @@ def answered(read: Callable[[], object], place: str | None = None) -> bool:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Of the runs of an experiment, one run with a file of each kind."""
+    """A folder of runs: one run with a file of each kind."""
     made = tmp_path_factory.mktemp("inputs") / "mine" / "runs"
     (made / "a").mkdir(parents=True)
     return made

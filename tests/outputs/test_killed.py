@@ -89,7 +89,7 @@ def test_ingest_over_an_older_one(nursery, tmp_path):
             assert sorted(found["packets"]) in ([20], [30])
             assert in_place(tables) in writings
         else:
-            # Of another run: the tables of this one are those of one writing, too.
+            # The other run is ingested now; the tables of this one are those of one writing, too.
             assert nursery.run(["ingest", other, "-o", tables]).codes == [0]
             assert in_place(tables) in writings
         assert hidden_of(tmp_path) == []

@@ -47,7 +47,7 @@ def test_parse(strace, nursery, captures, tmp_path, call, is_new):
     if is_new:
         whole[0] = {}
     module = [sys.executable, "-m", "flowsweep"]
-    # Of opening files, most is the interpreter's own.
+    # Most files are opened by the interpreter itself.
     step = 7 if call == "openat" else 1
     for number in range(1, 2000, step):
         out = tmp_path / f"out{number}"

@@ -36,7 +36,7 @@ class Conversation:
         return tcp(*RECEIVER, *SENDER, flags, seq, ack=self.next, window=size, mss=MSS)
 
     def send(self, segments: int, last: int = MSS, flags: int = ACK) -> None:
-        """So many segments; `last`: octets of the last one, `flags`: of every second one."""
+        """Sends segments; `last`: octets of the last one, `flags`: of every second one."""
         for left in reversed(range(segments)):
             payload = MSS if left else last
             kind = ACK if left % 2 else flags
@@ -51,7 +51,7 @@ class Conversation:
         self.packets.append((self.time, self._answer(ACK, 1, window)))
 
     def flights(self, *segments: int, window: int = 13, flags: int = ACK) -> None:
-        """So many segments each, and their acknowledgement."""
+        """Sends flights of so many segments each, and their acknowledgements."""
         for number in segments:
             self.send(number, flags=flags)
             self.hear(window)

@@ -23,7 +23,7 @@ SECONDS = 2
 CLASSES = ("app", "sender", "receiver", "network", "unknown")
 # The chronographs count steps of the kernel's clock, 4 ms at the usual CONFIG_HZ=250.
 STEP_NS = 4 * MS
-# Of a phase at its bed: what limits it.
+# What limits a phase at its testbed.
 TRUTH = {
     ("near", "paced"): "app",
     ("near", "ping-pong"): "app",
@@ -53,7 +53,7 @@ def measured(
     measurement: type[Measurement],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Measurement]]:
-    """Of every bed its phases: the row of flows, and what the sender told."""
+    """The phases of every testbed: the row of flows, and what the sender told."""
     hosts = Hosts(tmp_path_factory.mktemp("limits"))
 
     def phases(bed: str) -> dict[str, Any]:

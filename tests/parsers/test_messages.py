@@ -18,7 +18,7 @@ NAMES = ("turns", "ping-pong-think", "one-way", "one-write", "equal-turns")
 
 @pytest.fixture(scope="module")
 def messages(namespaces: None, tmp_path_factory: pytest.TempPathFactory, measurement: type) -> Any:
-    """Of every phase what its sender told, and its messages forward and backward.
+    """For every phase what its sender told, and its messages forward and backward.
 
     A sender that is not run for long in the middle of a message makes it look like two.
     """

@@ -153,7 +153,7 @@ def long_packets(kind: str) -> bytes:
 @pytest.mark.parametrize("cut", [0, 3, 700])
 @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
 def test_long_packets(tmp_path: Path, kind: str, cut: int) -> None:
-    """Of a large file several threads read ahead."""
+    """Several threads read ahead in a large file."""
     path = tmp_path / kind
     content = long_packets(kind)
     path.write_bytes(content[: len(content) - cut])

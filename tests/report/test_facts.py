@@ -53,7 +53,7 @@ def files(directory: Path) -> dict[str, set[str]]:
 @given(made.experiments())
 @settings(max_examples=3, deadline=None)
 def test_a_fact_of_a_run_follows_from_that_run_alone(runs: list[made.Run]) -> None:
-    """Else what is kept of it would be another as soon as a run is added."""
+    """A fact that read other runs would change as soon as a run is added."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +124,7 @@ def test_a_run_that_was_parsed_anew_and_one_that_is_gone(
     for table in ("captures", "flows", "throughput"):
         shutil.rmtree(tmp_path / "tables" / table / "run=r0")
     assert sent(tmp_path) == {"r1": 21, "r2": 900}
-    # Of r0 the record is still there.
+    # The record of r0 is still there.
     assert made_of == [(ASKED, ["r1"]), (ASKED, ["r0"])]
 
 

@@ -16,7 +16,7 @@ grep -h ^Cpus_allowed: {STATUS} | cut -f2 | sort -u
 
 
 def masks(flowsweep, experiment, rate: str) -> list[int]:
-    """Of the cores that receive for a host, and of those that the emulator may use."""
+    """Masks of the cores that receive for a host, and of those that the emulator may use."""
     words = [experiment, "--set", f"rate={rate}", "--", "sh", "-c", SCRIPT]
     done = flowsweep("testbed", "shell", *words)
     assert done.returncode == 0, done.stderr

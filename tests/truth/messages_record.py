@@ -36,7 +36,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return f"{self.congestion}-{self.rtt_ms}ms-{self.rate_mbit_s}Mbit"
 
 

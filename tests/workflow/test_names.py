@@ -126,7 +126,7 @@ def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path
 
 
 def test_runs_are_those_of_the_tables_only_where_both_are_of_one_experiment(tmp_path, monkeypatch):
-    """Else a remedy for the runs of the report would be applied to others."""
+    """Otherwise a remedy for the runs of the report would be applied to other runs."""
     monkeypatch.chdir(tmp_path)
     results = Path("results/tiny")
     results.mkdir(parents=True)

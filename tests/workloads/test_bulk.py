@@ -107,7 +107,7 @@ def test_lambdastream_fills_the_link_and_tcp_does_not(measured):
     def check_lambda(run):
         packets = arriving(run, "udp")
         assert typical_mbit_s(packets, "wire_bytes") >= 0.9 * LINK_MBIT_S
-        # Of the content alone, headers apart.
+        # The content alone, without headers.
         assert BLOCK_SHARE * typical_mbit_s(packets, "payload_bytes") >= 0.9 * LINK_MBIT_S
 
     def check_tcp(run):

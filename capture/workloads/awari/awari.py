@@ -158,7 +158,7 @@ class Worker:
             self._absorb(data)
         self.early = []
         for boards in range(self.barrier_boards, most_boards, self.barrier_boards):
-            # So that a slower rank is not buried in work by faster ones.
+            # A barrier now and then keeps faster ranks from burying a slower one in work.
             self._round(boards, end=False)
             self.barriers += 1
         self.busy_until = None

@@ -67,7 +67,7 @@ class Place:
             os.fsync(self.file.fileno())
 
     def digest(self) -> str:
-        """Of the content."""
+        """BLAKE2b of the content, in hexadecimal."""
         found = hashlib.blake2b(digest_size=16)
         for at in range(0, self.bytes, CHUNK):
             found.update(self.read(at, CHUNK))

@@ -25,7 +25,7 @@ import rounds
 APP = "lu"
 MESSAGE_BYTES = 60 * 1024  # below the eager limit
 MAX_ROWS = 16_384
-# Of the scaled error, as LINPACK does: several units are usual, thousands are a fault.
+# The error is scaled as LINPACK does: several units are usual, thousands are a fault.
 MAX_RESIDUAL = 16.0
 SPREAD, ROLL, DONE, PART = 1, 2, 3, 4
 

@@ -13,9 +13,9 @@ use super::tables::Tables;
 const MOST_SEGMENTS: usize = 128;
 /// A number that lies far from the others may be unwrapped in more than one way: not modelled.
 const WILD: u8 = 0x0e;
-/// Of the control byte: others like it go on behind the segment.
+/// Bit of the control byte: more segments of the same kind follow.
 const BURST: u8 = 0x80;
-/// Of the options: Ethernet instead of bare IP.
+/// Bit of the options: Ethernet instead of bare IP.
 const ETHERNET: u8 = 8;
 const PORTS: [u16; 2] = [1000, 2000];
 

@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::failure::{ParseError, failure};
 use crate::{inputs, table};
 
-/// So often signals are looked for.
+/// Time from one look for signals to the next.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.

@@ -50,14 +50,14 @@ pub(crate) struct ChunkOptions {
 
 /// Packets in the order of the capture.
 pub(crate) struct Chunk {
-    /// Of the packets whose connections are not found yet.
+    /// Owners of the packets whose connections are not found yet.
     owners: Vec<Owner>,
-    /// How many are.
+    /// Number of packets whose connections are found.
     found: usize,
     pub segments: Vec<Segment>,
-    /// Of the packets that have others than timestamps, in their order.
+    /// TCP options of the packets that have others than timestamps, in the order of the packets.
     pub options: Vec<ListedOptions>,
-    /// Of the packets in tunnels whose connections are not found yet, in their order.
+    /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
     pub places: Vec<RecordPlace>,
     hashing: RandomState,

@@ -255,10 +255,10 @@ mod tests {
             let (mut owner, mut segment) = (Owner::default(), Segment::default());
             let hashing = RandomState::default();
             let mut recent = Recent::new();
-            // Of the connection that each slot stands for: its key, and how many SYNs it had had before.
+            // For each slot the key of its connection, and the number of SYNs that it had before.
             let mut slots = [None; 256];
             let mut syns = std::collections::HashMap::new();
-            // Of the packet before, if it was a plain one: its connection, its direction.
+            // Connection and direction of the packet before, if that was a plain one.
             let mut before = None;
             let mut spoilt_before = false;
             for (turn, other, syn, odd, spoilt) in changes {

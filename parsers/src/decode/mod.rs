@@ -126,7 +126,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Of a TCP connection, but its header is cut behind the ports, or contradicts itself.
+    /// Whether the packet belongs to a TCP connection, but its header is cut behind the ports or contradicts itself.
     pub(crate) fn has_unread_tcp(&self) -> bool {
         self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp
     }

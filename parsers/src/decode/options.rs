@@ -21,7 +21,7 @@ pub(crate) struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// So many octets that tell nothing of interest.
+    /// Options of `bytes` octets that say nothing that is counted.
     pub(crate) fn silent(bytes: u8) -> Self {
         Self {
             bytes,

@@ -24,7 +24,7 @@ pub(crate) enum OwnerKind {
 /// None of the slots that are used.
 pub(crate) const NO_SLOT: u8 = u8::MAX;
 
-/// Whose packet it is.
+/// The connection and direction that a packet belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Owner {
     pub key: Key,
@@ -111,7 +111,7 @@ impl Segment {
         segment
     }
 
-    /// Of TCP, with timestamps or no options; numbers, window and lengths are to be set.
+    /// A TCP segment with timestamps or no options; the caller sets numbers, window and lengths.
     #[inline]
     pub(crate) fn plain(time: i64, flags: u16, from_high: bool, stamped: bool) -> Self {
         let from_high = if from_high { FROM_HIGH } else { 0 };

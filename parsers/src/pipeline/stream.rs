@@ -89,7 +89,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// Whom to tell, once.
+    /// The receiver of the news that the stream is open; it is told once.
     fn opened(&self) -> Option<SyncSender<Result<(), Error>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.take()

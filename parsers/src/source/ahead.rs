@@ -86,7 +86,7 @@ struct WindowQueue {
 }
 
 impl FileAhead {
-    /// Of the bytes of `file` from `begin` to `end`; none where they are too few.
+    /// Reads the bytes of `file` from `begin` to `end` ahead; `None` where they are too few for it.
     pub(super) fn new(file: &Arc<File>, begin: u64, end: u64) -> Option<Self> {
         let windows = end.saturating_sub(begin) / WINDOW as u64;
         (windows >= WINDOWS as u64).then(|| Self {

@@ -30,7 +30,7 @@ struct StreamQueue {
     /// Not here while a thread reads from it, and behind its end.
     stream: Option<Stream>,
     read: VecDeque<Window>,
-    /// So many are read before they are taken.
+    /// Number of windows that are read before they are taken.
     wanted: usize,
     free: FreeRooms,
     /// A thread was asked to read on, and has not begun.

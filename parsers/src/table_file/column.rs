@@ -34,7 +34,7 @@ pub(super) struct ColumnWriter {
     /// The column behind it that has the same pages, and the list of its values.
     twin: Option<(&'static Column, ColumnDescPtr, ArrayRef)>,
     values: Values,
-    /// Of the page: which rows have a value, and how many do not.
+    /// Rows of the page that have a value; `unknown` counts the others.
     known: BooleanBufferBuilder,
     unknown: usize,
     /// Room for the octets of one.

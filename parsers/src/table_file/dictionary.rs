@@ -18,7 +18,7 @@ type Start = (u128, usize);
 /// Numbers values.
 pub(super) struct Dictionary {
     index: Index,
-    /// Of each value.
+    /// The first octets of each value.
     starts: Vec<Start>,
     places: Vec<Range<usize>>,
     /// The values, one behind the other.

@@ -174,7 +174,7 @@ impl Written {
     }
 }
 
-/// Of values in their list.
+/// Places of a dictionary array's values in its list.
 fn numbers(array: &ArrayRef) -> Option<&UInt16Array> {
     Some(array.as_dictionary_opt::<UInt16Type>()?.keys())
 }

@@ -20,7 +20,7 @@ pub(super) struct Pages {
     out: TrackedWrite<Blocks>,
     /// Bytes of all pages and their heads before compression.
     pub uncompressed: usize,
-    /// So many pages are not worth looking for what repeats in them.
+    /// Number of pages ahead in which a search for repetitions is not worth its time.
     without: u32,
 }
 

@@ -89,7 +89,7 @@ impl Packets {
 }
 
 impl<'a> PacketRows<'a> {
-    /// Of those that belong to a flow.
+    /// Directions of the packets that belong to a flow.
     fn directions(&self) -> impl Iterator<Item = u16> + Send + use<'a> {
         let packets = self.segments.iter().zip(self.ranks);
         packets.map(|(segment, &(_, forward_from_high))| {

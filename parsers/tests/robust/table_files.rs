@@ -23,7 +23,7 @@ struct Choice {
     bits: u32,
     /// ... or follow each other with small steps.
     grows: bool,
-    /// Of 8 values that may be unknown, so many are.
+    /// Number of unknown values among 8 that may be.
     unknown: u64,
     /// Different texts at most.
     texts: u64,

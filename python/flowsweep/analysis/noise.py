@@ -34,7 +34,7 @@ MIN_BASELINE_RUNS = 4
 MIN_RUNS = 2
 MIN_POINTS = 3
 MEDIANS = 10_000
-# So many numbers are drawn for the test, but never more or fewer resamples than this.
+# Random numbers drawn for the test, and the most and fewest resamples that they make.
 TEST_NUMBERS, TEST_SAMPLES, LEAST_SAMPLES = 50_000, 499, 99
 # Each of the tests speaks against pooling where chance alone does it in a tenth of all sweeps:
 # narrower intervals ask for more than the absence of proof.

@@ -22,7 +22,7 @@ MOST_THREADS = 512
 
 
 class Parser(argparse.ArgumentParser):
-    """Of one command: arguments in any order; what is wrong with them is a `FlowsweepError`.
+    """Reads the arguments of one command, in any order; a wrong one raises a `FlowsweepError`.
 
     Args:
         program: How the command is called, as `flowsweep parse`.
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         if not set(HELP).isdisjoint(words[:end]):
             self.print_help()
             return None
-        # Else it would be worked out, for messages that are not printed.
+        # argparse would compute it otherwise, for messages that are not printed.
         self.usage = self.prog
         if self.rest is not None:
             found = vars(self.parse_intermixed_args(words[:end]))

@@ -26,7 +26,7 @@ _NO_MEMORY = (
     "Cannot allocate memory",
     "failed to map segment",
     "OutOfMemoryException",
-    # Of a thread that could not be started.
+    # A thread could not be started.
     "Resource temporarily unavailable",
 )
 #: So much of an exception is told.

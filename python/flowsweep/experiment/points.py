@@ -102,7 +102,7 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
             for values in itertools.product(*full)
         ]
     found = [point.changed({"ranks_per_host": None}) if point.ranks else point for point in found]
-    # So many ranks in all, or so many per host, can be the same.
+    # A number of ranks in all can be the same as a number per host.
     different: dict[Point, Point] = {}
     for point in [base, *found]:
         total = point.ranks or (point.ranks_per_host or 1) * len(experiment.hosts_at(point.hosts))

@@ -1,4 +1,4 @@
-"""Whose results a folder holds: two experiment files of one name lead to one results/<name>.
+"""The experiment that a results folder belongs to: two files of one name share results/<name>.
 
 Runs are measured and cannot be had back, so another experiment may not write among them. Tables
 and report are made anew from whatever runs they are asked for.

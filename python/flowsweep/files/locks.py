@@ -175,7 +175,7 @@ def open_lock(path: Path, *, create: bool = True) -> int:
             except OSError as error:
                 if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
                     raise
-                # Of another user, or on a file system that is read only: enough to be locked.
+                # The file is another user's, or the file system is read only: enough for a lock.
                 flags = flags & ~os.O_RDWR | os.O_RDONLY
                 descriptor = os.open(path, flags)
                 break

@@ -72,7 +72,7 @@ class LinkSpec:
 
     @property
     def delay_ns(self) -> int:
-        """Of one direction."""
+        """Delay of one direction: half of the RTT."""
         return self.rtt_ns // 2
 
 
@@ -159,12 +159,12 @@ class Spec:
 
     @property
     def longest_rtt_ns(self) -> int:
-        """Of all links."""
+        """The longest RTT of all links."""
         return max(link.rtt_ns for link in self.links)
 
     @property
     def shortest_rtt_ns(self) -> int:
-        """Of all links."""
+        """The shortest RTT of all links."""
         return min(link.rtt_ns for link in self.links)
 
     @property

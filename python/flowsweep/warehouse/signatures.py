@@ -35,7 +35,7 @@ def state(tables: Path) -> list[tuple[str, int, int]]:
 
 
 def runs_with_tables(tables: Path) -> int:
-    """How many there are, at most: of the table with most of them."""
+    """Number of run folders in the table that has most of them."""
     folders = [path for path in tables.iterdir() if path.is_dir() and path.name[0] != "."]
     return max((sum(1 for _ in os.scandir(folder)) for folder in folders), default=0)
 
@@ -55,7 +55,7 @@ class Inputs:
     folders: dict[str, set[str]]
 
     def of(self, runs: Sequence[str]) -> Inputs:
-        """Of some of the runs."""
+        """The inputs of some of the runs."""
         return Inputs(
             *(
                 {run: known[run] for run in runs}

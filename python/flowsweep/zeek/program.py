@@ -77,7 +77,7 @@ def logs_of(
         FlowsweepError: There is no Zeek, or it failed.
     """
     words = [*command(folder), "-C", "-r", "-", str(scripts() / "flowsweep.zeek"), *settings]
-    # So long as it is not read, what Zeek says must have room: a file has.
+    # Zeek's output goes to a file: a pipe that nobody reads yet would fill up and stop Zeek.
     with (folder / "said").open("w+b") as said:
         with subprocess.Popen(
             words, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said

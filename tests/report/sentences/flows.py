@@ -42,7 +42,7 @@ def _messages(asked: Asked, match: re.Match[str]) -> bool:
 
 
 def _may_be_more(asked: Asked) -> list[bool]:
-    """Of each point: whether there may be more than a tenth more messages."""
+    """Whether there may be more than a tenth more messages, for each point."""
     rows = asked.rows("message_rate").select("messages_s_most", "messages_s")
     return [most is None or most > 1.1 * seen for most, seen in rows.iter_rows()]
 

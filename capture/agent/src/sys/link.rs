@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 const LINK_GROUP: u32 = 1;
-/// Of struct nlmsghdr, and of struct ifinfomsg, which follows it and is followed by attributes.
+/// Sizes of struct nlmsghdr and of struct ifinfomsg behind it, which attributes follow.
 const HEADER_BYTES: usize = 16;
 const LINK_BYTES: usize = 16;
 const ATTRIBUTE_BYTES: usize = 4;

@@ -32,9 +32,9 @@ pub struct Change {
 /// New parameters of one part of the network.
 #[derive(Debug, Clone, Copy)]
 pub enum Applied {
-    /// Of the direction with this index.
+    /// New parameters of the direction with this index.
     Direction(usize, Parameters),
-    /// Of the uplink of this port, both ways.
+    /// New parameters of the uplink of this port, both ways.
     Uplink(PortIndex, Parameters),
 }
 

@@ -41,7 +41,7 @@ fn signed_since(later: i64, earlier: i64) -> i64 {
 }
 
 impl Direction {
-    /// Of which no packet was seen, perhaps acknowledgements.
+    /// A direction of which no packet was seen; perhaps acknowledgements of it were.
     pub(crate) fn unheard() -> Self {
         Self {
             last_time: 0,

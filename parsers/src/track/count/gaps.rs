@@ -6,7 +6,7 @@ use crate::common::memory::{in_wide_registers, prefetch};
 
 /// Gaps that are only listed. Most flows have no more.
 const LISTED: usize = 30;
-/// So many fill whole registers.
+/// Number of gaps that fill whole vector registers.
 const LANES: usize = 32;
 /// Greater than the number of any bucket, which has 12 bits.
 const NO_BUCKET: i16 = i16::MAX;

@@ -352,7 +352,7 @@ mod tests {
         fn what_was_guessed_gives_way_to_a_new_connection(
             steps in prop::collection::vec((0_u16..5, 0_u8..3, prop::bool::weighted(0.3)), 1..200),
         ) {
-            // So many that guessing begins.
+            // Enough connections for guessing to begin.
             let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
             let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
             let frames: Vec<_> = before.chain(steps).collect();

@@ -32,7 +32,7 @@ unmapped=$me
 read -r _ _ users </proc/self/uid_map
 case $users in '' | 4294967295) ;; *) unmapped=$(cat /proc/sys/kernel/overflowuid) ;; esac
 
-# Of root, of this user, or of the user who became root by sudo.
+# The file belongs to root, to this user, or to the user who became root by sudo.
 is_ours() {
     case $(stat -c %u "$1") in
     0 | "$me" | "${SUDO_UID:-$me}" | "$unmapped") return 0 ;;
@@ -272,7 +272,7 @@ make_overlay() {
     ! ip link show dev $OVERLAY >/dev/null 2>&1 ||
         fail "there is an interface $OVERLAY already" "none: flowsweep makes one" "ip link del $OVERLAY"
     note device $OVERLAY
-    # Else the card would put frames together before they are taken out of the tunnel.
+    # With GRO the card joins frames before they are taken out of the tunnel.
     was=$(ethtool -k "$under" 2>/dev/null | sed -n 's/^generic-receive-offload: \(on\|off\)$/\1/p')
     [ "$was" != on ] || note offload "$under gro on"
     write_record

@@ -344,7 +344,7 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     for name in wanted:
         if not machine.fetch(name, folder / name):
             raise machine.failure(f"has no {name}", "nothing was captured")
-    # Of whatever machine writes one: for MPI that of rank 0.
+    # One machine writes it: with MPI that of rank 0.
     machine.fetch("app.json", Path(spec.output))
     # Only now: both are whole and safe here.
     machine.run(f"cd {shlex.quote(machine.folder)} && rm -f {' '.join(wanted)} app.json")

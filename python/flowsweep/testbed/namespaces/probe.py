@@ -234,7 +234,7 @@ def _rate(
 def _rate_of_train(
     sender: socket.socket, receiver: socket.socket, frames: int, path: _Asked
 ) -> float | None:
-    """Of frames sent at once that wait in the queue: by the times of their arrival.
+    """Measures the rate by the arrival times of frames that were sent at once and queued.
 
     The median over parts: a moment in which the emulator was late spoils one part only.
     """
@@ -260,7 +260,7 @@ def _rate_of_train(
 def _rate_of_overload(
     sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
-    """Of twice as much as the link carries: by the counter of the receiver's interface."""
+    """Measures the rate under twice the load of the link, by the receiver's interface counter."""
     asked = path.rate_bit_s or 1.0
     burst_s = FRAMES_PER_CALL * path.full_frame_bytes * 8 / (2 * asked)
     start = time.monotonic()

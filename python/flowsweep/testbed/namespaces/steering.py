@@ -30,7 +30,7 @@ class Steering:
 
     @classmethod
     def of(cls, spec: Spec) -> Steering | None:
-        """Of a testbed, by its fastest path; see `at`."""
+        """Steering for a testbed, by its fastest path; see `at`."""
         return cls.at(max(spec.path_rate_bit_s(link.a, link.b) or 0.0 for link in spec.links))
 
     @classmethod

@@ -42,7 +42,7 @@ while read -r key one two three four; do
         under=$(ip -o -4 addr show | awk -v a="$one" '{split($4, n, "/")} n[1] == a {print $2; exit}')
         [ -n "$under" ] || fail "no interface has the address $one" "one that has it" "testbed.network"
         address=$one
-        # Else the card would put frames together before they are taken out of the tunnel.
+        # With GRO the card joins frames before they are taken out of the tunnel.
         if ethtool -k "$under" 2>/dev/null | grep -q '^generic-receive-offload: on$'; then
             ethtool -K "$under" gro off 2>/dev/null && gro=yes
         fi

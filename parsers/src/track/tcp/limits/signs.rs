@@ -46,7 +46,7 @@ pub(super) struct Signs {
     pub clumps: bool,
     /// They come evenly, or such a queue stands.
     pub even: bool,
-    /// Of the waits with an empty queue or a short segment under way, the share that is certainly the application's.
+    /// Share of the waits with an empty queue or a short segment under way that is certainly the application's.
     pub own: f64,
     /// Least RTT of this while to that of the flow: above 1 a queue stands.
     pub inflation: f64,

@@ -197,7 +197,7 @@ struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    /// Of a part of so many packets.
+    /// The lists of a part with `packets` packets.
     fn new(lists: Vec<&'a Section>, packets: usize) -> Self {
         let mut starts = Vec::with_capacity(lists.len());
         let mut total = 0;
