@@ -232,7 +232,7 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
 
 
 def _shown(folder: Path, pattern: str) -> list[Path]:
-    """Without what is in a hidden folder, and being written."""
+    """Files of the pattern, but for those in hidden folders, which are being written."""
     return sorted(
         path
         for path in folder.glob(pattern)

@@ -72,7 +72,7 @@ def make(experiment: Path, name: str, directory: Path) -> dict[str, Any]:
         "rest": whole - both - cost["program"],
         "status": record["status"],
         "reason": record["reason"],
-        # Then the rest holds their time too, or that of another testbed.
+        # After several tries, or a wait for another testbed, the rest holds their time too.
         "tries": 1 + len(record["invalid_tries"]),
         "waited": "waiting:" in done.stderr,
     }

@@ -75,7 +75,7 @@ impl History {
 pub struct Watch {
     socket: LinkSocket,
     history: History,
-    /// Until when the time that it was down is counted.
+    /// The time up to which the seconds without a link are counted.
     counted: SystemTime,
 }
 

@@ -133,7 +133,7 @@ impl Ordered {
         (&self.bytes[..end], held)
     }
 
-    /// All bytes.
+    /// Every octet that is held, written or not.
     pub fn all(&self) -> &[u8] {
         &self.bytes
     }

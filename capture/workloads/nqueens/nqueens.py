@@ -250,7 +250,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     common.only(problem, "board", "split", "node_ns")
     board = common.whole_number(problem, "board", 12, 1, MAX_BOARD)
     split = common.whole_number(problem, "split", min(2, board), 1, min(4, board))
-    # Without one: as measured here.
+    # Without node_ns, the time is measured here.
     node_ns = problem.get("node_ns")
     if node_ns is not None:
         node_ns = common.number(problem, "node_ns", 1, 1e-3, 1e6)

@@ -37,7 +37,7 @@ def serve(ranks: mpi.Ranks, peer: int, size: int, warmup: int, repetitions: int)
     Raises:
         ValueError: What came back is not what was sent.
     """
-    # Like nothing that a fault would leave.
+    # Pseudo-random content, which no fault leaves behind by chance.
     sent = bytearray().join(common.content(size, size))
     times = []
     for number in range(warmup + repetitions):

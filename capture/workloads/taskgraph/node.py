@@ -64,7 +64,7 @@ class Node:
         self._outputs: dict[int, bytes] = {}
 
     async def run(self, control: socket.socket, listening: socket.socket) -> None:
-        """Until the rank closes its end, or a task fails."""
+        """Serves until the rank closes its end, or a task fails."""
         reader, writer = await asyncio.open_unix_connection(sock=control)
         server = await asyncio.start_server(self._serve, sock=listening)
         async with server, asyncio.TaskGroup() as group:

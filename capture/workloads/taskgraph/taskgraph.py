@@ -50,7 +50,7 @@ class Scheduler:
         self.last_digest = ""
 
     def run(self) -> float:
-        """Until the last task is done; the time it took."""
+        """Runs until the last task is done, and returns the seconds that took."""
         done = 0
         while done < len(self.tasks):
             self._give()

@@ -13,7 +13,7 @@ const SIGNED: [&str; 1] = ["gap_ns"];
 type Flows = BTreeMap<(i64, String), [i128; 3]>;
 
 /// Parses `files` with one thread, and where `threads` asks for more with those too; checks the tables.
-/// None where the parser refuses the files.
+/// Returns `None` where the parser refuses the files.
 pub fn checked(files: &[&[u8]], threads: usize) -> Option<(Tables, Summary)> {
     checked_with(files, threads, false)
 }

@@ -35,7 +35,7 @@ impl FastWays {
         found.map(|(_, way)| way)
     }
 
-    /// Those of both sets.
+    /// The fast ways that are in both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

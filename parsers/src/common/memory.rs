@@ -103,7 +103,7 @@ pub(crate) fn prefetch<T>(item: &T) {
         offset += LINE;
     }
     if align_of::<T>() < LINE.min(size_of::<T>()) {
-        // It may end in the line behind those.
+        // An object that is not aligned to lines may end in the line behind those.
         prefetch_line(start.wrapping_add(size_of::<T>() - 1));
     }
 }

@@ -93,7 +93,7 @@ impl Walk<'_> {
             TCP => 16,
             UDP => 6,
             ICMP | ICMP6 => 2,
-            // These have none of their own: tunnels, what is encrypted, nothing.
+            // Tunnels, encrypted payload and "no next header" have no checksum of their own.
             4 | 41 | 47 | 50 | 59 | 97 | 137 => return,
             _ => return self.cannot_verify(),
         };

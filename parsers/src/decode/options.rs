@@ -29,7 +29,7 @@ impl TcpOptions {
         }
     }
 
-    /// They tell something.
+    /// Whether the options say anything that is counted.
     pub(crate) fn tell(&self) -> bool {
         self.mss.is_some()
             || self.window_scale.is_some()

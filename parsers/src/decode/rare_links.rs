@@ -56,7 +56,7 @@ impl Walk<'_> {
         if flags & 0x80 != 0 {
             self.at += 2 + usize::from(self.u16(0)?);
         }
-        // Without a link header: a family.
+        // Without a link header an address family follows.
         Ok(if flags & 0x02 != 0 {
             self.skip(4, Layer::Ip)
         } else {

@@ -8,7 +8,7 @@ use crate::records::Record;
 /// How a packet belongs to its flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OwnerKind {
-    /// It belongs to none: nothing else is known of its owner.
+    /// The packet belongs to no flow.
     #[default]
     None,
     Whole,
@@ -160,7 +160,7 @@ impl Segment {
             && self.window == before.window
     }
 
-    /// It may go on what `before` began.
+    /// Whether payload and flags are those of `before`.
     #[inline]
     pub(crate) fn is_like(&self, before: &Self) -> bool {
         self.payload == before.payload && self.bits == before.bits

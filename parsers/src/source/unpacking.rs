@@ -27,7 +27,7 @@ struct SharedStream {
 }
 
 struct StreamQueue {
-    /// Not here while a thread reads from it, and behind its end.
+    /// The stream; `None` while a thread reads from it, and behind its end.
     stream: Option<Stream>,
     read: VecDeque<Window>,
     /// Number of windows that are read before they are taken.

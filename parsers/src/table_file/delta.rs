@@ -13,7 +13,7 @@ pub(super) struct Differences {
     first: i64,
     last: i64,
     values: usize,
-    /// Those that do not fill a block yet.
+    /// Differences that do not fill a block yet.
     waiting: [i64; BLOCK],
     filled: usize,
     /// Blocks that are full.

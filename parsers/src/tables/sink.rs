@@ -12,7 +12,7 @@ pub trait Sink: Send + Sync {
     /// may come at once.
     fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
-    /// All rows came.
+    /// Called once, when all rows have come.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }

@@ -70,7 +70,7 @@ COLUMNS = {
 def estimate(
     runs: pl.DataFrame, points: pl.DataFrame, baselines: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """Both tables.
+    """Computes the points of each axis and the thresholds on them.
 
     Args:
         runs: Rows of `sweep_runs`.

@@ -200,7 +200,7 @@ def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
     }
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
-    # These know no interfaces: the same in every row.
+    # These values are of the whole capture: every row of an interface has the same.
     for key in OF_ALL_INTERFACES:
         sums[key] = rows[0].get(key)
     found = {(note.key, note.grade) for one in each for note in one.notes}

@@ -66,7 +66,7 @@ def _failed(failure: BaseException) -> int:
         error = failure if isinstance(failure, FlowsweepError) else _error_of(failure)
         _tell(_shown(error))
     except MemoryError:
-        # Not even for the message.
+        # There is no memory left for the message either.
         os.write(2, f"error: {OUT_OF_MEMORY}\n".encode())
         return 2
     return error.exit_code

@@ -30,7 +30,7 @@ _KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode
 class _Loader(yaml.CSafeLoader):
     """Converts YAML to what JSON can hold; dates become text."""
 
-    # Each class that changes them has its own.
+    # PyYAML looks for resolvers in this attribute of the class.
     yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
         first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
         for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()

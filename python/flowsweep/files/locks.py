@@ -245,7 +245,7 @@ def holder(descriptor: int) -> str:
 
 def _program(pid: bytes) -> bytes:
     words = Path(f"/proc/{pid.decode()}/cmdline").read_bytes().split(b"\0")
-    # Without the interpreter, and the folder of the command.
+    # The interpreter and the folder of the command are left out.
     names = [word.rpartition(b"/")[2] for word in words if word]
     names = names[1:] if names[1:] and names[0].startswith(b"python") else names
     return b"%s (process %s)" % (b" ".join(names[:2]), pid)

@@ -118,7 +118,7 @@ def _told(
 
 
 def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of the same application and problem."""
+    """Rows of the same application and problem."""
     key = (row["app"], row["problem"])
     return [one for one in others if (one["app"], one["problem"]) == key]
 

@@ -197,7 +197,7 @@ impl Fabric {
                 (due_ns <= now_ns).then_some((due_ns, index))
             });
             let (_, index) = next.min()?;
-            // None where the frame that was expected is dropped.
+            // There is no arrival where the frame that was due is dropped.
             if let Some(arrival) = self.lanes[index].link.take_due(now_ns) {
                 return Some(arrival);
             }

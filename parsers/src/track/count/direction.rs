@@ -15,7 +15,7 @@ pub(crate) struct Direction {
     pub ip_bytes: u64,
     pub payload_bytes: u64,
     pub gaps: Gaps,
-    /// Only where time went back.
+    /// Counts of times that went back; `None` where none did.
     regressions: Option<Box<Regressions>>,
     pub tcp: Tcp,
 }

@@ -4,9 +4,9 @@ use super::state::{ConnectionState, PacketFacts};
 use crate::common::arena::Arena;
 use crate::track::find::grouping::Group;
 
-/// What of a chunk one thread counts.
+/// The part of a chunk that one thread counts.
 pub(crate) struct Share<'a> {
-    /// Those of its connections, from number `first`.
+    /// States of its connections, from number `first`.
     pub states: &'a mut [ConnectionState],
     pub first: u32,
     /// Ascending by connection.

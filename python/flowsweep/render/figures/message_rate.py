@@ -193,7 +193,7 @@ def _panels(
         alt.layer(*bytes_).properties(width=round(room * 0.6), height=height),
     ]
     if not alone:
-        # Only as far as the panel beside it, where the name stands again.
+        # The name reaches up to the panel beside it, where it stands again.
         limits = (round(room * 0.4) + GAP, round(room * 0.6))
         found = [
             panel.properties(

@@ -78,17 +78,17 @@ class AsTheyAre:
     """Links that nobody made."""
 
     def start(self) -> None:
-        """Nothing is to be done."""
+        """Does nothing: there are no links to make."""
 
     def check_alive(self) -> None:
-        """They are there."""
+        """Does nothing: the links are the network as it is."""
 
     def stop(self) -> dict[str, Any]:
         """What stands in run.json."""
         return {"backend": "none", "backend_reason": "real machines", "links": []}
 
     def leave(self) -> None:
-        """Nothing is to be done."""
+        """Does nothing: there are no links to make."""
 
 
 @dataclass(frozen=True)

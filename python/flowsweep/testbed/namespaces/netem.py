@@ -215,10 +215,10 @@ class Netem:
             subprocess.run(["ip", "link", "del", CORE], capture_output=True, check=False)
 
     def check_alive(self) -> None:
-        """The kernel does not end."""
+        """Does nothing: netem is part of the kernel and does not end."""
 
     def start_schedule(self) -> None:
-        """There is none: see `unable`."""
+        """Does nothing: netem has no schedules (see `unable`)."""
 
     def stats(self) -> dict[str, Any]:
         """What went through and what was dropped, per link and direction, as flowsweep-wan."""

@@ -133,7 +133,7 @@ class Allocation:
         return self.srun(machine.login, ["sh", "-c", command])
 
     def unseen(self, machine: MachineSpec) -> str:
-        """Not the ports by which Slurm starts commands and hears of them."""
+        """Returns a filter that leaves out the ports of Slurm's own messages."""
         if machine.overlay:
             return ""
         told = _asked(["scontrol", "show", "config"])
@@ -175,7 +175,7 @@ class Allocation:
         ]
 
     def leave(self, machines: list[MachineSpec]) -> None:
-        """Each command has a step of its own, which ends with it."""
+        """Does nothing: each command is a step of the job and ends with it."""
         del machines
 
 

@@ -116,7 +116,7 @@ class Slurm:
         return []
 
     def shell(self, run: Run, program: list[str], say: Callable[[str], None]) -> int:
-        """There is none."""
+        """Refuses: nodes of a cluster have no hub to run a shell in."""
         del program, say
         raise FlowsweepError(
             f"{run.experiment.path}: there is no shell on nodes of Slurm",

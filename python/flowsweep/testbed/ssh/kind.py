@@ -79,7 +79,7 @@ class Ssh:
         return []
 
     def shell(self, run: Run, program: list[str], say: Callable[[str], None]) -> int:
-        """There is none."""
+        """Refuses: machines have no hub to run a shell in."""
         del program, say
         raise FlowsweepError(
             f"{run.experiment.path}: there is no shell on real machines",

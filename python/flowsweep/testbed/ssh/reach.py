@@ -30,7 +30,7 @@ class Ssh:
         return [*self._ssh, machine.login, command]
 
     def unseen(self, machine: MachineSpec) -> str:
-        """Not its own port."""
+        """Returns a filter that leaves out the port of ssh itself."""
         told = subprocess.run(
             [*self._ssh, "-G", machine.login], capture_output=True, text=True, check=False
         ).stdout

@@ -44,7 +44,7 @@ pub(super) struct Signs {
     pub mixed: bool,
     /// Acknowledgements come in clumps, and no large queue stands: the path is not busy all the time.
     pub clumps: bool,
-    /// They come evenly, or such a queue stands.
+    /// Acknowledgements come evenly, or a large queue stands.
     pub even: bool,
     /// Share of the waits with an empty queue or a short segment under way that is certainly the application's.
     pub own: f64,

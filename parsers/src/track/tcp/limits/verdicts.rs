@@ -27,10 +27,10 @@ const LONGEST: i64 = 4;
 
 const KINDS: usize = 11;
 
-/// What sends keep their distance from.
+/// The event that sets the distance from one send to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum SendClock {
-    /// Each other, or a timer that paces them.
+    /// The send before, or a timer that paces sends.
     Own,
     Either,
     #[default]

@@ -26,7 +26,7 @@ const SECTION: usize = 1 << 14;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Section {
     messages: Vec<Short>,
-    /// Those that are too large for that.
+    /// Messages that are too large for the short form.
     large: Vec<MessageRow>,
 }
 

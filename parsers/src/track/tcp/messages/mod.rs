@@ -72,7 +72,7 @@ pub(crate) struct MessageRow {
     pub evidence: u8,
 }
 
-/// There was no message before.
+/// The gap of the first message of a direction, which has none before it.
 pub(crate) const NO_GAP: i64 = -1;
 
 /// The message that is being sent, and what was learnt from those before it. No two fields that are written with each
@@ -125,7 +125,7 @@ pub(crate) struct Sending {
     pub released: bool,
     /// Since the last acknowledgement.
     pub waited_ns: i64,
-    /// It ends where the window ends.
+    /// Whether the segment ends where the window ends.
     pub cut: bool,
     /// Round trip time from the capture to the receiver, where known.
     pub ahead_ns: Option<i64>,
