@@ -106,7 +106,7 @@ class ServerSpec:
 
 @dataclass(frozen=True)
 class LimitsSpec:
-    """What a run may suffer and still count: see `experiment.model.Limits`.
+    """What a run may suffer and still count: see `experiment.measuring.Limits`.
 
     None: not looked at.
     """
