@@ -64,3 +64,8 @@ def build_remedy() -> str:
     if SHARE.is_dir():
         return "pip install --force-reinstall 'flowsweep[sweep]'"
     return "make build"
+
+
+def papers() -> list[Path]:
+    """What each paper states whose numbers may stand beside ours."""
+    return sorted((folder("reports") / "papers").glob("*/items.yaml"))

@@ -20,8 +20,11 @@ def make(directory: Path) -> Path:
         _bulk("tcp", "tcp", beside=50.0),
         _bulk("alone", "tcp", beside=None),
         *_farm(),
+        _film(),
     ]
     tiny.runs(directory, rows)
+    about = "title: All that applications tell\npapers: [uklight]\n"
+    (directory / "experiment.yaml").write_text(about, encoding="utf-8")
     for row in rows:
         for host in ("pc1", "pc3"):
             tiny.table(directory, "captures", row["run"], host, [tiny.capture()])
@@ -75,3 +78,13 @@ def _farm() -> list[dict[str, Any]]:
                  completion_s=float(problem))
         )  # fmt: skip
     return found
+
+
+def _film() -> dict[str, Any]:
+    spans = [
+        {"name": "frame", "from": 0, "to": 1, "bytes": 1000, "start_s": start, "end_s": start + 0.1}
+        for start in (0.0, 0.25, 0.5)
+    ]
+    ranks = [{"rank": n, "host": host["name"]} for n, host in enumerate(tiny.HOSTS)]
+    told = {"ranks": ranks, "transfers": spans}
+    return _run("film", "film", told, baseline=True, problem='{"fps": 4, "frames": 3}')

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from flowsweep.analysis import uklight
+from flowsweep.warehouse.paper_items import cells
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT.parent / "shared" / "papers" / "tables"
@@ -17,8 +18,13 @@ TABLES = ROOT.parent / "shared" / "papers" / "tables"
 
 def published() -> dict[tuple[float, ...], float]:
     """Seconds by size (MB), loss (%), jitter (share) and latency (ms), as the report has them."""
-    sql = (ROOT / "reports" / "models" / "published_messages.sql").read_text()
-    return {tuple(map(float, row[:4])): float(row[4]) for row in duckdb.sql(sql).fetchall()}
+    found = {}
+    for cell in cells(ROOT / "reports" / "papers" / "uklight"):
+        if cell["item"].startswith("table"):
+            fields = json.loads(cell["cell"])
+            names = ("message_mb", "loss_percent", "jitter_fraction", "latency_ms")
+            found[tuple(float(fields.get(name, 0)) for name in names)] = cell["published"]
+    return found
 
 
 def test_tables_are_those_of_the_paper():

@@ -27,14 +27,16 @@ class About:
     Attributes:
         title: Its title; may be empty.
         workloads: The names of its workloads, in its order.
+        papers: The papers that it belongs to, in its order.
     """
 
     title: str = ""
     workloads: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
 
 
 def about(text: str) -> About:
-    """Title and workloads of an experiment file, which need not be one that can be run.
+    """Title, workloads and papers of an experiment file, which need not be one that can be run.
 
     A report is of the tables: a file that an older version wrote, or none, does not stop it.
     """
@@ -49,10 +51,13 @@ def about(text: str) -> About:
         one for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, dict)
     ]
     names = [one.get("name") or one.get("app") or "command" for one in named]
-    title = data.get("title")
+    title, papers = data.get("title"), data.get("papers")
     return About(
         title if isinstance(title, str) else "",
         tuple(name for name in names if isinstance(name, str)),
+        tuple(
+            name for name in (papers if isinstance(papers, list) else []) if isinstance(name, str)
+        ),
     )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from flowsweep import content
 from flowsweep.experiment import refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
@@ -32,6 +33,9 @@ MOST_RUNS = 50_000
 RESERVED_NAMES = frozenset({"hub", "wan", "mgmt", "localhost"})
 
 
+Paper = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$")]
+
+
 @dataclass(frozen=True)
 class Host:
     """One emulated host: addresses on the experiment and on the management network."""
@@ -47,6 +51,11 @@ class Experiment(Model):
     """A distributed program, the emulated network below it, and what is varied."""
 
     title: str = Field("", description="A line for the head of the report.")
+    papers: list[Paper] = Field(
+        default_factory=list,
+        description="The papers whose numbers stand beside these, by their folders in "
+        "reports/papers.",
+    )
     sites: Sites = Field(default_factory=dict, description="Hosts of each site, by name.")
     link: Link = Field(default_factory=Link)
     pairs: list[Pair] = Field(
@@ -108,6 +117,17 @@ class Experiment(Model):
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
+
+    @field_validator("papers")
+    @classmethod
+    def _papers_are_known(cls, papers: list[str]) -> list[str]:
+        known = sorted(path.parent.name for path in content.papers())
+        for name in papers:
+            if name not in known:
+                raise refused(
+                    f'no paper is called "{name}"', f'"{name}"', f"some of {', '.join(known)}"
+                )
+        return papers
 
     @field_validator("sites")
     @classmethod

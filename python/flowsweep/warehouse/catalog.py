@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flowsweep import addresses, content
 from flowsweep.errors import FlowsweepError
-from flowsweep.warehouse import axis_models, computed, figures, shown, signatures
+from flowsweep.warehouse import axis_models, computed, figures, papers, shown, signatures
 from flowsweep.warehouse.order import in_order, table_names
 
 
@@ -41,6 +41,7 @@ class Catalog:
         self.facts = _texts(self.folder / "facts")
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
+        self.models |= papers.models(self.folder, tables.parent)
         macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
         self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
 

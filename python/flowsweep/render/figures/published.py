@@ -1,0 +1,79 @@
+"""Table `published`: what the papers of the experiment state, beside ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import numbers
+from flowsweep.render.tables import Column, badge, table, words
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+#: The verdicts in the order in which they are counted, and their colours.
+VERDICTS = {
+    "reproduced": "ok",
+    "same shape": "ok",
+    "not reproduced": "note",
+    "not here": "muted",
+}
+
+
+def draw(context: Context) -> Markup | None:
+    """A row per value; item and set-up stand in the first of those that share them."""
+    rows = context.rows("published").rows(named=True)
+    if not rows:
+        return None
+    several = len({row["paper"] for row in rows}) > 1
+
+    def item(row: Row) -> str:
+        return f"{row['paper']}, {row['item']}" if several else str(row["item"])
+
+    columns = [
+        Column("item", _once([item(row) for row in rows]), is_number=False),
+        words("quantity", rows, lambda row: str(row["quantity"])),
+        Column("published", [_with_unit(row, numbers.plain(row["published"])) for row in rows]),
+        Column("ours", [_with_unit(row, numbers.estimate(row["ours"])) for row in rows]),
+        Column("ratio", [numbers.estimate(row["ratio"]) for row in rows]),
+        words("verdict", rows, _verdict),
+        words("rule", rows, lambda row: row["rule"]),
+        Column(
+            "what differs",
+            _once([row["set_up_differs_in"] or numbers.NONE for row in rows]),
+            is_number=False,
+        ),
+    ]
+    return table("published", columns)
+
+
+def heading(context: Context) -> str:
+    """How many values have which verdict."""
+    rows = context.rows("published").rows(named=True)
+    found = Counter(_kind(row["verdict"]) for row in rows)
+    told = ", ".join(f"{found[kind]} {kind}" for kind in VERDICTS if found[kind])
+    return f"Of {numbers.plural(len(rows), 'value or property', 'values and properties')}: {told}"
+
+
+def _kind(verdict: str) -> str:
+    return next(kind for kind in VERDICTS if verdict.startswith(kind))
+
+
+def _verdict(row: Row) -> str:
+    kind = _kind(row["verdict"])
+    more = row["verdict"].removeprefix(kind).lstrip(",; ")
+    return badge(kind, VERDICTS[kind]) + (f" {more}" if more else "")
+
+
+def _with_unit(row: Row, text: str) -> str:
+    is_bare = text == numbers.NONE or row["unit"] in ("", "share")
+    return text if is_bare else f"{text} {row['unit']}"
+
+
+def _once(cells: list[str]) -> list[str]:
+    """A cell that repeats the one above it is empty."""
+    return ["" if place and cell == cells[place - 1] else cell for place, cell in enumerate(cells)]

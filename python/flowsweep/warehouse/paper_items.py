@@ -1,0 +1,123 @@
+"""The values that a paper states: reports/papers/<paper>/items.yaml, which the README explains."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from flowsweep.warehouse import figures
+
+#: The columns of the model `paper_items` and their types.
+COLUMNS = {
+    "paper": "varchar",
+    "place": "integer",
+    "item": "varchar",
+    "key": "varchar",
+    "quantity": "varchar",
+    "unit": "varchar",
+    "where": "varchar",
+    "published": "double",
+    "query": "varchar",
+    "set_up_differs_in": "varchar",
+    "absent": "varchar",
+    "scale": "double",
+    "within": "double",
+    "at_least": "double",
+    "at_most": "double",
+    "shape_to": "varchar",
+    "shape_within": "double",
+    "shape_order": "varchar",
+    "shape_at_least": "double",
+    "shape_at_most": "double",
+    "rule": "varchar",
+    "cell": "json",
+}
+NO_RUN = "no run of this experiment that counts has it"
+
+Cell = dict[str, Any]
+
+
+def cells(folder: Path) -> list[Cell]:
+    """All that a paper states, in its order: one mapping of `COLUMNS` for each value.
+
+    Args:
+        folder: reports/papers/<paper>.
+    """
+    paper = figures.read(folder / "items.yaml")
+    found: list[Cell] = []
+    for item, stated in paper["items"].items():
+        for row in stated.get("rows", [[]]):
+            fields = dict(zip(stated.get("columns", ()), row, strict=True))
+            for value, told in stated.get("values", {"published": {}}).items():
+                own = fields | told | {"value": value}
+                said = paper | stated | own | {"published": fields.get(value)}
+                found.append(_cell(folder.name, len(found), item, said, own))
+    return found
+
+
+def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
+    def text(name: str, otherwise: str | None = None) -> str | None:
+        words: str | None = said.get(name, otherwise)
+        return None if words is None else words.format(**fields)
+
+    reproduced, shape = said.get("reproduced") or {}, said.get("same_shape") or {}
+
+    def number(rule: dict[str, Any], name: str) -> float | None:
+        """A number, or the field of the row that has it."""
+        given = rule.get(name)
+        return fields[given] if isinstance(given, str) else given
+
+    def named(name: str) -> str | None:
+        words: str | None = shape.get(name)
+        return None if words is None else words.format(**fields)
+
+    cell = {
+        "paper": paper,
+        "place": place,
+        "item": item,
+        "key": text("key", "all"),
+        "quantity": text("quantity"),
+        "unit": text("unit", ""),
+        "where": text("where", item),
+        "published": said["published"],
+        "query": text("query"),
+        "set_up_differs_in": text("differs"),
+        "absent": text("absent", NO_RUN),
+        "scale": said.get("scale", 1),
+        "within": number(reproduced, "within"),
+        "at_least": number(reproduced, "at_least"),
+        "at_most": number(reproduced, "at_most"),
+        "shape_to": named("relative_to"),
+        "shape_within": number(shape, "within"),
+        "shape_order": named("order"),
+        "shape_at_least": number(shape, "at_least"),
+        "shape_at_most": number(shape, "at_most"),
+        "cell": json.dumps(fields),
+    }
+    return cell | {"rule": _rule(cell)}
+
+
+def _rule(cell: Cell) -> str | None:
+    """How the verdict on a value is found, in words."""
+    said = []
+    if cell["within"] is not None:
+        scaled = "" if cell["scale"] == 1 else f" of {cell['scale']:g} times the published"
+        said.append(f"reproduced: within {100 * cell['within']:g} %{scaled}")
+    for kind, low, high in (
+        ("reproduced", cell["at_least"], cell["at_most"]),
+        ("same shape", cell["shape_at_least"], cell["shape_at_most"]),
+    ):
+        if low is not None and high is not None:
+            said.append(f"{kind}: between {low:g} and {high:g}")
+        elif low is not None or high is not None:
+            bound = f"at least {low:g}" if high is None else f"at most {high:g}"
+            said.append(f"{kind}: {bound}")
+    if cell["shape_to"] is not None:
+        said.append(
+            f"same shape: over that of {cell['shape_to']} as published, "
+            f"within {100 * cell['shape_within']:g} %"
+        )
+    if cell["shape_order"] is not None:
+        said.append(f"same shape: {cell['shape_order']} in the published order")
+    return "; ".join(said) or None

@@ -1,0 +1,97 @@
+"""Papers whose numbers stand beside ours, as models of the warehouse.
+
+`reports/papers/<paper>/items.yaml` has what a paper says, `<item>.sql` beside it what this
+experiment has in its place. An experiment names its papers in `papers` of its file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from flowsweep.experiment.load import about
+from flowsweep.files import inputs
+from flowsweep.warehouse.paper_items import COLUMNS, Cell, cells
+from flowsweep.warehouse.values import literal
+
+
+def models(folder: Path, directory: Path) -> dict[str, str]:
+    """What the papers say, which of them this experiment belongs to, and what it has.
+
+    The SQL of an item may read the rows of a figure: `figure_x` is the query x.
+
+    Args:
+        folder: The folder `reports`.
+        directory: results/<experiment>, with experiment.yaml inside where there is one.
+    """
+    papers = folder / "papers"
+    known = sorted(path.parent.name for path in papers.glob("*/items.yaml"))
+    mine = [paper for paper in _papers(directory) if paper in known]
+    ours = {
+        f"{paper}_{path.stem}": path
+        for paper in known
+        for path in sorted((papers / paper).glob("*.sql"))
+    }
+    figures = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in (figures | ours).items()}
+    stated = [cell for paper in known for cell in cells(papers / paper)]
+    asked = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in stated}
+    found = [
+        (paper, item, f"{paper}_{stem}")
+        for (paper, stem), item in asked.items()
+        if paper in mine and f"{paper}_{stem}" in ours
+    ]
+    return texts | {
+        "paper_items": _stated(stated),
+        "experiment_papers": _named(mine),
+        "paper_values": _values(found),
+    }
+
+
+def _papers(directory: Path) -> tuple[str, ...]:
+    path = directory / "experiment.yaml"
+    return about(inputs.read_text(path, "an experiment file")).papers if path.exists() else ()
+
+
+def stem_of(item: str) -> str:
+    """The name of the file with an item's SQL: `section_3_1_1` of `section 3.1.1`."""
+    return re.sub(r"[^a-z0-9]+", "_", item.lower())
+
+
+def _named(papers: list[str]) -> str:
+    listed = ", ".join(map(literal, papers))
+    return (
+        "-- One row per paper that the experiment belongs to, by `papers` of its file.\n"
+        f"select unnest([{listed}]::varchar[]) as paper\n"
+    )
+
+
+def _values(found: list[tuple[str, str, str]]) -> str:
+    """The answers to all items of the experiment's papers: paper, item and model of each."""
+    parts = [
+        f"select\n    {literal(paper)} as paper,\n    {literal(item)} as item,\n"
+        f"    key,\n    ours::double as ours,\nfrom {model}"
+        for paper, item, model in found
+    ]
+    nothing = (
+        "-- One row per value of ours that stands beside one of a paper.\n"
+        "select\n    ''::varchar as paper,\n    ''::varchar as item,\n    ''::varchar as key,\n"
+        "    null::double as ours,\nwhere false"
+    )
+    return "\nunion all\n".join([nothing, *parts]) + "\n"
+
+
+def _stated(found: list[Cell]) -> str:
+    """The cells of all papers as SQL."""
+    names = [f'"{name}"' for name in COLUMNS]
+    rows = ",\n    ".join(
+        f"({', '.join(literal(cell.get(name)) for name in COLUMNS)})" for cell in found
+    )
+    typed = ",\n    ".join(
+        f"{name}::{kind} as {name}" for name, kind in zip(names, COLUMNS.values(), strict=True)
+    )
+    return (
+        "-- One row per value that a paper states: reports/papers/*/items.yaml.\n"
+        f"select\n    {typed},\nfrom (\n    values\n    {rows}\n) as stated (\n"
+        f"    {', '.join(names)}\n)\n"
+    )

@@ -1,0 +1,118 @@
+-- One row per value that a paper of this experiment states, with ours where it is here, and the
+-- verdict by the rule that stands beside it.
+with
+
+compared as (
+    select
+        items.*,
+        own.ours,
+        if(items.published = 0, null, own.ours / items.published) as ratio,
+    from paper_items as items
+    inner join experiment_papers using (paper)
+    left join paper_values as own
+        on
+            items.paper = own.paper
+            and items.item = own.item
+            and items.key = own.key
+),
+
+-- two values of a group that stand the other way round than in the paper
+crossed as (
+    select distinct
+        one.paper,
+        one.item,
+        one.shape_order,
+    from compared as one
+    inner join compared as two
+        on
+            one.paper = two.paper
+            and one.item = two.item
+            and one.shape_order = two.shape_order
+            and one.published < two.published
+    where one.ours > two.ours
+),
+
+judged as (
+    select
+        one.*,
+        ---------- reproduced
+        abs(one.ratio / one.scale - 1) <= one.within as is_within,
+        one.ours >= one.at_least as is_above,
+        one.ours <= one.at_most as is_below,
+        ---------- same shape
+        -- a value has no shape beside itself
+        if(
+            one.key = one.shape_to,
+            null,
+            abs(one.ratio / reference.ratio - 1) <= one.shape_within
+        ) as is_relative,
+        one.ours >= one.shape_at_least as is_shape_above,
+        one.ours <= one.shape_at_most as is_shape_below,
+        if(
+            one.shape_order is null
+            or count(one.ours) over (
+                partition by one.paper, one.item, one.shape_order
+            ) < 2,
+            null,
+            crossed.item is null
+        ) as is_ordered,
+        one.shape_to is not null and reference.ratio is null
+            as is_without_reference,
+    from compared as one
+    left join compared as reference
+        on
+            one.paper = reference.paper
+            and one.item = reference.item
+            and one.shape_to = reference.key
+    left join crossed
+        on
+            one.paper = crossed.paper
+            and one.item = crossed.item
+            and one.shape_order = crossed.shape_order
+),
+
+told as (
+    select
+        *,
+        case
+            when ours is null then 'not here, because ' || absent
+            when
+                coalesce(within, at_least, at_most) is not null
+                and coalesce(is_within, true)
+                and coalesce(is_above, true)
+                and coalesce(is_below, true)
+                then 'reproduced'
+            when
+                coalesce(is_relative, is_ordered, is_shape_above, is_shape_below)
+                is not null
+                and coalesce(is_relative, true)
+                and coalesce(is_ordered, true)
+                and coalesce(is_shape_above, true)
+                and coalesce(is_shape_below, true)
+                then 'same shape'
+            when is_without_reference
+                then
+                    'not reproduced; its shape cannot be told, because '
+                    || shape_to
+                    || ' is not here'
+            else 'not reproduced'
+        end as verdict,
+    from judged
+)
+
+select
+    paper,
+    item,
+    quantity,
+    unit,
+    "where",
+    published,
+    rounded(ours) as ours,
+    rounded(ratio) as ratio,
+    set_up_differs_in,
+    verdict,
+    rule,
+    key,
+    query,
+from told
+order by paper, place

@@ -1,0 +1,22 @@
+-- The two round-trip times, and the link of each.
+with
+
+told as (
+    select
+        if(is_baseline, 'cavewave', 'teragrid') as path,
+        median(rtt_ms) as rtt_ms,
+        median(rate_asked_mbit_s) as rate_mbit_s,
+    from points
+    where (is_baseline or rtt_asked_ms = 56.2) and coalesce(loss, 0) = 0
+    group by path
+)
+
+select
+    path || ' rtt' as key,
+    rtt_ms as ours,
+from told
+union all
+select
+    path || ' link',
+    rate_mbit_s / 1e3,
+from told

@@ -1,0 +1,48 @@
+-- The distribution of the shown host's throughput in bins of 10 ms at the baseline.
+with
+
+steps as (
+    select
+        *,
+        share - lag(share, 1, 0) over (
+            partition by app, problem, direction order by mbit_s
+        ) as step_share,
+    from figure_throughput_cdf
+    where
+        is_baseline
+        and bin_ms = 10
+        and host in (select host from shown_hosts)
+),
+
+still as (
+    select
+        app,
+        direction,
+        max(share) as share,
+    from steps
+    where mbit_s < 0.001
+    group by app, direction
+)
+
+select
+    app as key,
+    avg(share) as ours,
+from still
+where app in ('nqueens', 'lu')
+group by app
+union all
+select
+    concat_ws(' ', app, direction),
+    arg_max(mbit_s, step_share),
+from steps
+where app = 'jigsaw' and mbit_s > 0
+group by app, direction
+union all
+select
+    app,
+    -- of both directions, each of which adds up to 1
+    sum(step_share) filter (mbit_s between 20 and 50)
+    / count(distinct direction),
+from steps
+where app = 'taskgraph'
+group by app

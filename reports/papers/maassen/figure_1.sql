@@ -1,0 +1,21 @@
+-- The links that were asked for: the slowest rate of one, the baseline's, and two together.
+select
+    'internet' as key,
+    if(
+        min(rate_asked_mbit_s) < max(rate_asked_mbit_s),
+        min(rate_asked_mbit_s) / 1e3,
+        null
+    ) as ours,
+from points
+union all
+select
+    'lightpath',
+    median(rate_asked_mbit_s) / 1e3,
+from points
+where is_baseline
+union all
+select
+    'both',
+    max(rate_asked_mbit_s * links) / 1e3,
+from points
+where links > 1

@@ -1,0 +1,52 @@
+-- The supernova farm: its jobs, and what a faster link saves.
+with
+
+jobs as (
+    select
+        transfers.*,
+        runs.is_baseline,
+        runs.rate_asked_mbit_s,
+        min(runs.rate_asked_mbit_s) over () as slowest_mbit_s,
+    from transfers
+    inner join runs using (run)
+    where runs.is_used and runs.app = 'supernova'
+),
+
+searched as (
+    select avg(spans.end_s - spans.start_s) as job_s
+    from app_phases as spans
+    inner join runs using (run)
+    where
+        runs.is_used
+        and runs.is_baseline
+        and runs.app = 'supernova'
+        and spans.phase = 'search'
+),
+
+times as (
+    select
+        median(completion_s) filter (is_baseline) as lightpath_s,
+        arg_min(completion_s, rate_asked_mbit_s) as internet_s,
+    from figure_totals
+    where app = 'supernova'
+)
+
+select
+    'size' as key,
+    avg(bytes) filter (is_baseline) / 1e6 as ours,
+from jobs
+union all
+select
+    'time',
+    job_s,
+from searched
+union all
+select
+    'speedup',
+    1 - lightpath_s / internet_s,
+from times
+union all
+select
+    'worst',
+    max(duration_s) filter (rate_asked_mbit_s = slowest_mbit_s),
+from jobs

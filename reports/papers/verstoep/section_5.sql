@@ -1,0 +1,12 @@
+-- The messages of Awari at the baseline.
+select
+    'messages' as key,
+    messages_s / ranks as ours,
+from figure_message_rate
+where app = 'awari' and is_baseline
+union all
+select
+    'size',
+    mean_bytes / 1e3,
+from figure_message_rate
+where app = 'awari' and is_baseline

@@ -1,0 +1,179 @@
+"""What papers state beside ours: each verdict follows from its rule, and from nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import yaml
+
+from flowsweep.cli.query import query
+from flowsweep.render import page
+from flowsweep.warehouse import Warehouse, reports_folder
+
+CONTRACT = [
+    "paper", "item", "quantity", "unit", "where", "published", "ours", "ratio",
+    "set_up_differs_in", "verdict",
+]  # fmt: skip
+ITEMS = """\
+title: A made-up paper
+authors: nobody
+differs: it is made up
+items:
+  table 1:
+    query: totals
+    quantity: "{name} in {value}"
+    columns: [name, a, b, c]
+    rows:
+      - [x, 10, 20, 40]
+      - [y, 100, 50, 25]
+    values: {a: {}, b: {}, c: {}}
+    key: "{name} {value}"
+    unit: MB
+    reproduced: {within: 0.2}
+    same_shape: {relative_to: "{name} a", within: 0.1}
+  figure 2:
+    query: totals
+    quantity: "{key}"
+    columns: [key, published, reproduced, same_shape]
+    rows:
+      - [large, 0.95, {at_least: 0.95}, null]
+      - [between, null, null, {at_least: 1, at_most: 2}]
+      - [first, 1, null, {order: size}]
+      - [second, 2, null, {order: size}]
+      - [scaled, 100, {within: 0.1}, null]
+    scale: 1
+    differs: "{key} differs"
+  section 3:
+    quantity: what nobody did
+    absent: nobody did it
+"""
+OURS = {
+    "x a": 1.0, "x b": 2.05, "x c": 44.0, "y a": 10.0, "y b": 9.0, "y c": None,
+}  # fmt: skip
+FIGURE = {"large": 0.96, "between": 1.5, "first": 3.0, "second": 4.0, "scaled": 95.0}
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The rows of `published` where a made-up paper and ours say this and that."""
+    reports = tmp_path / "reports"
+    shutil.copytree(reports_folder(), reports)
+    monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
+    paper = reports / "papers" / "made"
+    paper.mkdir()
+    directory = tiny.runs(tmp_path / "swept", [tiny.run("r", baseline=True)])
+    (directory / "experiment.yaml").write_text("papers: [made]\n")
+
+    def verdicts(table: dict[str, float | None], figure: dict[str, float | None]) -> dict[str, str]:
+        (paper / "items.yaml").write_text(ITEMS)
+        for stem, ours in (("table_1", table), ("figure_2", figure)):
+            values = ", ".join(
+                f"('{key}', {'null' if value is None else value})" for key, value in ours.items()
+            )
+            sql = f"select key, ours::double as ours from (values {values}) as v (key, ours)\n"
+            (paper / f"{stem}.sql").write_text(sql)
+        warehouse = Warehouse(directory)
+        rows = warehouse.rows("published").rows(named=True)
+        assert [row["item"] for row in rows] == ["table 1"] * 6 + ["figure 2"] * 5 + ["section 3"]
+        return {row["key"]: row["verdict"] for row in rows}
+
+    verdicts.directory = directory
+    return verdicts
+
+
+def test_each_rule_gives_its_verdict(made: Any) -> None:
+    assert made(OURS, FIGURE) == {
+        "x a": "not reproduced",  # a tenth, and the reference of the others
+        "x b": "same shape",  # 2.05 times the first, where 2 is published
+        "x c": "reproduced",  # 10 % more than published
+        "y a": "not reproduced",
+        "y b": "not reproduced",  # 0.9 times the first, where 0.5 is published
+        "y c": "not here, because no run of this experiment that counts has it",
+        "large": "reproduced",
+        "between": "same shape",
+        "first": "same shape",
+        "second": "same shape",
+        "scaled": "reproduced",
+        "all": "not here, because nobody did it",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "verdict"),
+    [
+        ("x b", 2.21, "not reproduced"),
+        ("x b", 16.1, "reproduced"),
+        ("x c", 48.5, "not reproduced"),
+        ("x a", None, "not here, because no run of this experiment that counts has it"),
+        ("large", 0.949, "not reproduced"),
+        ("between", 0.99, "not reproduced"),
+        ("between", 2.01, "not reproduced"),
+        ("second", 2.9, "not reproduced"),
+        ("second", None, "not here, because no run of this experiment that counts has it"),
+        ("scaled", 89.0, "not reproduced"),
+    ],
+)
+def test_a_value_that_leaves_its_rule_loses_its_verdict(
+    made: Any, key: str, value: float | None, verdict: str
+) -> None:
+    table, figure = (
+        {name: value if name == key else one for name, one in ours.items()}
+        for ours in (OURS, FIGURE)
+    )
+    found = made(table, figure)
+    assert found[key] == verdict
+    if key == "second":  # an order needs two
+        assert found["first"] == "not reproduced"
+    if key == "x a":
+        assert found["x b"].startswith("not reproduced; its shape cannot be told, because x a")
+
+
+def test_the_page_has_them_where_a_paper_is_named(made: Any) -> None:
+    made(OURS, FIGURE)
+    html = page.build(made.directory).html
+    part = html[html.index('id="part-published"') :]
+    assert (
+        "Of 12 values and properties: 3 reproduced, 4 same shape, 3 not reproduced, 2 not here"
+        in part
+    )
+    for said in ("44.0 MB", "first differs", "because nobody did it", "reproduced: within 20 %;"):
+        assert said in part[: part.index("</table>")], said
+    assert "contradicts" not in html
+
+
+def test_an_experiment_that_names_no_paper_has_none(
+    one_app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query(name="published", directory=one_app, output_format="csv", sql=False)
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split(",")[: len(CONTRACT)] == CONTRACT
+    assert len(said.out.splitlines()) == 1
+    assert "the experiment names no paper" in said.err
+    assert 'id="papers"' not in page.build(one_app).html
+
+
+def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
+    """Recomputed by hand: UKLight's cells from the times that the runs tell."""
+    warehouse = Warehouse(full)
+    rows = {(row["item"], row["key"]): row for row in warehouse.rows("published").rows(named=True)}
+    times = {  # told._pingpong
+        (size, latency): size / 4 * seconds
+        for latency, seconds in ((0, 0.7), (2, 0.9), (4, 1.0))
+        for size in (4, 16)
+    }
+    items = yaml.safe_load((reports_folder() / "papers/uklight/items.yaml").read_text())["items"]
+    table = {(row[0], row[1]): row[2:] for row in items["table 1"]["rows"]}
+    for (size, loss), published in table.items():
+        for latency, stated in zip((0, 2, 4, 8, 16), published, strict=True):
+            row = rows["table 1", f"{size} {loss:g} {latency}"]
+            ours = None if loss else times.get((size, latency))
+            assert row["published"] == stated
+            assert row["ours"] == pytest.approx(ours) if ours else row["ours"] is None, row
+            if ours:
+                assert row["ratio"] == pytest.approx(ours / stated, abs=1e-4)
+                off = abs(ours / stated - 1)
+                assert (row["verdict"] == "reproduced") == (off <= 0.1), row
