@@ -152,3 +152,11 @@ def test_jitter_without_latency_is_a_share_of_nothing(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", jitter_ns=tiny.MS, json=told(answer={"sizes": [size]}))])
     (row,) = rows(tmp_path, "transfer_table")
     assert (row["latency_ms"], row["jitter_fraction"], row["jitter_ms"]) == (0.0, None, 1.0)
+
+
+def test_frames_a_second_are_those_between_the_first_and_the_last(full: Path) -> None:
+    """Three frames end at 0.1, 0.35 and 0.6 s: two intervals in half a second."""
+    (row,) = Warehouse(full).rows("frame_rates").rows(named=True)
+    assert (row["app"], row["frames"], row["frame_bytes"]) == ("film", 3, 1000)
+    assert row["frames_s"] == row["frames_s_min"] == row["frames_s_max"] == pytest.approx(4)
+    assert row["goodput_mbit_s"] == pytest.approx(3 * 8e-3 / 0.5)
