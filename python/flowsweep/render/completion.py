@@ -16,6 +16,7 @@ from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import axes, brackets, cuts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
+from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
     import altair as alt
@@ -109,7 +110,9 @@ def _panel(
     layers.append(line.encode(x=x, y=y, strokeDash=_dash(mine), detail="buffer:N"))
     layers += _runs(context.of(runs, one), one, x, y)
     layers += _points(mine, one, axis, x, y)
-    return alt.layer(*layers).properties(width=size[0], height=size[1])
+    return alt.layer(*layers).properties(
+        width=size[0], height=size[1], description=about(application=one.label)
+    )
 
 
 def _levels(x: alt.X, y: alt.Y, axis: Axis, mild_end: float, largest: float) -> list[alt.Chart]:
@@ -175,17 +178,43 @@ def _runs(runs: pl.DataFrame, one: Series, x: alt.X, y: alt.Y) -> list[alt.Chart
     marks = []
     used = timed.filter("is_used")
     if 0 < used.height <= MAX_SINGLE_RUNS:
-        dots = alt.Chart(values(used.select("x", "slowdown").to_dicts())).mark_point(
+        dots = alt.Chart(values([_run(row) for row in used.iter_rows(named=True)])).mark_point(
             size=14, opacity=0.45, color=one.colour, clip=True
         )
         marks.append(dots.encode(x=x, y=y))
     refused = timed.filter(~pl.col("is_used"))
     if not refused.is_empty():
-        cross = alt.Chart(values(refused.select("x", "slowdown").to_dicts())).mark_point(
+        cross = alt.Chart(values([_run(row) for row in refused.iter_rows(named=True)])).mark_point(
             shape="cross", angle=45, size=90, color=theme.BAD, filled=True
         )
         marks.append(cross.encode(x=x, y=y))
     return marks
+
+
+def _run(row: dict[str, Any]) -> dict[str, Any]:
+    """The mark of a run."""
+    reason = None if row["is_used"] else f"does not count: {row['reason'] or row['status']}"
+    words = tip(row["run"], f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}", reason)
+    return {"x": row["x"], "slowdown": row["slowdown"], TIP: words}
+
+
+def _median(row: dict[str, Any], axis: Axis) -> str:
+    """What is known of a point."""
+    unit = axis.columns[0].unit
+    low, high = row["slowdown_low"], row["slowdown_high"]
+    size = row["buffer_bytes"]
+    return tip(
+        f"{numbers.estimate(row['x'])} {unit}",
+        f"asked for {numbers.plain(row[axis.columns[0].asked])} {unit}"
+        if row[axis.columns[0].asked] is not None
+        else None,
+        f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
+        + ("" if low is None or row["is_baseline"] else f" {numbers.interval(low, high)}"),
+        f"{numbers.estimate(row['completion_s'])} s, median of "
+        f"{numbers.plural(row['runs_used'], 'run')}",
+        f"{numbers.plural(row['runs_left_out'], 'run')} left out" if row["runs_left_out"] else None,
+        f"socket buffer {numbers.size(size)}" if size else None,
+    )
 
 
 def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -203,13 +232,20 @@ def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> 
             strokeWidth=2, opacity=0.6, color=one.colour, clip=True
         )
         marks.append(rule.encode(x=x, y=y, y2="slowdown_high:Q"))
-    inside = data.filter(pl.col("slowdown") <= CLIP).select("x", "slowdown").to_dicts()
+    inside = [
+        {"x": row["x"], "slowdown": row["slowdown"], TIP: _median(row, axis)}
+        for row in data.filter(pl.col("slowdown") <= CLIP).iter_rows(named=True)
+    ]
     point = alt.Chart(values(inside)).mark_point(size=45, shape=one.shape, color=one.colour)
     marks.append(point.encode(x=x, y=y))
     beyond = data.filter(pl.col("slowdown") > CLIP)
     if not beyond.is_empty():
         rows_beyond = [
-            {"x": row["x"], "text": f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}"}
+            {
+                "x": row["x"],
+                "text": f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}",
+                TIP: _median(row, axis),
+            }
             for row in beyond.iter_rows(named=True)
         ]
         base = alt.Chart(values(rows_beyond)).encode(x=x, y=alt.value(6))

@@ -11,6 +11,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, cuts, points, theme
 from flowsweep.render.figure import Context, panel_title, values
+from flowsweep.render.panels import TIP, about
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,7 @@ def _draw(
     x = alt.X(
         "x:Q",
         title=quantity.title if place % columns == 0 else None,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(
             values=[*([zero] if zero else []), *ticks],
             labelExpr=quantity.labels(ticks, special),
@@ -199,7 +200,8 @@ def _draw(
     )
     layers: list[Any] = []
     if panel.base is not None:
-        line = alt.Chart(values(_steps(panel.base, quantity, span))).mark_line(
+        steps = [{**step, TIP: "baseline"} for step in _steps(panel.base, quantity, span)]
+        line = alt.Chart(values(steps)).mark_line(
             interpolate="step-after", strokeWidth=1.25, color=theme.AXIS, clip=True
         )
         layers.append(line.encode(x=x, y=y))
@@ -215,16 +217,25 @@ def _draw(
     layers.append(line.encode(x=x, y=y))
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     return alt.layer(*layers).properties(
-        width=width, height=HEIGHT, title=panel_title("", panel.name, panel.one, width)
+        width=width,
+        height=HEIGHT,
+        title=panel_title("", panel.name, panel.one, width),
+        description=about(
+            y=f"share of {quantity.of} at or below (%)",
+            application=panel.one.label,
+            point=panel.name,
+            **{quantity.parts: panel.part},
+        ),
     )
 
 
 def _steps(
     rows: pl.DataFrame, quantity: Quantity, span: tuple[float, float, float | None]
 ) -> list[dict[str, float]]:
-    """A distribution from the left end of the axis to its right end."""
+    """A distribution from beside the left end of the axis to beside its right end."""
     low, high, zero = span
-    found = [{"x": low, "y": 0.0, "low": 0.0, "high": 0.0}]
+    beside = (high / low) ** 0.02
+    found = [{"x": low / beside, "y": 0.0, "low": 0.0, "high": 0.0}]
     for row in rows.sort(quantity.column).iter_rows(named=True):
         x = row[quantity.column] * quantity.scale
         found.append(
@@ -235,7 +246,7 @@ def _steps(
                 "high": row["share_high"] * 100,
             }
         )
-    return [*found, found[-1] | {"x": high}]
+    return [*found, found[-1] | {"x": high * beside}]
 
 
 def censored(flows: int) -> str | None:

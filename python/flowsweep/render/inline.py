@@ -40,8 +40,9 @@ def styles(folder: Path) -> Markup:
 
 
 def script(folder: Path) -> Markup:
-    """The script: page.js of the folder `reports`."""
-    return Markup((folder / "page.js").read_text(encoding="utf-8"))  # noqa: S704 - our own file
+    """The script: page.js of the folder `reports`, and what is in `explore`, by name."""
+    paths = [folder / "page.js", *sorted((folder / "explore").glob("*.js"))]
+    return Markup("\n".join(path.read_text(encoding="utf-8") for path in paths))  # noqa: S704 - our own files
 
 
 def policy(style: Markup, code: Markup) -> str:

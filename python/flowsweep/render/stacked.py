@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.render import theme
 from flowsweep.render.figure import values
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import altair as alt
 
@@ -41,6 +42,7 @@ def panel(
     *,
     left: int,
     words: int,
+    written: Callable[[float], str],
 ) -> Any:
     """The bars of one application.
 
@@ -51,6 +53,7 @@ def panel(
         one: Whose name stands above; None: nobody's.
         left: Pixels for the names of the points.
         words: Pixels for the words.
+        written: How the length of a part is written.
     """
     import altair as alt
 
@@ -61,7 +64,10 @@ def panel(
         for kind, size in bar.parts:
             end = begin + size
             if end > begin:
-                parts.append({"point": bar.point, "from": begin, "to": end, "what": kind})
+                told = tip(bar.point, f"{kind}: {written(size)}")
+                parts.append(
+                    {"point": bar.point, "from": begin, "to": end, "what": kind, TIP: told}
+                )
             begin = end
         ends.append({"point": bar.point, "end": end, "text": bar.words})
     order = [bar.point for bar in bars]

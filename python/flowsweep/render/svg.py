@@ -1,8 +1,9 @@
 """An Altair chart to a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
-two decimals, ARIA left out (the table under the figure serves readers). Names are text in
-it: Vega escapes them, and an element that draws nothing, such as a script, is refused here.
+two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
+that the page's script needs to find panels, axes and marks. Names are text in it: Vega escapes
+them, and an element that draws nothing, such as a script, is refused here.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import inline, theme
+from flowsweep.render import inline, panels, theme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from altair import Chart as PlainChart
     from altair import ConcatChart, HConcatChart, LayerChart, VConcatChart
@@ -30,11 +31,18 @@ VEGA_LITE = "6.4"
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
 _TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_NOISE = re.compile(r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| class="(?!marks)[^"]*"')
+_NOISE = re.compile(
+    r' (?:aria-[a-z]+|role|pointer-events|class)="[^"]*"| opacity="1"'
+    rf'| font-family="{re.escape(theme.FONT)}"'
+)
+_LABEL = re.compile(r' aria-label="([^"]*)"[^>]* aria-roledescription="[a-z]+ mark"')
+_CLASS = re.compile(r' class="mark-([a-z]+) role-([a-z-]+) ?([a-z0-9_]*)')
+#: Classes that stay, for the page's script.
+_KEPT = {"axis": "axis", "axis-grid": "grid", "axis-tick": "tick", "axis-label": "label"}
 _NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
-_NO_PLACE = re.compile(r'="[^"]*\b(?:NaN|Infinity|undefined)\b')
+_NO_PLACE = re.compile(r' (?!data-)[a-zA-Z0-9-]+="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
 
 def _two_decimals(found: re.Match[str]) -> str:
@@ -44,9 +52,10 @@ def _two_decimals(found: re.Match[str]) -> str:
 class _Tags:
     """Rewrites the tags of one SVG, and nothing between them: that is text of names."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Sequence[panels.Panel]) -> None:
         self._name = name
         self._ids: dict[str, str] = {}
+        self._panels = {panel.group: panel.attributes for panel in known}
 
     def rewritten(self, found: re.Match[str]) -> str:
         """A tag without noise, its numbers cut, its ids numbered anew."""
@@ -58,7 +67,25 @@ class _Tags:
                 remedy="this is a fault of flowsweep, or of an altered chart: report it",
             )
         tag = _LONG_NUMBER.sub(_two_decimals, _NOISE.sub("", found[0]))
-        return _ID.sub(self._renamed, tag)
+        tag = _ID.sub(self._renamed, tag)
+        said = self._said(found[0])
+        return f"<{found[1]}{said}{tag[len(found[1]) + 1 :]}" if said else tag
+
+    def _said(self, tag: str) -> str:
+        """What the script must know of an element, as attributes."""
+        label = _LABEL.search(tag)
+        if label:
+            return f' data-tip="{label[1]}"'
+        classes = _CLASS.search(tag)
+        if not classes:
+            return ""
+        mark, role, name = classes.groups()
+        if role in ("frame", "scope"):
+            attributes = self._panels.get(name, {})
+            told = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+            return f' class="panel"{told}' if attributes else ""
+        kept = f"mark {mark}" if role == "mark" else _KEPT.get(role)
+        return f' class="{kept}"' if kept else ""
 
     def _renamed(self, found: re.Match[str]) -> str:
         # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
@@ -108,14 +135,17 @@ def render(chart: Chart, name: str) -> Markup:
     # See `unvalidated`.
     spec = _printable(chart.to_dict(validate=False))
     spec["config"] = theme.config()
+    known = panels.taken(spec)
+    panels.label_marks(spec)
     text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
-    text = _TAG.sub(_Tags(name).rewritten, _NOTHING.sub("", text))
+    text = _TAG.sub(_Tags(name, known).rewritten, _NOTHING.sub("", text))
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(
         ' version="1.1"', "", 1
     )
     text = text.replace(
         "<svg ",
-        f'<svg role="img" aria-labelledby="{name}-title" aria-describedby="{name}-caption" ',
+        f'<svg role="img" aria-labelledby="{name}-title" aria-describedby="{name}-caption" '
+        f'font-family="{theme.FONT}" ',
         1,
     )
     return Markup(text)  # noqa: S704 - its elements were looked at one by one

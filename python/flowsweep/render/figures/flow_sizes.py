@@ -10,6 +10,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
     import altair as alt
@@ -119,6 +120,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
             "y": row["payload_bytes"] if row["payload_bytes"] > 0 else small / byte_step,
             "cut": row["is_cut"],
             "flows": row["flows"],
+            TIP: _told(row),
         }
         for row in rows.iter_rows(named=True)
     ]
@@ -132,10 +134,24 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
                 shape=one.shape, filled=not cut, opacity=0.55, color=one.colour, strokeWidth=1.2
             )
             layers.append(mark.encode(x=x, y=y, size=size))
-    panel = alt.layer(*layers).properties(width=width, height=height)
+    panel = alt.layer(*layers).properties(
+        width=width, height=height, description=about(application=one.label)
+    )
     if not alone:
         panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
     return panel
+
+
+def _told(row: dict[str, Any]) -> str:
+    """What is known of a flow direction, or of a cell of several."""
+    return tip(
+        f"{numbers.plural(row['flows'], 'flow direction')}, geometric means"
+        if row["is_cell"]
+        else f"{row['source']} to {row['destination']}, {row['direction']}",
+        f"{numbers.size(row['payload_bytes'])} of payload",
+        numbers.seconds(row["duration_s"]),
+        "begun before or open at the end of the capture" if row["is_cut"] else None,
+    )
 
 
 def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
+from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -75,6 +76,11 @@ def _panel(
             "rtt_ms": row["rtt_ms"],
             "rate_mbit_s": row["rate_mbit_s"],
             "text": numbers.estimate(row["slowdown"]),
+            TIP: tip(
+                f"{numbers.estimate(row['rtt_ms'])} ms, "
+                f"{numbers.estimate(row['rate_mbit_s'])} Mbit/s",
+                f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline",
+            ),
         }
         for row in tried.iter_rows(named=True)
     ]
@@ -105,7 +111,9 @@ def _panel(
         )
     )
     title = panel_title(one.label if several else "", "", one, width)
-    return alt.layer(*layers).properties(width=width, height=HEIGHT, title=title)
+    return alt.layer(*layers).properties(
+        width=width, height=HEIGHT, title=title, description=about(application=one.label)
+    )
 
 
 def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:

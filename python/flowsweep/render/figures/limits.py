@@ -266,7 +266,15 @@ def _panel(
         scale=alt.Scale(domain=[0, 100], nice=False),
         axis=alt.Axis(values=[0, 25, 50, 75, 100], grid=True),
     )
-    return stacked.panel(bars, kinds, x, None if alone else one, left=left, words=WORDS)
+    return stacked.panel(
+        bars,
+        kinds,
+        x,
+        None if alone else one,
+        left=left,
+        words=WORDS,
+        written=lambda size: numbers.share(size / 100),
+    )
 
 
 def _beside(row: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import numbers
 from flowsweep.render import axes, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     import altair as alt
@@ -102,6 +103,20 @@ def _range(ends: tuple[float, float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _told(name: str, row: dict[str, Any]) -> str:
+    """What is known of the messages at a point."""
+    least = AT_LEAST if _is_bound(row) else ""
+    return tip(
+        name,
+        f"{least}{numbers.estimate(row['messages_s'])} messages/s "
+        f"({numbers.estimate(row['messages_s_min'])} to {numbers.estimate(row['messages_s_max'])})",
+        f"payload: 10 % up to {numbers.size(row['p10_bytes'])}, "
+        f"half up to {numbers.size(row['p50_bytes'])}, "
+        f"90 % up to {numbers.size(row['p90_bytes'])}, "
+        f"99 % up to {numbers.size(row['p99_bytes'])}",
+    )
+
+
 def _span(rows: pl.DataFrame, low: str, high: str) -> tuple[float, float]:
     """From the least to the most, with room for a mark at both ends and for two ticks."""
     least, most = float(rows[low].min()), float(rows[high].max())  # type: ignore[arg-type]
@@ -128,6 +143,7 @@ def _panels(
             # a message has at least one octet; 0 has no place on this axis
             **{key: max(row[f"{key}_bytes"], 1) for key in ("p10", "p50", "p90", "p99", "mean")},
             "filled": row["guessed_share"] <= MAX_GUESSED and not _is_bound(row),
+            TIP: _told(name, row),
         }
         for name, row in zip(order, shown.iter_rows(named=True), strict=True)
     ]

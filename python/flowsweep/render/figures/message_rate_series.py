@@ -9,6 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, cuts, distributions, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -98,7 +99,12 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
         width = theme.FULL_WIDTH - LEFT
         found.append(
             alt.layer(*layers).properties(
-                width=width, height=HEIGHT, title=panel_title(head, name, one, width)
+                width=width,
+                height=HEIGHT,
+                title=panel_title(head, name, one, width),
+                description=about(
+                    x=f"time ({unit})", y="messages per second", application=one.label, point=name
+                ),
             )
         )
     return found

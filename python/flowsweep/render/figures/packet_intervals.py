@@ -9,6 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, cuts, distributions, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
+from flowsweep.render.panels import TIP, about
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -193,7 +194,8 @@ def _panel(
         clip=True,
     )
     layers.append(area.encode(x=x, y=y))
-    replies = alt.Chart(values(_steps(rows, "replies"))).mark_line(
+    steps = [{**step, TIP: "replies"} for step in _steps(rows, "replies")]
+    replies = alt.Chart(values(steps)).mark_line(
         interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
     )
     layers.append(replies.encode(x=x, y=y))
@@ -228,6 +230,9 @@ def _panel(
         title=alt.TitleParams(
             head, fontSize=12, fontWeight=600, offset=5, frame="group",
             color=one.text_colour,
+        ),
+        description=about(
+            x="gap to the packet before", y="share of gaps (%)", application=one.label, point=name
         ),
     )  # fmt: skip
 

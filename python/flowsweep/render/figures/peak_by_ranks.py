@@ -10,6 +10,7 @@ from flowsweep import numbers
 from flowsweep.experiment import axes
 from flowsweep.render import cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -96,6 +97,13 @@ def _rank_panel(rows: pl.DataFrame, one: Series, size: tuple[int, int], *, alone
                 "peak": row["peak_mbit_s"],
                 "high": row["peak_mbit_s_max"],
                 "mean": row["mean_mbit_s"],
+                TIP: tip(
+                    numbers.plural(row["ranks"], "rank"),
+                    f"peak {numbers.estimate(row['peak_mbit_s'])} Mbit/s "
+                    f"({numbers.estimate(row['peak_mbit_s_min'])} to "
+                    f"{numbers.estimate(row['peak_mbit_s_max'])})",
+                    f"mean {numbers.estimate(row['mean_mbit_s'])} Mbit/s",
+                ),
             }
             for row in rows.iter_rows(named=True)
         ]

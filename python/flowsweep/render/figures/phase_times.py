@@ -118,4 +118,12 @@ def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alo
         axis=alt.Axis(tickCount=6, format=",~f", grid=True),
     )
     kinds = list(zip(phases, COLOURS, strict=False))
-    return stacked.panel(bars, kinds, x, None if alone else one, left=left, words=WORDS)
+    return stacked.panel(
+        bars,
+        kinds,
+        x,
+        None if alone else one,
+        left=left,
+        words=WORDS,
+        written=numbers.seconds,
+    )

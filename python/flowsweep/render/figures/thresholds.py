@@ -10,6 +10,7 @@ from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import axes, brackets, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     import altair as alt
@@ -137,6 +138,14 @@ def _marks(
     marks: list[alt.Chart] = []
     words, italic = describe(row, unit), row["state"] not in TOLD
     told = row["state"] in TOLD
+    tried = [row[end] for end in ("easier", "harder")]
+    told_of = tip(
+        name,
+        words,
+        f"tried beside it: {numbers.estimate(tried[0])} and {numbers.estimate(tried[1])} {unit}"
+        if None not in tried
+        else None,
+    )
     if _is_by_medians(row):
         easier = row["easier"] or span[0 if axis == "rtt" else 1]
         between = alt.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
@@ -147,12 +156,12 @@ def _marks(
         )
     elif _has_bar(row):
         low, high = row["low"] or span[0], row["high"] or span[1]
-        bar = alt.Chart(values([{"row": name, "x": low, "end": high}])).mark_bar(
+        bar = alt.Chart(values([{"row": name, "x": low, "end": high, TIP: told_of}])).mark_bar(
             height=6, opacity=0.35, color=one.colour, clip=True
         )
         marks.append(bar.encode(x=x, x2="end:Q", y=y))
     if told:
-        point = alt.Chart(values([{"row": name, "x": row["estimate"]}])).mark_point(
+        point = alt.Chart(values([{"row": name, "x": row["estimate"], TIP: told_of}])).mark_point(
             size=60, shape=one.shape, filled=row["level"] < 1.3, color=one.colour, strokeWidth=1.8
         )
         # an open point hides the line behind it
@@ -164,7 +173,7 @@ def _marks(
     elif row["state"] == "never":
         edge = row["hardest"]
         direction = "triangle-right" if axis == "rtt" else "triangle-left"
-        arrow = alt.Chart(values([{"row": name, "x": edge}])).mark_point(
+        arrow = alt.Chart(values([{"row": name, "x": edge, TIP: told_of}])).mark_point(
             size=70, shape=direction, filled=False, color=one.colour
         )
         marks.append(arrow.encode(x=x, y=y))

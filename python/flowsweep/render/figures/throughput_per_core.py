@@ -9,6 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
@@ -84,6 +85,13 @@ def _core_panel(
                 "peak": full["sent_peak_mbit_s"],
                 "text": f"{numbers.estimate(full['sent_mbit_s'])}, "
                 f"peak {numbers.estimate(full['sent_peak_mbit_s'])}",
+                TIP: tip(
+                    names[row],
+                    f"mean {numbers.estimate(full['sent_mbit_s'])} Mbit/s per rank",
+                    f"peak {numbers.estimate(full['sent_peak_mbit_s'])} Mbit/s per rank",
+                    f"sites and directions: {numbers.estimate(min(means))} to "
+                    f"{numbers.estimate(max(means))} Mbit/s per rank",
+                ),
                 "end": max(*means, full["sent_peak_mbit_s"]),
             }
         )

@@ -10,6 +10,7 @@ from flowsweep import numbers
 from flowsweep.analysis import grades
 from flowsweep.render import axes, doubts, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
     import altair as alt
@@ -160,4 +161,11 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
         width=size[0],
         height=size[1],
         title=panel_title(f"{one.label}, {direction}", sent, one, size[0]),
+        description=about(
+            x=f"time since its start ({unit})",
+            y="throughput (Mbit/s)",
+            application=one.label,
+            host=host_names(rows),
+            direction=direction,
+        ),
     )

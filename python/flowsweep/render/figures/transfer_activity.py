@@ -10,6 +10,7 @@ from flowsweep import numbers
 from flowsweep.render import axes, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures.wan_throughput import shown_runs
+from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
     import altair as alt
@@ -202,6 +203,7 @@ def _activity_panel(
             frame="group",
             limit=theme.HALF_WIDTH - 20,
         ),
+        description=about(y="transfers at once", application=one.label, place=" · ".join(where)),
     )
 
 

@@ -11,6 +11,7 @@ from flowsweep import numbers
 from flowsweep.render import axes, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures import transfer_activity
+from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     import altair as alt
@@ -130,6 +131,12 @@ def _times_panel(
                     "low": max(row["duration_s_p10"], seconds[0]),
                     "y": row["duration_s_p50"],
                     "high": row["duration_s_p90"],
+                    TIP: tip(
+                        names[place],
+                        f"{numbers.size(row['low_bytes'])} to {numbers.size(row['high_bytes'])}",
+                        f"half within {numbers.estimate(row['duration_s_p50'])} s, 90 % within "
+                        f"{numbers.estimate(row['duration_s_p90'])} s",
+                    ),
                 }
                 for row in rows.filter(same).iter_rows(named=True)
             ]

@@ -9,6 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
     import altair as alt
@@ -216,4 +217,9 @@ def _panel(
         width=size[0],
         height=size[1],
         title=panel_title(one.label if named else "", sent, one, size[0]),
+        description=about(
+            y=f"Mbit/s, from {pair[0]} up, back down",
+            application=one.label,
+            sites=f"{pair[0]} {ARROW} {pair[1]}",
+        ),
     )
