@@ -36,7 +36,7 @@ def is_wider_than_the_window(tab: Any) -> bool:
 
 def test_the_page_opens_without_a_word_on_the_console(opened: Any) -> None:
     tab = opened(viewport={"width": 1366, "height": 768})
-    assert tab.locator("figure svg").count() == 16
+    assert tab.locator("figure svg").count() == 17
     assert tab.locator("#verdict p").first.inner_text().startswith("nqueens")
     assert not is_wider_than_the_window(tab)
 
@@ -50,7 +50,7 @@ def test_the_verdict_and_the_requirement_are_above_the_fold(opened: Any) -> None
 
 def test_the_page_reads_without_javascript(opened: Any) -> None:
     tab = opened(java_script_enabled=False)
-    assert tab.locator("figure svg").count() == 16
+    assert tab.locator("figure svg").count() == 17
     assert tab.locator("button:visible").count() == 0
     tab.locator("#figure-completion_by_rtt summary", has_text="SQL").click()
     assert "sweep_points" in tab.locator("#figure-completion_by_rtt pre").inner_text()

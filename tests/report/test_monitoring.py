@@ -10,6 +10,10 @@ import pytest
 import tiny
 from recomputed import POINT, counted_runs, table
 
+from flowsweep import numbers
+from flowsweep.render import page
+from flowsweep.render.figure import Context
+from flowsweep.render.figures import monitoring
 from flowsweep.warehouse import Warehouse
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -91,3 +95,27 @@ def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert rows["peak_mbit_s"].to_list() == pytest.approx([100, 1, 1 / 60, 1 / 300])
     assert rows["mean_mbit_s"].to_list() == pytest.approx([1 / 600] * 4)
+    figure = monitoring.draw(drawing(tmp_path))
+    assert figure
+    assert figure.finding == (
+        "app, out: the busiest 10 ms carry 100 Mbit/s, the busiest 300 s 0.00333 Mbit/s, "
+        "< 0.1 % of it."
+    )
+
+
+def drawing(directory: Path) -> Context:
+    """What a figure of the experiment is made from."""
+    warehouse = Warehouse(directory)
+    return Context(warehouse, page._series(warehouse, ()))
+
+
+def test_a_window_that_a_run_does_not_fill_is_not_compared(one_app: Path) -> None:
+    figure = monitoring.draw(drawing(one_app))
+    assert figure
+    rows = figure.rows.filter(
+        pl.col("is_baseline"), pl.col("host") == "pc3", pl.col("window_ms") == 1_000
+    )
+    peak = rows.sort("peak_mbit_s").row(-1, named=True)
+    # Its runs take some seconds: a minute would hold silence behind them.
+    assert f"the busiest 1 s {numbers.estimate(peak['peak_mbit_s'])} Mbit/s" in figure.finding
+    assert f"{numbers.share(peak['peak_share'])} of it." in figure.finding

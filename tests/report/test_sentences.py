@@ -95,6 +95,15 @@ def test_sentences_are_true_of_pairs_of_rtt_and_rate(
     ]))  # fmt: skip
 
 
+def test_sentences_are_true_of_a_run_longer_than_every_window(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, end=tiny.T0 + 600_000 * tiny.MS)])
+    tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
+    tiny.table(
+        tmp_path, "throughput", "r", "pc3", tiny.bins("10.77.2.1", "10.77.1.1", {500: 125_000})
+    )
+    check(tmp_path)
+
+
 @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(made.experiments())

@@ -76,7 +76,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     import altair as alt
 
     found, total = _panels(context, rows, quantity)
-    span = _span(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
+    span = log_ends(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
     alone = len({panel.one for panel in found}) == 1
     lines: dict[tuple[Series, str], list[Panel]] = {}
     for panel in found:
@@ -151,7 +151,7 @@ def of_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     return mine if run is None else mine.filter(pl.col("run") == run)
 
 
-def _span(column: pl.Series) -> tuple[float, float, float | None]:
+def log_ends(column: pl.Series) -> tuple[float, float, float | None]:
     """Ends of the log axis, and the place of 0 on it, if there is one."""
     positive = column.filter(column > 0)
     if positive.is_empty():

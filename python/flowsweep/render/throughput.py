@@ -9,6 +9,7 @@ from flowsweep import numbers
 if TYPE_CHECKING:
     import polars as pl
 
+    from flowsweep.render.figure import Context
 
 DIRECTIONS = ("out", "in")
 
@@ -17,6 +18,18 @@ def host_names(rows: pl.DataFrame) -> str:
     """The host of all rows, by its name if it is one."""
     hosts = sorted(set(rows["host"]))
     return str(hosts[0]) if len(hosts) == 1 else "one host each"
+
+
+def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the host that is shown at each point, by its role where names differ."""
+    import polars as pl
+
+    hosts = context.model("shown_hosts").join(
+        context.model("host_roles"), on=["run", "host"], how="left"
+    )
+    runs = context.model("pool_runs").select("run", "point")
+    shown = hosts.join(runs, on="run").select("point", host=pl.coalesce("role", "host")).unique()
+    return rows.join(shown, on=["point", "host"], how="semi")
 
 
 def bins_told(rows: pl.DataFrame) -> str:

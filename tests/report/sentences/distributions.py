@@ -56,6 +56,14 @@ DISTRIBUTIONS = [
     Sentence("message_rate_series", r"Scales differ between applications\.",
              due=lambda asked: asked.rows("message_rate_series").select("app", "problem").n_unique() > 1),
     *_distribution("throughput_cdf"),
+    *always("monitoring", r"The same traffic as a monitor with windows of each width shows it\.",
+             r"Solid: the busiest window, median over the runs of the point, with the runs with the "
+             r"least and the most \(vertical line\); dashed: exceeded for 1 % of the time at most; "
+             r"grey: mean\.",
+             rf"{N} of {N} points are drawn; all: flowsweep query monitoring DIR\."),
+    Sentence("monitoring", r"Open points: a run is shorter than the window, which holds it and silence "
+             r"behind it\.", due=lambda asked: asked.rows("monitoring")["shorter_runs"].max() > 0),
+    *traffic("monitoring"),
     *_flow_distribution("flow_durations", "duration_ns is not null"),
     *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),
     *always("flow_rates", r"Payload by the duration of a direction; one of a single packet lasts no "

@@ -9,7 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, distributions, doubts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence
-from flowsweep.render.throughput import bins_told, host_names
+from flowsweep.render.throughput import bins_told, host_names, of_shown_host
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,11 +55,6 @@ def draw(context: Context) -> Figure | None:
 
 def _drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     """The narrowest bins of the host that is shown, at each point."""
-    hosts = context.model("shown_hosts").join(
-        context.model("host_roles"), on=["run", "host"], how="left"
-    )
-    runs = context.model("pool_runs").select("run", "point")
-    shown = hosts.join(runs, on="run").select("point", host=pl.coalesce("role", "host")).unique()
-    mine = rows.join(shown, on=["point", "host"], how="semi")
+    mine = of_shown_host(context, rows)
     least = pl.col("bin_ms").min().over("point", "host")
     return mine.filter(pl.col("bin_ms") == least)

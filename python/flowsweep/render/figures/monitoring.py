@@ -1,0 +1,237 @@
+"""Figure `monitoring`: what a monitor with wide windows hides, per point of the sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, cuts, distributions, doubts, theme
+from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+from flowsweep.render.panels import TIP, about, tip
+from flowsweep.render.throughput import host_names, of_shown_host
+
+if TYPE_CHECKING:
+    from flowsweep.render.distributions import Pool
+    from flowsweep.render.theme import Series
+
+QUERY = "monitoring"
+COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
+#: At most so many points of one application, and panels of all.
+MAX_POINTS, MAX_PANELS = 4, 16
+#: Columns and their dashes. The mean is the same in every window that no run is shorter than.
+LINES = {"peak_mbit_s": [1, 0], "p99_mbit_s": [4, 3]}
+MEAN, ENDS = "mean_mbit_s", ("min", "max")
+
+
+def draw(context: Context) -> Figure | None:
+    """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
+    import altair as alt
+
+    every = context.rows(QUERY)
+    rows = of_shown_host(context, every)
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    pools = [distributions.pools(context.of(rows, one), "direction") for one in shown]
+    directions = sorted(set(rows["direction"]), reverse=True)
+    room = max(MAX_PANELS // len(directions), 1)
+    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in pools], room)
+    kept = [
+        distributions.kept(context, list(mine), one, most)
+        for one, mine, most in zip(shown, pools, given, strict=True)
+    ]
+    lines = [
+        (
+            one,
+            direction,
+            [(mine[pool], _of(context, rows, one, pool, direction)) for pool in chosen],
+        )
+        for one, mine, chosen in zip(shown, pools, kept, strict=True)
+        for direction in directions
+    ]
+    drawn = pl.concat([frame for _, _, cells in lines for _, frame in cells])
+    spread = [f"peak_mbit_s_{end}" for end in ENDS]
+    seen = [drawn[column] for column in (*LINES, MEAN, *spread)]
+    span = distributions.log_ends(pl.concat(seen))
+    columns = max(2, *(len(cells) for _, _, cells in lines))
+    width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
+    grids = []
+    for number, (one, direction, cells) in enumerate(lines):
+        panels = [
+            _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
+            for place, (name, frame) in enumerate(cells)
+            if frame.height
+        ]
+        if not panels:
+            continue
+        names = [] if len(shown) == 1 else [one.label]
+        told = " (Mbit/s)" if number == 0 else ""
+        title = alt.TitleParams(
+            ": ".join([*names, direction]) + told, fontSize=12, fontWeight=500, color=theme.MUTED,
+            offset=6, frame="bounds",
+        )  # fmt: skip
+        grid = alt.concat(*panels, columns=columns, spacing=GAP, align="all")
+        grids.append(grid.properties(title=title))
+    chart: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
+    return Figure(
+        name=QUERY,
+        heading=f"What wide windows hide: throughput of {host_names(rows)}, per point of the sweep",
+        finding=" ".join(finding(one, context.of(rows, one)) for one in shown),
+        caption=sentence(
+            "The same traffic as a monitor with windows of each width shows it.",
+            "Solid: the busiest window, median over the runs of the point, with the runs with the "
+            "least and the most (vertical line); dashed: exceeded for 1 % of the time at most; "
+            "grey: mean.",
+            "Open points: a run is shorter than the window, which holds it and silence behind it."
+            if rows["shorter_runs"].max()
+            else None,
+            doubts.of_traffic(context),
+            cuts.told(sum(map(len, kept)), sum(map(len, pools)), "points are drawn", QUERY),
+        ),
+        chart=chart,
+        rows=every,
+    )
+
+
+def finding(one: Series, rows: pl.DataFrame) -> str:
+    """How much of the peak of an application the widest window shows that all its runs fill."""
+    base = rows.filter("is_baseline") if rows["is_baseline"].any() else rows
+    filled = base.filter((pl.col("shorter_runs") == 0) & pl.col("peak_share").is_not_null())
+    if filled["window_ms"].n_unique() < 2:
+        return ""
+    busiest = filled.sort("peak_mbit_s", descending=True, maintain_order=True).row(0, named=True)
+    same = [pl.col(key).eq_missing(pl.lit(busiest[key])) for key in ("point", "run", "direction")]
+    wide = filled.filter(*same).sort("window_ms").row(-1, named=True)
+    if wide["window_ms"] == busiest["window_ms"]:
+        return ""
+    peaks = [numbers.estimate(row["peak_mbit_s"]) for row in (busiest, wide)]
+    return (
+        f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]} "
+        f"Mbit/s, the busiest {_width(wide)} {peaks[1]} Mbit/s, "
+        f"{numbers.share(wide['peak_share'])} of it."
+    )
+
+
+def _width(row: dict[str, Any]) -> str:
+    """`10 ms`, `60 s`."""
+    milliseconds = row["window_ms"]
+    if milliseconds < 1000:
+        return f"{numbers.plain(milliseconds)} ms"
+    return f"{numbers.plain(milliseconds / 1000)} s"
+
+
+def _of(
+    context: Context, rows: pl.DataFrame, one: Series, pool: Pool, direction: str
+) -> pl.DataFrame:
+    mine = distributions.of_pool(context.of(rows, one), pool)
+    return mine.filter(pl.col("direction") == direction).sort("window_ms")
+
+
+def _panel(
+    rows: pl.DataFrame,
+    one: Series,
+    names: tuple[str, str],
+    span: tuple[float, float, float | None],
+    *,
+    is_left: bool,
+    width: int,
+) -> Any:
+    import altair as alt
+
+    low, high, zero = span
+    ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
+    special = [zero] if zero else []
+    labels = axes.number_labels(ticks)
+    if zero:
+        labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
+    order = [_width(row) for row in rows.iter_rows(named=True)]
+    x = alt.X(
+        "window:O",
+        title="width of a window" if is_left else None,
+        sort=order,
+        scale=alt.Scale(type="point", padding=0.4),
+        axis=alt.Axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
+    )
+    y = alt.Y(
+        "y:Q",
+        title=None,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(
+            values=[*special, *ticks],
+            labelExpr=labels,
+            labels=is_left,
+            minExtent=LEFT,
+            maxExtent=LEFT,
+        ),
+    )
+
+    def at(value: float) -> float:
+        return value if value > 0 else zero or low
+
+    marks = [
+        {
+            "window": _width(row),
+            "low": at(row["peak_mbit_s_min"]),
+            "high": at(row["peak_mbit_s_max"]),
+            "is_filled": row["shorter_runs"] == 0,
+            TIP: _told(row),
+            **{column: at(row[column]) for column in (*LINES, MEAN)},
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+    def of(column: str) -> Any:
+        return alt.Chart(values([{**row, "y": row[column]} for row in marks]))
+
+    layers: list[Any] = [
+        of(MEAN).mark_line(color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
+    ]
+    for column, dash in LINES.items():
+        line = of(column).mark_line(color=one.colour, strokeDash=dash, strokeWidth=1.75)
+        layers.append(line.encode(x=x, y=y))
+    if rows["runs"].max() > 1:  # type: ignore[operator]
+        spread = alt.Chart(values([{**row, "y": row["low"]} for row in marks]))
+        layers.append(
+            spread.mark_rule(strokeWidth=2, opacity=0.6, color=one.colour).encode(
+                x=x, y=y, y2="high:Q"
+            )
+        )
+    for is_filled in (True, False):
+        chosen = [
+            {**row, "y": row["peak_mbit_s"]} for row in marks if row["is_filled"] == is_filled
+        ]
+        if chosen:
+            layers.append(
+                alt.Chart(values(chosen))
+                .mark_point(
+                    size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
+                    fill=one.colour if is_filled else theme.PAGE,
+                )
+                .encode(x=x, y=y)
+            )  # fmt: skip
+    name, direction = names
+    return alt.layer(*layers).properties(
+        width=width,
+        height=HEIGHT,
+        title=panel_title("", name, one, width),
+        description=about(
+            y="throughput (Mbit/s)", application=one.label, point=name, direction=direction
+        ),
+    )
+
+
+def _told(row: dict[str, Any]) -> str:
+    """A row in words."""
+    spread = [numbers.estimate(row[f"peak_mbit_s_{end}"]) for end in ENDS]
+    return tip(
+        f"windows of {_width(row)}",
+        f"peak {numbers.estimate(row['peak_mbit_s'])} Mbit/s"
+        + (f" ({spread[0]} to {spread[1]})" if row["runs"] > 1 else ""),
+        f"99 % of the time at most {numbers.estimate(row['p99_mbit_s'])} Mbit/s",
+        f"mean {numbers.estimate(row['mean_mbit_s'])} Mbit/s",
+        f"{numbers.plural(row['shorter_runs'], 'run')} of {row['runs']} shorter than the window"
+        if row["shorter_runs"]
+        else None,
+    )
