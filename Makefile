@@ -1,9 +1,10 @@
 # Thin: each target is one or two visible commands. `make help` lists them.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 
-.PHONY: help build demo notebook test bench truth check
+.PHONY: help build demo papers notebook test bench truth check
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -17,6 +18,14 @@ demo: build ## Run the demo sweep (or analyse the one in the repository), write 
 	else file=$(CAPTURED_DEMO); echo "No network namespaces here: analysing the sweep kept in the repository." >&2; fi; \
 	$(BIN)/snakemake --configfile $$file
 	@echo results/demo/report.html
+
+papers: build ## The quick experiments of five papers, their tests, and what the papers state beside ours
+	@.config/prepare.sh test
+	@status=0; \
+	for name in $(PAPERS); do $(BIN)/snakemake --configfile workflows/experiments/$$name-quick.yaml || status=1; done; \
+	FLOWSWEEP_RESULTS=results $(BIN)/pytest tests/workloads/test_quick_experiments.py || status=1; \
+	for name in $(PAPERS); do $(BIN)/flowsweep query published results/$$name-quick || status=1; done; \
+	exit $$status
 
 notebook: build ## The notebooks in JupyterLab
 	@.config/prepare.sh notebook

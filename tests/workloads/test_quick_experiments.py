@@ -2,8 +2,9 @@
 
     FLOWSWEEP_RESULTS=results pytest tests/workloads/test_quick_experiments.py
 
-They take minutes each, so they are not made here: a result that is not there is skipped. The other
-tests of this folder assert the same of shorter runs.
+They take minutes each, so they are not made here: `make papers` makes them and sets
+FLOWSWEEP_RESULTS; without it all is skipped. The other tests of this folder assert the same of
+shorter runs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+RESULTS = os.environ.get("FLOWSWEEP_RESULTS")
 BIN_NS = 10_000_000
 MPI_BYTES = 22
 BATCH_BYTES = 8192 + MPI_BYTES
@@ -29,12 +31,13 @@ class Results:
     """A quick experiment that was made."""
 
     def __init__(self, name: str) -> None:
-        self.folder = Path(os.environ.get("FLOWSWEEP_RESULTS", "nowhere")) / name
-        if not (self.folder / "report.html").exists():
-            pytest.skip(
-                f"{self.folder} is not there: snakemake --configfile workflows/experiments/"
-                f"{name}.yaml makes it; set FLOWSWEEP_RESULTS to the folder of results"
-            )
+        if RESULTS is None:
+            pytest.skip("FLOWSWEEP_RESULTS names no folder of results; make papers makes them")
+        self.folder = Path(RESULTS) / name
+        assert (self.folder / "report.html").exists(), (
+            f"{self.folder} is not there: snakemake --configfile workflows/experiments/"
+            f"{name}.yaml makes it"
+        )
 
     @cached_property
     def runs(self) -> dict[str, dict[str, Any]]:

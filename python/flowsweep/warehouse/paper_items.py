@@ -50,7 +50,8 @@ def cells(folder: Path) -> list[Cell]:
         for row in stated.get("rows", [[]]):
             fields = dict(zip(stated.get("columns", ()), row, strict=True))
             for value, told in stated.get("values", {"published": {}}).items():
-                own = fields | told | {"value": value}
+                given = fields | told | {"value": value}
+                own = {name: one for name, one in given.items() if one is not None}
                 said = paper | stated | own | {"published": fields.get(value)}
                 found.append(_cell(folder.name, len(found), item, said, own))
     return found
