@@ -23,7 +23,7 @@ papers: build ## The quick experiments of five papers, their tests, and what the
 	@.config/prepare.sh test
 	@status=0; \
 	for name in $(PAPERS); do $(BIN)/snakemake --configfile workflows/experiments/$$name-quick.yaml || status=1; done; \
-	FLOWSWEEP_RESULTS=results $(BIN)/pytest tests/workloads/test_quick_experiments.py || status=1; \
+	FLOWSWEEP_RESULTS=results $(BIN)/pytest tests/workloads/test_quick_experiments.py tests/workloads/test_paper_properties.py || status=1; \
 	for name in $(PAPERS); do $(BIN)/flowsweep query published results/$$name-quick || status=1; done; \
 	exit $$status
 

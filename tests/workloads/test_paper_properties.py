@@ -1,0 +1,92 @@
+"""What the quick experiments must reproduce of their papers: verdicts of the query `published`.
+
+    FLOWSWEEP_RESULTS=results pytest tests/workloads/test_paper_properties.py
+
+Not all that a paper states can hold at this scale; these do, and stay so whatever else is tuned.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flowsweep.warehouse import Warehouse
+
+RESULTS = os.environ.get("FLOWSWEEP_RESULTS")
+HELD = ("reproduced", "same shape")
+#: By experiment: the item and the key of each value, by paper.
+PROPERTIES = {
+    "kitatsuji-quick": {
+        "kitatsuji": {
+            "figure 1": ["rtt", "hosts"],
+            "table 1": ["nqueens large out_mb", "lu large out_mb"],
+            "table 2": [
+                f"{app} bytes {rtt}" for app in ("nqueens", "lu") for rtt in (4.3, 16.3, 64.3)
+            ],
+            "figure 2": ["nqueens", "jigsaw", "lu", "taskgraph"],
+            "figure 3": ["nqueens"],
+            "figure 4": ["fewer", "long", "sizes", "durations"],
+            "figure 5": ["jigsaw", "lu", "taskgraph", "lu buffer", "taskgraph buffer"],
+            "figure 6": ["nqueens short"],
+            "figure 6 peak": ["long"],
+            "figure 7": ["lu", "taskgraph"],
+            "table 3": ["lu severe", "taskgraph severe"],
+        },
+    },
+    "das3-quick": {
+        "maassen": {
+            "figure 1": ["internet", "lightpath", "both"],
+            "section 3.1.1": ["size"],
+            "figure 3": ["first"],
+            "figure 4": ["limited", "spikes"],
+            "figure 5": ["exponent", "predicted"],
+            "figures 6 to 8": ["2K lightpath", "1K lightpath"],
+            "section 3.3.1": ["size"],
+            "figures 9 and 11": ["vu"],
+            "figure 10": ["all"],
+        },
+        "verstoep": {
+            "section 3": ["lu vu", "lu uva", "uva vu"],
+            "figures 3, 5 and 8": ["share"],
+            "figure 6": ["all"],
+        },
+    },
+    "uklight-quick": {
+        "uklight": {
+            "section 2": ["rate"],
+            "table 1": [
+                f"4 {loss} {latency}" for loss in (0, 0.01) for latency in (0, 2, 4, 8, 16)
+            ],
+            "figure 1": ["4", "16"],
+        },
+    },
+    "lambdastream-quick": {
+        "evl": {
+            "paths": ["cavewave rtt", "teragrid rtt", "cavewave link"],
+            "throughput": ["cavewave memory_to_memory", "teragrid memory_to_memory"],
+            "comparable": ["all"],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_what_the_papers_conclude_holds_here(name: str) -> None:
+    if RESULTS is None:
+        pytest.skip("FLOWSWEEP_RESULTS names no folder of results; make papers makes them")
+    rows = Warehouse(Path(RESULTS) / name).rows("published").rows(named=True)
+    found = {(row["paper"], row["item"], row["key"]): row for row in rows}
+    wanted = [
+        (paper, item, key)
+        for paper, items in PROPERTIES[name].items()
+        for item, keys in items.items()
+        for key in keys
+    ]
+    lost = [
+        f"{' '.join(one)}: {found[one]['ours']}, {found[one]['verdict']} ({found[one]['rule']})"
+        for one in wanted
+        if found[one]["verdict"] not in HELD
+    ]
+    assert not lost, "\n".join(lost)
