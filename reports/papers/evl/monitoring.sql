@@ -1,11 +1,12 @@
--- The busiest window of the receiver, by a fine monitor and by a coarse one.
+-- The busiest window of the receiver, by a fine monitor and by one whose windows are as wide as a
+-- run allows.
 select
     'all' as key,
-    median(peak_mbit_s) filter (window_ms = 10)
-    / median(peak_mbit_s) filter (window_ms = 60000) as ours,
+    arg_min(peak_mbit_s, window_ms) / arg_max(peak_mbit_s, window_ms) as ours,
 from figure_monitoring
 where
     app = 'lambda'
+    and shorter_runs = 0
     and is_baseline
     and direction = 'in'
     and starts_with(host, 'sandiego')

@@ -6,6 +6,7 @@ ends as (
         app,
         max(end_s) as end_s,
     from figure_throughput_series
+    inner join main_problems using (app, problem)
     where is_within
     group by app
 ),
@@ -22,6 +23,7 @@ late as (
             ends.end_s,
         from figure_throughput_series as series
         inner join ends using (app)
+        inner join main_problems using (app, problem)
         where series.is_within and series.direction = 'out'
     )
     group by app
@@ -41,6 +43,7 @@ empty as (
             bins,
             empty_bins,
         from figure_throughput_cdf
+        inner join main_problems using (app, problem)
         where is_baseline and host in (select host from shown_hosts)
     )
     group by app, bin_ms

@@ -8,6 +8,7 @@ steps as (
             partition by app, problem, direction order by mbit_s
         ) as step_share,
     from figure_throughput_cdf
+    inner join main_problems using (app, problem)
     where
         is_baseline
         and bin_ms = 10

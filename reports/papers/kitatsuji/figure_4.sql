@@ -11,6 +11,8 @@ own as (
     inner join shown_runs using (run)
     inner join shown_hosts using (run)
     inner join runs using (run)
+    inner join main_problems
+        on runs.app = main_problems.app and runs.problem = main_problems.problem
     where
         flows.is_counted
         and flows.payload_bytes > 0

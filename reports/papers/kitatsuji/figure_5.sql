@@ -11,6 +11,8 @@ select
     far.app as key,
     median(far.slowdown) as ours,
 from far
+inner join main_problems as main
+    on far.app = main.app and far.problem = main.problem
 inner join points as base
     on
         far.app = base.app

@@ -3,6 +3,7 @@ select
     concat_ws(' ', app, if(is_baseline, 'short', 'long')) as key,
     any_value(back_to_back_share) as ours,
 from figure_packet_intervals
+inner join main_problems using (app, problem)
 where
     stream = 'data'
     and (

@@ -3,6 +3,7 @@ select
     if(is_baseline, 'short', 'long') as key,
     any_value(near_rtt_share) as ours,
 from figure_packet_intervals
+inner join main_problems using (app, problem)
 where
     app = 'jigsaw'
     and stream = 'data'

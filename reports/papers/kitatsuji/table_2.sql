@@ -20,6 +20,10 @@ line as (
     from axis_points as base
     inner join axis_points as others using (axis, line)
     inner join points on base.point = points.point
+    inner join main_problems
+        on
+            points.app = main_problems.app
+            and points.problem = main_problems.problem
     where base.axis = 'rtt' and base.is_reference and points.is_baseline
 ),
 

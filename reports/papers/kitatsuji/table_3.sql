@@ -7,6 +7,7 @@ crossed as (
         deterioration,
         median(estimate) as ours,
     from figure_thresholds
+    inner join main_problems using (app, problem)
     where
         axis = 'rate'
         and (app, problem, coalesce(buffer_bytes, 0)) in (
