@@ -7,6 +7,7 @@ from pathlib import Path
 
 import made
 import pytest
+import ranked
 import tiny
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
@@ -56,9 +57,15 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def warehouses(two_apps: Path, full: Path, plane: Path) -> list[Warehouse]:
+def warehouses(
+    two_apps: Path, full: Path, plane: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[Warehouse]:
     """Every query has rows in one of these."""
-    return [Warehouse(full), Warehouse(two_apps), Warehouse(plane, against=plane)]
+    over_ranks = ranked.make(tmp_path_factory.mktemp("ranked"))
+    return [
+        *(Warehouse(one) for one in (full, two_apps, over_ranks)),
+        Warehouse(plane, against=plane),
+    ]
 
 
 @pytest.mark.parametrize("name", figure_names())

@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.analysis import against, axis_thresholds, grades, line_intervals, side_by_side
+from flowsweep.analysis import (
+    against,
+    axis_thresholds,
+    grades,
+    line_intervals,
+    rank_fits,
+    side_by_side,
+)
 from flowsweep.runs import link_balance
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ READS = {
     "name_ratios": {"name_pairs", "runs"},
     "against_points": {"points", "runs"},
     "link_balances": {"stg_runs"},
+    "rank_fits": {"rank_peaks"},
     "axis_threshold_estimates": {"axis_points", "runs"},
     "capture_grades": {"capture_facts"},
 }
@@ -36,6 +44,7 @@ MADE_BY: dict[str, Any] = {
     "line_intervals": line_intervals,
     "link_balances": link_balance,
     "name_ratios": side_by_side,
+    "rank_fits": rank_fits,
 }
 
 Rows = list[tuple[Any, ...]]
@@ -117,6 +126,11 @@ def _line_intervals(select: Select) -> Rows:
     return line_intervals.rows(times.rows(named=True))
 
 
+def _rank_fits(select: Select) -> Rows:
+    peaks = select("select * from rank_peaks order by app, problem, ranks, run")
+    return rank_fits.rows(peaks.rows(named=True))
+
+
 def _name_ratios(select: Select) -> Rows:
     pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
     times = select(
@@ -152,4 +166,5 @@ _ROWS = {
     "capture_grades": _capture_grades,
     "line_intervals": _line_intervals,
     "name_ratios": _name_ratios,
+    "rank_fits": _rank_fits,
 }

@@ -6,38 +6,25 @@ counted as (
     select
         ranks,
         median(peak_mbit_s) as peak_mbit_s,
-        max(ranks) over () as most,
-    from figure_peak_by_ranks
-    where
-        app = 'modelcheck'
-        and links = 1
-        and variant is null
-        and rate_asked_mbit_s = (
-            select max(rate_asked_mbit_s)
-            from figure_peak_by_ranks
-            where app = 'modelcheck'
-        )
+    from rank_peaks
+    where app = 'modelcheck'
     group by ranks
 ),
 
--- through the origin: so much for each rank
-fitted as (
-    select
-        regr_slope(ln(peak_mbit_s), ln(ranks)) as exponent,
-        sum(peak_mbit_s * ranks) filter (ranks < most)
-        / sum(ranks * ranks) filter (ranks < most) as per_rank,
-        max(most) as most,
-        arg_max(peak_mbit_s, ranks) as peak_mbit_s,
-    from counted
-    having count(*) > 2
+most as (
+    select arg_max(predicted_mbit_s / measured_mbit_s, ranks) as ours
+    from figure_peak_prediction
+    where app = 'modelcheck' and is_tried
+    having count(*) > 1
 )
 
 select
     'exponent' as key,
-    exponent as ours,
-from fitted
+    regr_slope(ln(peak_mbit_s), ln(ranks)) as ours,
+from counted
+having count(*) > 2
 union all
 select
     'predicted',
-    per_rank * most / peak_mbit_s,
-from fitted
+    ours,
+from most
