@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -39,16 +40,44 @@ WAIT_S = 30.0
 UNUSABLE_SHARE = 0.10
 
 
-#: Folders of tests that measure time, or hold the machine's network.
-MEASURED = frozenset({"capture", "cluster", "emulator", "testbed", "workflow", "workloads"})
+#: Folders whose tests take turns at the testbed of this machine, or start a cluster. They mostly
+#: wait, so that each line of turns goes beside other tests, the longest first.
+TURNS = {
+    "testbed": "testbed", "workflow": "testbed", "workloads": "testbed", "emulator": "testbed",
+    "capture": "testbed", "cluster": "cluster",
+}  # fmt: skip
+
+
+def _line_of(path: str) -> str:
+    """The tests that one process runs together: a line of turns, or a file."""
+    _, folder, *_ = Path(path).parts
+    return TURNS.get(folder, path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what must run alone; the rest may run beside each other."""
-    tests = Path(__file__).parent
+    """Marks the files that measure, which run alone; brings the lines of turns to the front."""
+    measuring = {item.path for item in items if "measurement" in getattr(item, "fixturenames", ())}
     for item in items:
-        if item.path.relative_to(tests).parts[0] in MEASURED:
+        if item.path in measuring:
             item.add_marker(pytest.mark.measured)
+    order = [*dict.fromkeys(TURNS.values())]
+    places = {name: place for place, name in enumerate(order)}
+    items.sort(key=lambda item: places.get(_line_of(item.nodeid.partition("::")[0]), len(order)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each line of turns, and each other file, to one process.
+
+    The groups of pytest-xdist 3.8 do nothing in pytest 9.2, which keeps names of tests elsewhere.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Lines(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _line_of(nodeid.partition("::")[0])
+
+    return Lines(config, log)
 
 
 class Disturbance:
@@ -195,6 +224,19 @@ def namespaces() -> None:
     fault = _namespaces_fault()
     if fault is not None:
         pytest.skip(f"no network namespaces here: {fault}")
+
+
+@pytest.fixture(scope="session")
+def passable() -> Callable[[Path], None]:
+    """Lets every user pass through a test's folder and pytest's own above it."""
+
+    def allow(folder: Path) -> None:
+        for above in [folder, *folder.parents]:
+            if above == Path(tempfile.gettempdir()):
+                return
+            above.chmod(above.stat().st_mode | 0o011)
+
+    return allow
 
 
 @pytest.fixture(scope="session")

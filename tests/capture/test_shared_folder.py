@@ -17,7 +17,7 @@ FILTER = ["-i", "far", "--filter", "udp port 9"]
 
 
 @pytest.fixture
-def shared(tmp_path):
+def shared(tmp_path, passable):
     """A folder like /tmp; beside it a file that only root may read."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
@@ -27,8 +27,7 @@ def shared(tmp_path):
     victim = tmp_path / "shadow"
     victim.write_text(SECRET)
     victim.chmod(0o600)
-    for above in [tmp_path, *tmp_path.parents[:2]]:
-        above.chmod(above.stat().st_mode | 0o011)
+    passable(tmp_path)
     return folder
 
 

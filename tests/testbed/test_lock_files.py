@@ -132,12 +132,11 @@ def test_a_long_purpose_leaves_a_file_that_the_next_one_takes(folder):
 
 
 @pytest.fixture
-def another_user(folder, tmp_path):
+def another_user(folder, tmp_path, passable):
     """A process of a user who is not root and wants the lock."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to be two users")
-    for above in [tmp_path, *tmp_path.parents[:2]]:
-        above.chmod(above.stat().st_mode | 0o011)
+    passable(tmp_path)
 
     def start() -> subprocess.Popen[str]:
         return subprocess.Popen(
