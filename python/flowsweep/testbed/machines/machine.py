@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_S = 60.0
 COPY_LIMIT_S = 3600.0  # for a file of any length
+COPY_TRIES = 3
 BEAT_S = 2.0  # how often a keeper is asked whether it is there
 SILENCE_LIMIT_S = 15.0  # so late an answer is none
 PIECE_BYTES = 2**20
@@ -31,6 +32,10 @@ KEEPER = Path(__file__).with_name("keeper.sh")
 
 class LostError(FlowsweepError):
     """A machine went away while a run used it."""
+
+
+class _DiffersError(Exception):
+    """A copy is not equal to the original."""
 
 
 class Machine:
@@ -99,10 +104,25 @@ class Machine:
     def fetch(self, name: str, target: Path) -> bool:
         """A file of its folder to a new one here, compared by checksum; False if there is none.
 
-        Any length: no more than a piece of it is held in memory.
+        Any length: no more than a piece of it is held in memory. A copy that differs is made
+        again: the original stays until a copy is equal.
+        """
+        damage = ""
+        for _ in range(COPY_TRIES):
+            try:
+                return self._copy(name, target)
+            except _DiffersError as difference:
+                damage = str(difference)
+        raise self.failure(f"{name} came over damaged, {COPY_TRIES} times", damage)
+
+    def _copy(self, name: str, target: Path) -> bool:
+        """Copies a file once; False if there is none.
+
+        Raises:
+            _DiffersError: The copy is not what was read there.
         """
         path = shlex.quote(f"{self.folder}/{name}")
-        command = f"test ! -e {path} || {{ sha256sum <{path} && cat {path}; }}"
+        command = f"test ! -e {path} || {{ sha256sum <{path} && wc -c <{path} && cat {path}; }}"
         with subprocess.Popen(
             self.words(command),
             stdin=subprocess.DEVNULL,
@@ -115,14 +135,16 @@ class Machine:
                 assert process.stdout is not None  # noqa: S101 - a pipe was asked for
                 told = process.stdout.readline().split()
                 if told:
+                    size = int(process.stdout.readline() or 0)
                     with outputs.replacing(target, 0o600) as file:
-                        digest = hashlib.sha256()
+                        digest, copied = hashlib.sha256(), 0
                         while data := process.stdout.read(PIECE_BYTES):
                             digest.update(data)
+                            copied += len(data)
                             file.write(data)
-                        if process.wait() == 0 and digest.hexdigest() != told[0].decode():
-                            raise self.failure(f"{name} came over damaged", "another SHA-256")
-                        self._check_copied(name, process.returncode)
+                        self._check_copied(name, process.wait())
+                        if digest.hexdigest() != told[0].decode():
+                            raise _DiffersError(f"{copied:,} of {size:,} bytes, another SHA-256")
                 self._check_copied(name, process.wait())
             finally:
                 limit.cancel()
