@@ -71,3 +71,32 @@ def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
     html = page.build(directory).html
     assert heading in html
     assert '<div class="part" id="part-fairness">' in html
+
+
+def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
+    """Both ways at once and one way: the share of the link is of both directions in the first."""
+
+    def run(name: str, problem: dict[str, object], *mbit_s: float) -> dict[str, object]:
+        streams = [{"mbit_s": one} for one in mbit_s]
+        told = {"application": {"problem": problem, "answer": {"streams": streams}}}
+        return tiny.run(name, app="bulk", baseline=True, problem=json.dumps(problem),
+                        json=json.dumps(told))  # fmt: skip
+
+    disk = {"transport": "lambda", "source": "disk", "target": "disk"}
+    both = {"transport": "lambda", "both_ways": True}
+    tiny.runs(tmp_path, [
+        run("a", disk, 90.0), run("b", disk, 94.0), run("c", both, 90.0, 95.0),
+        run("d", {"transport": "udp"}, 97.0),
+    ])  # fmt: skip
+    rows = Warehouse(tmp_path).rows("goodput").rows(named=True)
+    found = {
+        (row["transport"], row["source"], row["target"], row["is_both_ways"]): (
+            row["goodput_mbit_s"], row["goodput_mbit_s_min"], row["link_share"], row["streams"]
+        )
+        for row in rows
+    }  # fmt: skip
+    assert found == {
+        ("lambda", "disk", "disk", False): (92.0, 90.0, 0.92, 2),
+        ("lambda", "memory", "memory", True): (185.0, 185.0, 0.925, 2),
+        ("udp", "memory", "memory", False): (97.0, 97.0, 0.97, 1),
+    }

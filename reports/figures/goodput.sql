@@ -1,0 +1,62 @@
+-- One row per application, problem and point whose runs measure the speed of transfers: the content
+-- of all transfers of a run together, and where it came from and went to.
+with
+
+by_run as (
+    select
+        app_streams.run,
+        runs.point,
+        app_streams.transport,
+        if(contains(runs.problem, 'source disk'), 'disk', 'memory') as source,
+        if(contains(runs.problem, 'target disk'), 'disk', 'memory') as target,
+        contains(runs.problem, 'both_ways true') as is_both_ways,
+        bool_or(app_streams.beside_mbit_s is not null) as has_tcp_beside,
+        count(*) as streams,
+        sum(app_streams.mbit_s) as mbit_s,
+    from app_streams
+    inner join runs using (run)
+    where runs.is_used
+    group by all
+),
+
+by_point as (
+    select
+        point,
+        transport,
+        source,
+        target,
+        is_both_ways,
+        has_tcp_beside,
+        count(*) as runs,
+        sum(streams)::bigint as streams,
+        median(mbit_s) as goodput_mbit_s,
+        min(mbit_s) as goodput_mbit_s_min,
+        max(mbit_s) as goodput_mbit_s_max,
+    from by_run
+    group by all
+),
+
+final as (
+    select
+        points.* exclude (label) replace (
+            round(points.rtt_ms, 4) as rtt_ms,
+            round(points.rate_mbit_s, 4) as rate_mbit_s
+        ),
+        by_point.* exclude (point) replace (
+            rounded(goodput_mbit_s) as goodput_mbit_s,
+            rounded(goodput_mbit_s_min) as goodput_mbit_s_min,
+            rounded(goodput_mbit_s_max) as goodput_mbit_s_max
+        ),
+        -- of both directions where both are used
+        rounded(
+            by_point.goodput_mbit_s
+            / points.rate_asked_mbit_s
+            / coalesce(points.links, 1)
+            / if(by_point.is_both_ways, 2, 1)
+        ) as link_share,
+    from by_point
+    inner join points using (point)
+)
+
+select * from final
+order by app, problem, is_baseline desc, point, transport
