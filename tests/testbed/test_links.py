@@ -61,6 +61,15 @@ def test_what_is_asked_for_reaches_the_emulator(spec):
     }
 
 
+def test_hosts_are_told_alike_of_every_kind(spec):
+    """Namespaces and machines set what the description says, and work nothing out on their own."""
+    assert spec().asked_settings == {}
+    asked = spec(buffer="64KiB").asked_settings
+    assert asked == dict.fromkeys(("tcp_rmem", "tcp_wmem"), "4096 65536 65536")
+    small = spec(buffer="2KiB").asked_settings
+    assert small["tcp_wmem"] == "2048 2048 2048"
+
+
 def test_a_way_back_says_only_what_differs(spec):
     own = "pairs: [{between: [east, west], back: {rate: 1Mbit/s, queue: 64KiB}}]\n"
     made = spec(EXPERIMENT + own)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowsweep.testbed.spec import (
     ChangeSpec,
@@ -68,25 +68,19 @@ def _both_ways(run: Run, ends: tuple[str, str]) -> LinkSpec:
 
 
 def _link(a: str, b: str, link: Link) -> LinkSpec:
-    return LinkSpec(
-        a=a,
-        b=b,
-        rtt_ns=link.rtt_ns,
-        rate_bit_s=link.rate_bit_s,
-        queue_bytes=link.effective_queue_bytes,
-        queue_packets=link.queue_packets,
-        codel_ns=(link.codel_target_ns, link.codel_interval_ns)
+    """Fields are those of the link by their names, but for those that are worked out."""
+    made: dict[str, Any] = {
+        "a": a,
+        "b": b,
+        "back": None,
+        "queue_bytes": link.effective_queue_bytes,
+        "codel_ns": (link.codel_target_ns, link.codel_interval_ns)
         if link.discipline == "codel"
         else None,
-        loss=link.loss,
-        loss_burst=link.loss_burst,
-        jitter_ns=link.jitter.of(link.rtt_ns // 2),
-        jitter_law=link.jitter_law,
-        reorder=link.reorder,
-        duplicate=link.duplicate,
-        links=link.links,
-        hash=link.hash,
-    )
+        "jitter_ns": link.jitter.of(link.rtt_ns // 2),
+    }
+    names = [field.name for field in fields(LinkSpec) if field.name not in made]
+    return LinkSpec(**made, **{name: getattr(link, name) for name in names})
 
 
 def _changes(run: Run) -> Iterator[ChangeSpec]:

@@ -21,6 +21,9 @@ HUB_ADDRESS = "10.99.0.1"
 EXPERIMENT_INTERFACE = "exp0"
 MANAGEMENT_INTERFACE = "mgmt0"
 
+#: Settings of net.ipv4 for every run, which must not inherit what an earlier connection learned.
+ALWAYS = {"tcp_no_metrics_save": "1", "tcp_slow_start_after_idle": "1"}
+
 
 @dataclass(frozen=True)
 class HostSpec:
@@ -151,6 +154,14 @@ class Spec:
     servers: list[ServerSpec] = field(default_factory=list)  # what is up while the program runs
     problem: str = "{}"  # for the environment of a command: JSON
     output: str = ""  # where the program writes app.json
+
+    @property
+    def asked_settings(self) -> dict[str, str]:
+        """The settings of net.ipv4 that make TCP of a host what was asked for."""
+        if self.buffer_bytes is None:
+            return {}
+        sizes = f"{min(self.buffer_bytes, 4096)} {self.buffer_bytes} {self.buffer_bytes}"
+        return {"tcp_rmem": sizes, "tcp_wmem": sizes}
 
     @property
     def sites(self) -> list[str]:

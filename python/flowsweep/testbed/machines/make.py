@@ -21,6 +21,7 @@ from flowsweep.testbed.machines import idle, serve
 from flowsweep.testbed.machines.machine import Machine
 from flowsweep.testbed.result import RunResult
 from flowsweep.testbed.servers import ServerError
+from flowsweep.testbed.spec import ALWAYS
 
 if TYPE_CHECKING:
     from flowsweep.testbed.machines.reach import Links, Reach
@@ -202,15 +203,8 @@ def _settings(spec: MachinesSpec, reach: Reach, machine: Machine) -> list[str]:
     lines += [f"capture {' '.join(capture)}", f"filter {_filter(spec, reach, machine)}"]
     if spec.change_hosts:
         lines += [f"offload {name} off" for name in OFFLOADS]
-    lines += [
-        f"sysctl net.ipv4.{name} {value}"
-        for name, value in (("tcp_no_metrics_save", "1"), ("tcp_slow_start_after_idle", "1"))
-        if spec.change_hosts
-    ]
-    if spec.buffer_bytes is not None:
-        size = spec.buffer_bytes
-        sizes = f"{min(size, 4096)} {size} {size}"
-        lines += [f"sysctl net.ipv4.{name} {sizes}" for name in ("tcp_rmem", "tcp_wmem")]
+    settings = (ALWAYS if spec.change_hosts else {}) | spec.asked_settings
+    lines += [f"sysctl net.ipv4.{name} {value}" for name, value in settings.items()]
     if spec.congestion_control is not None:
         lines.append(f"congestion {spec.congestion_control}")
     return lines

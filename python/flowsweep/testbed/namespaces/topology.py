@@ -17,7 +17,13 @@ from pathlib import Path
 from flowsweep.testbed import kernel
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.namespaces.steering import Steering
-from flowsweep.testbed.spec import EXPERIMENT_INTERFACE, MANAGEMENT_INTERFACE, HostSpec, Spec
+from flowsweep.testbed.spec import (
+    ALWAYS,
+    EXPERIMENT_INTERFACE,
+    MANAGEMENT_INTERFACE,
+    HostSpec,
+    Spec,
+)
 from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")
@@ -156,16 +162,9 @@ def _addresses(spec: Spec, host: HostSpec) -> Batch:
 
 
 def _settings(spec: Spec) -> None:
-    settings = {
-        # A run must not inherit what an earlier connection learned.
-        "tcp_no_metrics_save": "1",
-        "tcp_slow_start_after_idle": "1",
-        # `ping` without rights; only groups that exist in this user namespace are allowed.
-        "ping_group_range": f"{os.getgid()} {os.getgid()}",
-    }
-    if spec.buffer_bytes is not None:
-        size = spec.buffer_bytes
-        settings["tcp_rmem"] = settings["tcp_wmem"] = f"{min(size, 4096)} {size} {size}"
+    # `ping` without rights; only groups that exist in this user namespace are allowed.
+    groups = {"ping_group_range": f"{os.getgid()} {os.getgid()}"}
+    settings = ALWAYS | groups | spec.asked_settings
     for name, value in settings.items():
         (SYSCTL / "net/ipv4" / name).write_text(value)
 
