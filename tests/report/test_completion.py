@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,11 @@ from typing import Any
 import pytest
 import tiny
 
+from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
+from flowsweep.render import page, svg
+from flowsweep.render.figure import Context
+from flowsweep.render.figures import completion
 from flowsweep.warehouse import Warehouse
 
 # What each axis changes of a run, mildest first; the baseline has none of it.
@@ -136,6 +141,34 @@ def test_along_rtt_and_rate_it_agrees_with_their_own_queries(
         assert {
             (row["x"], round(row["slowdown"], 4)) for row in found if row["axis"] == axis
         } == expected
+
+
+def drawing(directory: Path) -> Context:
+    """What a figure of the experiment is made from."""
+    warehouse = Warehouse(directory)
+    return Context(warehouse, page._series(warehouse, ()))
+
+
+def test_every_point_on_a_line_of_numbers_is_drawn_once(
+    swept: Path, found: list[dict[str, Any]]
+) -> None:
+    figure = completion.draw(drawing(swept))
+    assert figure
+    picture = svg.render(figure.chart, "made")
+    groups = re.findall(r'<g class="mark symbol".*?</g>', picture)
+    told = [tip for group in groups for tip in re.findall('data-tip="([^"]*)"', group)]
+    drawn = [row for row in found if row["kind"] == "number" and row["slowdown"] is not None]
+    assert len(told) == len(drawn) > 20
+    for row in drawn:
+        words = f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
+        assert any(words in tip for tip in told)
+    # The kernel's default is a place of its own, and so is no loss.
+    assert any(tip.startswith("default buffers; ") for tip in told)
+    assert any(tip.startswith(("0; ", "0 %; ")) for tip in told)
+
+
+def test_rtt_and_rate_alone_have_their_own_figures(one_app: Path) -> None:
+    assert completion.draw(drawing(one_app)) is None
 
 
 def test_without_a_sweep_there_is_no_line(tmp_path: Path) -> None:

@@ -95,6 +95,21 @@ def test_sentences_are_true_of_pairs_of_rtt_and_rate(
     ]))  # fmt: skip
 
 
+@pytest.mark.parametrize("is_harsh", [False, True])
+def test_sentences_are_true_of_an_axis_beside_rtt_and_rate(tmp_path: Path, is_harsh: bool) -> None:
+    """One sweep has too few runs for an interval, a time beyond the scale, and a failed point."""
+    slowest = 90.0 if is_harsh else 3.0
+    times = {None: 2.0, 0.001: 2.2, 0.01: slowest}
+    check(tiny.runs(tmp_path, [
+        tiny.run(
+            f"{loss}-{number}", baseline=loss is None, loss=loss, completion_s=time + 0.01 * number,
+            status="failed" if is_harsh and loss == 0.001 else "valid",
+        )
+        for loss, time in times.items()
+        for number in range(1 if is_harsh else 3)
+    ]))  # fmt: skip
+
+
 def test_sentences_are_true_of_a_run_longer_than_every_window(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True, end=tiny.T0 + 600_000 * tiny.MS)])
     tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])

@@ -44,7 +44,7 @@ def _even_ticks(low: float, high: float) -> list[float]:
 
 def number_labels(ticks: list[float]) -> str:
     """A label expression: plain numbers with a comma, no exponents."""
-    return _table({tick: f"{tick:,.10g}" for tick in ticks})
+    return given_labels({tick: f"{tick:,.10g}" for tick in ticks})
 
 
 def prefix_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
@@ -57,7 +57,7 @@ def prefix_labels(ticks: list[float], special: dict[float, str] | None = None) -
                 text = f"{tick / size:.10g} {prefix}"
                 break
         labels[tick] = text
-    return _table(labels | (special or {}))
+    return given_labels(labels | (special or {}))
 
 
 def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
@@ -68,7 +68,7 @@ def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> 
             if tick * factor >= 0.999 or unit == "ns":
                 labels[tick] = f"{tick * factor:.10g} {unit}"
                 break
-    return _table(labels | (special or {}))
+    return given_labels(labels | (special or {}))
 
 
 def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
@@ -86,8 +86,8 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
     return unit, {"values": ticks, "labelExpr": f"format(datum.value / {size}, ',~f')"}
 
 
-def _table(labels: dict[float, str]) -> str:
-    """Nearest entry within 0.1 %: ticks come back from the scale with rounding."""
+def given_labels(labels: dict[float, str]) -> str:
+    """A label expression: the nearest entry within 0.1 %, as a scale rounds its ticks."""
     expression = "''"
     for value, text in labels.items():
         near = f"abs(datum.value / {value!r} - 1) < 1e-3"
@@ -95,7 +95,9 @@ def _table(labels: dict[float, str]) -> str:
     return expression
 
 
-def slowdown_y(largest: float, title: str = "completion time ÷ baseline", **options: Any) -> alt.Y:
+def slowdown_y(
+    largest: float, title: str | None = "completion time ÷ baseline", **options: Any
+) -> alt.Y:
     """The log axis from 0.9 with ticks at 1, 1.1, 1.5, 2 and beyond."""
     import altair as alt
 

@@ -34,6 +34,11 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def written(column: Column, value: Any) -> str:
+    """A value of an axis by itself, without the words around it in the name of a point."""
+    return f"{value:,.0f}" if column.number == "count" else _WRITERS[column.number](value)
+
+
 def _words(column: Column) -> Callable[[Any], str]:
     """How the value of an axis is said in the name of a point."""
     if column.number == "count":

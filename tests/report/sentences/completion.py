@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from flowsweep import numbers
 from sentences.asked import Asked, Check, N, Sentence, always
@@ -64,4 +65,33 @@ def _completion(axis: str, line: str) -> list[Sentence]:
     ]  # fmt: skip
 
 
-COMPLETION = [*_completion("rtt", "RTT"), *_completion("rate", "1/rate")]
+def _on_lines(asked: Asked) -> Any:
+    """The points on lines of numbers, which the figure of all axes draws."""
+    rows = asked.rows("completion")
+    return rows.filter(rows["kind"] == "number")
+
+
+def _without_slowdown(asked: Asked) -> int:
+    rows = _on_lines(asked)
+    return int(rows.filter(rows["slowdown"].is_null()).select("app", "problem", "point").n_unique())
+
+
+def _is_apart(asked: Asked) -> bool:
+    rows = _on_lines(asked)
+    return bool(rows.filter(~rows["is_reference"])["slowdown_low"].drop_nulls().len())
+
+
+EVERY_AXIS = [
+    *always("completion", r"Median completion time at the points that vary one axis alone, all else as "
+             r"at the baseline; straight lines join the medians\.",
+             rf"{N} of {N} lines are drawn; all: flowsweep query completion DIR\."),
+    Sentence("completion", r"Vertical rules: 95 % interval\.", due=_is_apart),
+    Sentence("completion", r"Triangle: more than 10 times the baseline\.",
+             due=lambda asked: (_on_lines(asked)["slowdown"].max() or 0) > 10),
+    Sentence("completion", rf"Not drawn: ({N}) points? without a valid run, of its own or at the "
+             r"baseline\.",
+             lambda asked, match: match[1] == numbers.count(_without_slowdown(asked)),
+             lambda asked: _without_slowdown(asked) > 0),
+]  # fmt: skip
+
+COMPLETION = [*EVERY_AXIS, *_completion("rtt", "RTT"), *_completion("rate", "1/rate")]

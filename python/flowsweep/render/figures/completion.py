@@ -1,0 +1,225 @@
+"""Figure `completion`: slowdown along every axis of numbers, a panel each, one scale for all.
+
+Where RTT and rate alone were varied their own figures say all of it, and this one is not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.experiment.axes import AXES
+from flowsweep.render import axes, cuts, distributions, points, theme
+from flowsweep.render.completion import CLIP, LEVELS
+from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
+from flowsweep.render.panels import TIP, about, tip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flowsweep.experiment.axis import Column
+    from flowsweep.render.theme import Series
+
+QUERY = "completion"
+OWN_FIGURES = ("rtt", "rate")
+COLUMNS, GAP, HEIGHT, LEFT, MAX_PANELS = 4, 8, 110, 30, 24
+
+
+@dataclass(frozen=True)
+class Line:
+    """One axis and the ends of its scale.
+
+    Attributes:
+        zero: Where 0 is on the log scale; None where nothing is there.
+        unset: The same of points where the axis is not set.
+    """
+
+    name: str
+    column: Column
+    low: float
+    high: float
+    zero: float | None
+    unset: float | None
+
+    def at(self, x: float | None) -> float:
+        """The place of a value."""
+        if x is None:
+            return self.unset or self.high
+        return x if x > 0 else self.zero or self.low
+
+    def said(self, x: float | None) -> str:
+        """A value with its unit."""
+        if x is None:
+            return self.column.unset or "unset"
+        unit = "" if self.column.number == "size" else self.column.unit
+        return f"{points.written(self.column, x)} {unit}".strip()
+
+
+def draw(context: Context) -> Figure | None:
+    """The slowdown along every axis of numbers."""
+    import altair as alt
+
+    every = context.rows(QUERY)
+    rows = every.filter(pl.col("kind") == "number")
+    if rows.filter(~pl.col("axis").is_in(OWN_FIGURES)).is_empty():
+        return None
+    usable = rows.filter(pl.col("slowdown").is_not_null())
+    found = [
+        (line, one, mine)
+        for one in context.series_in(usable)
+        for line in _lines(usable)
+        if not (mine := _of(context.of(usable, one), line)).is_empty()
+    ]
+    drawn = found[:MAX_PANELS]
+    top = min(float(usable["slowdown"].max() or 1.0), CLIP)  # type: ignore[arg-type]
+    columns = min(max(len(drawn), 2), COLUMNS)
+    alone = len({one for _, one, _ in drawn}) == 1
+    width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
+    panels = [_panel(mine, line, one, (top, width), alone=alone) for line, one, mine in drawn]
+    chart: Any = (
+        alt.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
+            title=alt.TitleParams(
+                "completion time ÷ baseline", fontSize=12, fontWeight=500, color=theme.MUTED,
+                offset=6, frame="bounds",
+            )
+        )
+        if panels
+        else empty("no valid run to compare", theme.FULL_WIDTH, HEIGHT)
+    )  # fmt: skip
+    hidden = rows.filter(pl.col("slowdown").is_null()).select("app", "problem", "point").n_unique()
+    return Figure(
+        name=QUERY,
+        caption=sentence(
+            "Median completion time at the points that vary one axis alone, all else as at the "
+            "baseline; straight lines join the medians.",
+            "Vertical rules: 95 % interval." if _has_interval(usable) else None,
+            f"Triangle: more than {CLIP:.0f} times the baseline."
+            if (usable["slowdown"] > CLIP).any()
+            else None,
+            f"Not drawn: {numbers.plural(hidden, 'point')} without a valid run, of its own or at "
+            "the baseline."
+            if hidden
+            else None,
+            cuts.told(len(drawn), len(found), "lines are drawn", QUERY),
+        ),
+        chart=chart,
+        rows=every,
+    )
+
+
+def _has_interval(rows: pl.DataFrame) -> bool:
+    return rows.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_reference")).height > 0
+
+
+def _lines(rows: pl.DataFrame) -> list[Line]:
+    """The axes that were varied, in their order, each with one scale for all applications."""
+    found = []
+    for name, axis in AXES.items():
+        for column in axis.columns:
+            mine = rows.filter((pl.col("axis") == name) & (pl.col("unit") == column.unit))
+            if mine.is_empty():
+                continue
+            low, high, zero = distributions.log_ends(mine["x"].drop_nulls())
+            unset = None
+            if mine["x"].null_count():
+                band = (high / low) ** 0.2
+                unset, high = high * math.sqrt(band), high * band
+            found.append(Line(name, column, low, high, zero, unset))
+    return found
+
+
+def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
+    """The points on a line; a line of the reference alone is none."""
+    mine = rows.filter((pl.col("axis") == line.name) & (pl.col("unit") == line.column.unit))
+    return mine if mine.height > 1 else mine.clear()
+
+
+def _panel(
+    rows: pl.DataFrame, line: Line, one: Series, size: tuple[float, int], *, alone: bool
+) -> Any:
+    import altair as alt
+
+    top, width = size
+    tried = sorted(set(rows["x"].drop_nulls()))
+    names = {line.at(x): points.written(line.column, x) if x else "0" for x in tried}
+    if rows["x"].null_count():
+        names[line.at(None)] = "unset"
+    head = AXES[line.name].label or line.column.head
+    unit = "" if line.column.number in ("size", "share", "count") else f" ({line.column.unit})"
+    x = alt.X(
+        "x:Q",
+        title=f"{head}{unit}",
+        scale=alt.Scale(type="log", domain=[line.low, line.high], nice=False),
+        axis=alt.Axis(
+            values=list(names), labelExpr=axes.given_labels(names), titleAnchor="start",
+            labelFontSize=11, labelSeparation=6,
+        ),
+    )  # fmt: skip
+    y = axes.slowdown_y(top, title=None)
+    places = [
+        {
+            "x": line.at(row["x"]),
+            "slowdown": min(row["slowdown"], CLIP),
+            "low": row["slowdown_low"],
+            "high": row["slowdown_high"],
+            "is_beyond": row["slowdown"] > CLIP,
+            TIP: _told(row, line),
+        }
+        for row in rows.sort(pl.col("x"), nulls_last=True).iter_rows(named=True)
+    ]
+    layers: list[Any] = [
+        alt.Chart(values([{"slowdown": level}])).mark_rule(strokeDash=[2, 2]).encode(y=y)
+        for level, _ in LEVELS
+        if level <= max(1.6, top * 1.06)
+    ]
+    joined = alt.Chart(values([{key: row[key] for key in ("x", "slowdown")} for row in places]))
+    layers.append(joined.mark_line(color=one.colour, clip=True).encode(x=x, y=y))
+    spread = [{**row, "slowdown": row["low"]} for row in places if row["low"] is not None]
+    if spread:
+        rule = alt.Chart(values(spread)).mark_rule(
+            strokeWidth=2, opacity=0.6, color=one.colour, clip=True
+        )
+        layers.append(rule.encode(x=x, y=y, y2="high:Q"))
+    for is_beyond in (False, True):
+        layers += _points(places, one, (x, y), is_beyond=is_beyond)
+    return alt.layer(*layers).properties(
+        width=width,
+        height=HEIGHT,
+        title=panel_title("", "" if alone else one.label, one, width),
+        description=about(y="completion time ÷ baseline", application=one.label, axis=head),
+    )
+
+
+def _points(
+    places: Sequence[dict[str, Any]], one: Series, where: tuple[Any, Any], *, is_beyond: bool
+) -> list[Any]:
+    import altair as alt
+
+    chosen = [row for row in places if row["is_beyond"] == is_beyond]
+    if not chosen:
+        return []
+    x, y = where
+    mark = alt.Chart(values(chosen)).mark_point(
+        size=60 if is_beyond else 40,
+        shape="triangle-up" if is_beyond else one.shape,
+        color=one.colour,
+        filled=not is_beyond,
+    )
+    return [mark.encode(x=x, y=y)]
+
+
+def _told(row: dict[str, Any], line: Line) -> str:
+    """A point in words."""
+    low, high = row["slowdown_low"], row["slowdown_high"]
+    has_interval = low is not None and not row["is_reference"]
+    return tip(
+        line.said(row["x"]),
+        f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
+        + (f" {numbers.interval(low, high)}" if has_interval else ""),
+        f"{numbers.estimate(row['completion_s'])} s, median of "
+        f"{numbers.plural(row['runs_used'], 'run')}",
+    )
