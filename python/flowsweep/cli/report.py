@@ -18,7 +18,8 @@ def report(*, directory: Path, against: Path | None) -> None:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
-    without a network. Prints its path.
+    without a network. Prints its path. The rows of all its figures are in
+    DIRECTORY/<experiment>.duckdb, for DuckDB.
 
     Example: flowsweep report results/demo
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from collections.abc import Callable
@@ -14,6 +15,8 @@ TABLE_MARK = b"flowsweep.table"
 #: Columns of the table `runs` of versions that gave it no mark.
 RUNS_COLUMNS = (b"rtt_asked_ns", b"completion_s", b"spec_hash")
 REPORT_MARK = b'<meta name="generator" content="flowsweep">'
+#: In the comment of a table of the database.
+DATABASE_MARK = b"flowsweep.database"
 #: In reports of versions that gave them no mark.
 REPORT_SECTION = b'<section id="provenance">'
 #: A footer is a few kilobytes; a damaged length must not be read.
@@ -43,6 +46,20 @@ def refuse_foreign_tables(path: Path) -> None:
 def refuse_foreign_report(path: Path) -> None:
     """Raises if `path` is there and is no report of flowsweep."""
     _refuse(path, is_report, "a report that flowsweep wrote")
+
+
+def refuse_foreign_database(path: Path) -> None:
+    """Raises if `path` is there and is no database of flowsweep."""
+    _refuse(path, is_database, "a database that flowsweep wrote")
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file of DuckDB has flowsweep's mark, as the comment of a table."""
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < 12:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as octets:
+            return octets[8:12] == b"DUCK" and octets.find(DATABASE_MARK) >= 0
 
 
 def is_table(path: Path) -> bool:

@@ -20,14 +20,14 @@ from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
-from flowsweep.files.owned import refuse_foreign_report
+from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.render import differences, inline, svg, tables, templates, theme
 from flowsweep.render import verdict as words
 from flowsweep.render.figure import Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import Part, Section, sections
 from flowsweep.render.theme import Series
-from flowsweep.warehouse import Warehouse, figure_names
+from flowsweep.warehouse import Warehouse, database_file, figure_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,9 @@ class Page:
 
 
 def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
-    """Writes DIR/report.html, whole or not at all, and returns its path and the page.
+    """Writes DIR/report.html and DIR/DIR.duckdb, each whole or not at all.
+
+    Returns the path of the report, and the page.
 
     Args:
         directory: results/<experiment>.
@@ -66,11 +68,15 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
     """
     path = directory / "report.html"
     refuse_foreign_report(path)
-    made = build(directory, against)
-    with told(f"cannot write {path}"):
-        remove_parts(directory)
-        remove_leftovers(directory)
-        write_file(path, made.html)
+    refuse_foreign_database(database_file.path_of(directory))
+    warehouse = Warehouse(directory, against=against)
+    with warehouse.reading(), svg.unvalidated():
+        made = _build(warehouse)
+        with told(f"cannot write {path}"):
+            remove_parts(directory)
+            remove_leftovers(directory)
+            database_file.write(warehouse)
+            write_file(path, made.html)
     return path, made
 
 

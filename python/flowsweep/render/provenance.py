@@ -24,6 +24,7 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
             "select json from stg_runs where json is not null order by run"
         )["json"]
     ]
+    catalog = context.warehouse.catalog
     modes = sorted({str(mode) for mode in context.rows("run_table")["compute"].drop_nulls()})
     return {
         "command": f"flowsweep report {_shown_path(directory)}",
@@ -41,7 +42,9 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         "tables": _tables(context, directory / "tables"),
         "models": [
             {"name": name, "sql": text}
-            for name, text in sorted(context.warehouse.catalog.models.items())
+            for name, text in sorted(catalog.models.items())
+            # What all papers state is data, and the queries beside it stand under their figures.
+            if name not in catalog.of_papers
         ],
     }
 

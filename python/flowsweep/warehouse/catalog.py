@@ -41,7 +41,9 @@ class Catalog:
         self.facts = _texts(self.folder / "facts")
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
-        self.models |= papers.models(self.folder, tables.parent)
+        #: Of these the query `published` alone reads.
+        self.of_papers = papers.models(self.folder, tables.parent)
+        self.models |= self.of_papers
         macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
         self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
 

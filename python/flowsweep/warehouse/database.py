@@ -119,7 +119,7 @@ class Warehouse:
         """The table that holds the rows of a query."""
         query, table = self.catalog.sql(name), f"rows_of_{name}"
         if table not in self._made:
-            self._prepare(query)
+            self.prepare(query)
             self._execute(f"create or replace temp table {table} as {query}")
             self._made.add(table)
         return table
@@ -131,10 +131,10 @@ class Warehouse:
         same model several times, and many figures share one.
         """
         with self.reading():
-            self._prepare(sql)
+            self.prepare(sql)
             return self._frame(sql)
 
-    def _prepare(self, sql: str) -> None:
+    def prepare(self, sql: str) -> None:
         """Makes all that a query reads."""
         if self._only is None:
             self._keep(self.catalog.closure(sql, self.catalog.facts) & self.catalog.facts.keys())
@@ -189,7 +189,7 @@ class Warehouse:
             for fact in facts:
                 # As a table, which other facts read, too.
                 rows = f"select * from {fact}"  # noqa: S608 - a name of a file
-                some._prepare(rows)
+                some.prepare(rows)
                 some._copy(rows, place(fact))
 
     def _copy(self, query: str, path: Path) -> None:

@@ -1,0 +1,112 @@
+"""results/NAME/NAME.duckdb: what a report was made from, for any program that opens such a file.
+
+In `main` are the rows of every query, as tables; in `models` the runs, points and captures that
+they share; in `files` and `facts` are views over the Parquet files. The paths of the views are
+relative to results/NAME, so that the folder may be moved: whoever is elsewhere sets
+`file_search_path`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from flowsweep.files import outputs, parquet_files
+from flowsweep.files.owned import DATABASE_MARK
+from flowsweep.warehouse import figures
+from flowsweep.warehouse.catalog import figure_names
+from flowsweep.warehouse.facts import FOLDER
+from flowsweep.warehouse.settings import SPILL
+
+if TYPE_CHECKING:
+    from flowsweep.warehouse.database import Warehouse
+
+#: Those of which each value is in a table or follows from one row: the same in every writing.
+MODELS = ("runs", "points", "point_runs", "hosts", "captures")
+
+
+def path_of(directory: Path) -> Path:
+    """The place of the database of results/<experiment>."""
+    return directory / f"{directory.absolute().name}.duckdb"
+
+
+def write(warehouse: Warehouse) -> Path:
+    """Writes the database whole or not at all, in place of an older one, and returns its path."""
+    path = path_of(warehouse.directory)
+    with (
+        warehouse.reading(),
+        tempfile.TemporaryDirectory(dir=os.environ.get(SPILL), prefix="flowsweep-") as folder,
+    ):
+        made = Path(folder, "made.duckdb")
+        _copy_tables(warehouse, made)
+        _add_views(warehouse, made)
+        # DuckDB writes to a name, and a file appears whole only under a name of its own.
+        with outputs.replacing(path) as stream, made.open("rb") as source:
+            shutil.copyfileobj(source, stream)
+    return path
+
+
+def _copy_tables(warehouse: Warehouse, made: Path) -> None:
+    # A fact that is found to be kept, or not, begins another connection.
+    warehouse.keep_facts()
+    connection = warehouse.connection
+    connection.execute(f"attach {parquet_files.quoted(str(made))} as made")
+    try:
+        for name in figure_names(warehouse.catalog.folder):
+            warehouse.keep_rows(name)
+            connection.execute(f'create table made.main."{name}" as from figure_rows')
+        connection.execute("create schema made.models")
+        for name in MODELS:
+            query = f"select * from {name} order by all"  # noqa: S608 - a name of this file
+            warehouse.prepare(query)
+            connection.execute(f'create table made.models."{name}" as {query}')
+    finally:
+        connection.execute("detach made")
+
+
+def _add_views(warehouse: Warehouse, made: Path) -> None:
+    with duckdb.connect(made) as connection:
+        folder = parquet_files.quoted(str(warehouse.directory.absolute()))
+        connection.execute(f"set file_search_path = {folder}")
+        for schema, views in (("files", _files(warehouse)), ("facts", _facts(warehouse))):
+            connection.execute(f"create schema {schema}")
+            for name, query in views.items():
+                connection.execute(f'create view {schema}."{name}" as {query}')
+        for name in figure_names(warehouse.catalog.folder):
+            about = figures.described(warehouse.catalog.folder, name)
+            _comment(connection, f'table main."{name}"', about.get("description", ""))
+            known = {row[0] for row in connection.execute(f'describe main."{name}"').fetchall()}
+            for column, meaning in about.get("columns", {}).items():
+                if column in known:
+                    _comment(connection, f'column main."{name}"."{column}"', meaning)
+        _comment(connection, 'table models."runs"', DATABASE_MARK.decode())
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> None:
+    connection.execute(f"comment on {what} is {parquet_files.quoted(words)}")
+
+
+def _files(warehouse: Warehouse) -> dict[str, str]:
+    """A query over the files of each table, from results/<experiment>."""
+    tables = Path(warehouse.tables.name)
+    found = {"runs": parquet_files.of_files([tables / "runs.parquet"])}
+    for folder in sorted(path for path in warehouse.tables.iterdir() if path.is_dir()):
+        pattern = f"{parquet_files.PARTITIONS}/{folder.name}.parquet"
+        if next(folder.glob(pattern), None) is not None:
+            found[folder.name] = parquet_files.of_folder(tables, folder.name)
+    return found
+
+
+def _facts(warehouse: Warehouse) -> dict[str, str]:
+    """A query over the files of each fact that is kept."""
+    kept = warehouse.directory / FOLDER
+    return {
+        name: f"select * from read_parquet('{FOLDER}/{name}/*.parquet', union_by_name = true)"  # noqa: S608 - a name of a file
+        for name in sorted(warehouse.catalog.facts)
+        if next((kept / name).glob("*.parquet"), None) is not None
+    }
