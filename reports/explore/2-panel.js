@@ -71,7 +71,8 @@ class Panel {
       .filter((group) => CLIPPED.includes(group.classList[1]))
       .map((group) => ({ group, clip: group.getAttribute("clip-path") }));
     this.axes = { x: [], y: [] };
-    for (const group of own(".grid, .tick, .label"))
+    const isSeen = (group) => [...group.children].some((one) => one.getAttribute("opacity") !== "0");
+    for (const group of own(".grid, .tick, .label").filter(isSeen))
       this.axes[this.sideOf(group)].push({ group, kind: group.classList[0], drawn: null });
     this.labels = { x: this.ownLabels("x"), y: this.ownLabels("y") };
     this.write = {};

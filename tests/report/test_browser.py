@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flowsweep.render import page
 from flowsweep.render.sections import sections
 from flowsweep.warehouse import Warehouse
 
@@ -37,8 +38,11 @@ def is_wider_than_the_window(tab: Any) -> bool:
     )
 
 
-#: Figures that have rows of one_app and draw nothing: its ranks are guessed, its transfers too few.
-NOT_DRAWN = {"peak_by_ranks", "throughput_per_core", "transfer_activity", "transfer_times"}
+#: Figures that have rows of one_app and draw nothing: its ranks are guessed, its transfers too few,
+#: and no axis was varied beside those that have figures of their own.
+NOT_DRAWN = {
+    "completion", "peak_by_ranks", "throughput_per_core", "transfer_activity", "transfer_times",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,19 @@ def test_print_is_light_even_in_a_dark_theme(opened: Any) -> None:
     assert colour(tab, "body", "backgroundColor") == "rgb(255, 255, 255)"
     assert tab.locator("nav").is_hidden()
     assert tab.locator(".controls").first.is_hidden()
+
+
+def test_a_table_of_runs_without_anything_to_note_is_not_printed(
+    opened: Any, open_report: Any, two_apps: Path
+) -> None:
+    tab = opened()
+    tab.emulate_media(media="print")
+    assert tab.locator("#runs-table").is_visible()
+    tab = open_report(page.write(two_apps)[0])
+    tab.emulate_media(media="print")
+    assert tab.locator("#runs-table tbody tr:not(.is-fine)").count() == 0
+    assert tab.locator("#runs-table").is_hidden()
+    assert tab.locator("#part-run_table .paper").is_visible()
 
 
 def test_the_page_prints(opened: Any, tmp_path: Path) -> None:

@@ -196,7 +196,10 @@ def _draw(
         "y:Q",
         title=None,
         scale=alt.Scale(domain=[0, 100], nice=False),
-        axis=alt.Axis(values=[0, 50, 100], labels=is_left, minExtent=LEFT, maxExtent=LEFT),
+        # Labels that are there and not seen leave the titles of all panels at one height.
+        axis=alt.Axis(
+            values=[0, 50, 100], labelOpacity=int(is_left), minExtent=LEFT, maxExtent=LEFT
+        ),
     )
     layers: list[Any] = []
     if panel.base is not None:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
 from flowsweep.render import differences
-from flowsweep.render.tables import Column, cut_note, figures, table, words
+from flowsweep.render.tables import (
+    Column,
+    application,
+    cut_note,
+    figures,
+    ordered,
+    table,
+    words,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -20,13 +28,13 @@ MAX_ROWS = 60
 
 def draw(context: Context) -> Markup | None:
     """One row for each point that both have."""
-    every = context.rows("against").rows(named=True)
-    shared = [row for row in every if row["side"] == "both"]
+    every = context.rows("against")
+    shared = ordered(context, every.filter(every["side"] == "both"))
     rows = shared[:MAX_ROWS]
     if not rows:
         return None
     columns = [
-        words("application", rows, lambda row: f"{row['app']} {row['problem']}".strip()),
+        application(context, rows, once=True, brief=True),
         words("point", rows, lambda row: row["label"]),
         figures("here (s)", [row["completion_s"] for row in rows]),
         figures("there (s)", [row["other_s"] for row in rows]),

@@ -105,11 +105,13 @@ def _panel(
             x=x, y=y
         )
     )
-    layers.append(
-        marks.mark_text(align="left", dx=6, dy=-6, fontSize=10, color=theme.MUTED).encode(
-            x=x, y=y, text="text:N"
-        )
-    )
+    # The words stand on ground of their own: a line may run behind them.
+    for stroke, width_of in ((theme.PAGE, 3), (None, 0)):
+        words = marks.mark_text(
+            align="left", dx=6, dy=-6, fontSize=10, color=theme.MUTED,
+            stroke=stroke, strokeWidth=width_of,
+        )  # fmt: skip
+        layers.append(words.encode(x=x, y=y, text="text:N"))
     title = panel_title(one.label if several else "", "", one, width)
     return alt.layer(*layers).properties(
         width=width, height=HEIGHT, title=title, description=about(application=one.label)
