@@ -58,8 +58,7 @@ def test_a_table_needs_no_python(reports: Path, one_app: Path) -> None:
 def test_every_part_names_a_section_that_there_is() -> None:
     found = sections(reports_folder())
     parts = [part.name for section in found for part in section.parts]
-    # `completion` has no drawing yet: completion_by_rtt and its like show its curves.
-    assert sorted([*parts, "completion"]) == sorted(figure_names())
+    assert sorted(parts) == sorted(figure_names())
     assert all(section.query in figure_names() for section in found)
 
 
