@@ -210,7 +210,6 @@ class Panel {
       if (!isChanged || !sample) continue;
       part.drawn = part.group.cloneNode(false);
       part.drawn.setAttribute("visibility", "inherit");
-      part.drawn.classList.add("redrawn");
       const [x, y] = placed(sample);
       const ticks = scale.ticks(Math.max(axis === "x" ? this.width / 90 : this.height / 35, 3));
       const step = Math.min(...ticks.slice(1).map((tick, i) => tick - ticks[i]));

@@ -198,7 +198,7 @@ class Explored {
 
   step(panels, places) {
     const shown = this.panels.filter(
-      ({ node }) => node.getAttribute("visibility") !== "hidden" && stops(this.panelOf(node)).length,
+      (panel) => panel.node.getAttribute("visibility") !== "hidden" && stops(panel).length,
     );
     if (!shown.length) return;
     const count = shown.length;
@@ -208,10 +208,6 @@ class Explored {
     const every = stops(panel);
     this.place.stop = Math.min(Math.max(this.place.stop + places, 0), every.length - 1);
     this.show(panel, every[this.place.stop]);
-  }
-
-  panelOf(node) {
-    return this.panels.find((panel) => panel.node === node);
   }
 
   // By what panels may be chosen, with the values that there are.
