@@ -42,7 +42,7 @@ PROPERTIES = {
             "figure 3": ["first"],
             "figure 4": ["limited", "spikes"],
             "figure 5": ["exponent", "predicted"],
-            "figures 6 to 8": ["2K lightpath", "1K lightpath"],
+            "figures 6 to 8": ["4K lightpath", "4K both", "2K lightpath", "1K lightpath"],
             "section 3.3.1": ["size"],
             "figures 9 and 11": ["vu"],
             "figure 10": ["all"],

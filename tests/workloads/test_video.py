@@ -26,6 +26,10 @@ def test_frames_arrive_in_order_and_are_right(tmp_path, compute):
     assert record["correct"] is True
     assert counts_agree(record)
     assert len(record["transfers"]) == 20
+    # All readers send to all filters: two links have four connections to share, not two.
+    assert {(span["from"], span["to"]) for span in record["transfers"]} == {
+        (0, 2), (0, 3), (1, 2), (1, 3)
+    }  # fmt: skip
     assert {span["bytes"] for span in record["transfers"]} == {192 * 108 * 6}
     assert {phase["name"] for phase in record["phases"]} == {"read", "filter", "compress", "count"}
 

@@ -109,14 +109,16 @@ class Job:
         self.compressors = range(readers + filters, ranks - 1)
         self.counter = ranks - 1
 
-    def numbers(self, rank: int, among: range) -> range:
-        """The frames that a rank handles: they are dealt round."""
-        return range(rank - among.start, self.frames, len(among))
+    def numbers(self, rank: int, among: range) -> list[int]:
+        """The frames that a rank handles."""
+        return [number for number in range(self.frames) if self.handler(number, among) == rank]
 
-    @staticmethod
-    def handler(number: int, among: range) -> int:
-        """The rank that handles a frame."""
-        return among[number % len(among)]
+    def handler(self, number: int, among: range) -> int:
+        """The rank that handles a frame: they are dealt round."""
+        # Each round of the readers begins one filter further, so that all readers send to all
+        # filters: links that share flows by their addresses and ports have many to share.
+        shift = number // len(self.readers) if among == self.filters else 0
+        return among[(number + shift) % len(among)]
 
 
 class Store:

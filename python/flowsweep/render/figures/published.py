@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from flowsweep import numbers
 from flowsweep.render.tables import Column, badge, table, words
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
@@ -36,17 +36,11 @@ def draw(context: Context) -> Markup | None:
 
     columns = [
         Column("item", _once([item(row) for row in rows]), is_number=False),
-        words("quantity", rows, lambda row: str(row["quantity"])),
+        Column("quantity, and what differs", _quantities(rows), is_number=False),
         Column("published", [_with_unit(row, numbers.plain(row["published"])) for row in rows]),
         Column("ours", [_with_unit(row, numbers.estimate(row["ours"])) for row in rows]),
         Column("ratio", [numbers.estimate(row["ratio"]) for row in rows]),
-        words("verdict", rows, _verdict),
-        words("rule", rows, lambda row: row["rule"]),
-        Column(
-            "what differs",
-            _once([row["set_up_differs_in"] or numbers.NONE for row in rows]),
-            is_number=False,
-        ),
+        words("verdict, by its rule", rows, _verdict),
     ]
     return table("published", columns)
 
@@ -63,10 +57,20 @@ def _kind(verdict: str) -> str:
     return next(kind for kind in VERDICTS if verdict.startswith(kind))
 
 
+def _quantities(rows: list[Row]) -> list[str]:
+    """What was measured; below, where it is another than in the row above, what differs."""
+    differs = _once([row["set_up_differs_in"] or "" for row in rows])
+    return [
+        Markup("{}<small>{}</small>").format(row["quantity"], more) if more else row["quantity"]
+        for row, more in zip(rows, differs, strict=True)
+    ]
+
+
 def _verdict(row: Row) -> str:
     kind = _kind(row["verdict"])
     more = row["verdict"].removeprefix(kind).lstrip(",; ")
-    return badge(kind, VERDICTS[kind]) + (f" {more}" if more else "")
+    below = more or row["rule"] or ""
+    return Markup("{}<small>{}</small>").format(badge(kind, VERDICTS[kind]), below)
 
 
 def _with_unit(row: Row, text: str) -> str:
