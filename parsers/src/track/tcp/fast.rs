@@ -1,7 +1,7 @@
 //! The fast ways for the most frequent segments. They rule nothing: they skip what cannot matter and call the same
 //! functions as the long way.
 //!
-//! The first is for a segment without a flag but ACK and PSH, with the next octets in order or none, and an
+//! The first is for a segment with ACK, without SYN, FIN and RST, with the next octets in order or none, and an
 //! acknowledgement of what the other side sent. The second is for bursts: full segments one behind the other, as a large
 //! write leaves a host, of which only time and number change.
 
