@@ -5,7 +5,7 @@ Reads requests, a line of JSON each, and answers so: see `Ended` in writing.py. 
 * commands: arguments of `flowsweep`, of several that are started together;
 * kill: before which of its steps a command is killed; none where it is not;
 * stop: a signal for all of them, and after how many seconds;
-* page: the text of a report, which then is not made of tables.
+* page: the text of a report, which then is not made of tables, and has no database beside it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 STEPS = ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync")
 MODULES = (
@@ -56,7 +58,9 @@ def forked(command: list[str], kill: int, page: str | None, counted: int, told: 
         setattr(os, name, step(getattr(os, name)))
     if page is not None:
         module = import_module("flowsweep.render.page")
-        module.build = lambda *_: module.Page(page, "", [])
+        module.Warehouse = lambda *_, **__: SimpleNamespace(reading=nullcontext)
+        module._build = lambda _: module.Page(page, "", [])
+        module.database_file.write = lambda _: None
     sys.argv = ["flowsweep", *command]
     import_module("flowsweep.cli").main()
     raise AssertionError

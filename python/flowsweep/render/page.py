@@ -68,14 +68,16 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
     """
     path = directory / "report.html"
     refuse_foreign_report(path)
-    refuse_foreign_database(database_file.path_of(directory))
+    database = database_file.path_of(directory)
+    refuse_foreign_database(database)
     warehouse = Warehouse(directory, against=against)
     with warehouse.reading(), svg.unvalidated():
         made = _build(warehouse)
-        with told(f"cannot write {path}"):
+        with told(f"cannot write {database}"):
             remove_parts(directory)
             remove_leftovers(directory)
             database_file.write(warehouse)
+        with told(f"cannot write {path}"):
             write_file(path, made.html)
     return path, made
 
