@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from flowsweep import experiment
+from flowsweep.experiment.axes import AXES
 from flowsweep.testbed import describe, emulation
 from flowsweep.testbed.namespaces import netem
 
@@ -59,6 +60,14 @@ def test_what_is_asked_for_reaches_the_emulator(spec):
         "target_ns": 5_000_000,
         "interval_ns": 100_000_000,
     }
+
+
+def test_every_axis_of_sockets_is_in_the_description(spec):
+    """By the name of its field, so that a new one cannot be forgotten."""
+    made = vars(spec(buffer="64KiB", congestion="reno"))
+    told = {axis.field: made[axis.field] for axis in AXES.values() if axis.applies_to == "sockets"}
+    asked = {field: value for field, value in told.items() if value is not None}
+    assert asked == {"buffer_bytes": 65_536, "congestion": "reno"}
 
 
 def test_hosts_are_told_alike_of_every_kind(spec):

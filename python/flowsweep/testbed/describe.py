@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.experiment.axes import AXES
 from flowsweep.testbed.spec import (
     ChangeSpec,
     HostSpec,
@@ -39,8 +40,11 @@ def spec_of(run: Run, folder: Path | None = None) -> Spec:
         backend=emulation.backend,
         overhead=emulation.overhead == "ethernet",
         fates=emulation.fates,
-        buffer_bytes=point.buffer_bytes,
-        congestion_control=point.congestion,
+        **{
+            axis.field: getattr(point, axis.field)
+            for axis in AXES.values()
+            if axis.applies_to == "sockets"
+        },
         limits=_limits(run),
         seed=experiment.seed,
         snaplen=experiment.capture.snaplen,

@@ -139,7 +139,7 @@ class Spec:
     overhead: bool = False  # count what Ethernet adds to a frame
     fates: bool = False
     buffer_bytes: int | None = None
-    congestion_control: str | None = None
+    congestion: str | None = None
     limits: LimitsSpec = LimitsSpec()
     seed: int = 1
     snaplen: int = 262_144

@@ -141,8 +141,8 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     after = idle.round_trips(spec, machines)
     ended = {machine.name: machine.counters() for machine in machines}
     tcp = machines[0].tcp()
-    if spec.congestion_control is not None and lacking is None:
-        tcp["congestion_control"] = spec.congestion_control  # it is in the routes
+    if spec.congestion is not None and lacking is None:
+        tcp["congestion_control"] = spec.congestion  # it is in the routes
     emulator = bed.links.stop()
     for machine in machines:
         machine.ask_to_stop()
@@ -186,9 +186,9 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
 def _lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
     """Why the program need not be started, or None: see `hub.run`."""
     for machine in machines:
-        if spec.congestion_control is not None and machine.lacking is not None:
+        if spec.congestion is not None and machine.lacking is not None:
             where = f"the kernel of {machine.name}"
-            return LackingError(spec.congestion_control, machine.lacking, where).line
+            return LackingError(spec.congestion, machine.lacking, where).line
     return None
 
 
@@ -205,8 +205,8 @@ def _settings(spec: MachinesSpec, reach: Reach, machine: Machine) -> list[str]:
         lines += [f"offload {name} off" for name in OFFLOADS]
     settings = (ALWAYS if spec.change_hosts else {}) | spec.asked_settings
     lines += [f"sysctl net.ipv4.{name} {value}" for name, value in settings.items()]
-    if spec.congestion_control is not None:
-        lines.append(f"congestion {spec.congestion_control}")
+    if spec.congestion is not None:
+        lines.append(f"congestion {spec.congestion}")
     return lines
 
 

@@ -69,10 +69,10 @@ def use(spec: Spec) -> None:
     Raises:
         LackingError: If the kernel has it not, and cannot load it.
     """
-    if spec.congestion_control is not None:
+    if spec.congestion is not None:
         for host in spec.hosts:
             with kernel.network_namespace(host.namespace):
-                _use(spec, host, spec.congestion_control)
+                _use(spec, host, spec.congestion)
 
 
 def _use(spec: Spec, host: HostSpec, name: str) -> None:

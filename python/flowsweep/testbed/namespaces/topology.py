@@ -178,6 +178,6 @@ def tcp_settings(spec: Spec, host: HostSpec, *, by_route: bool) -> dict[str, str
     with kernel.network_namespace(host.namespace):
         found = {name: (SYSCTL / "net/ipv4" / name).read_text().split() for name in names}
     settings = {name.removeprefix("tcp_"): " ".join(words) for name, words in found.items()}
-    if spec.congestion_control is not None and by_route:
-        settings["congestion_control"] = spec.congestion_control
+    if spec.congestion is not None and by_route:
+        settings["congestion_control"] = spec.congestion
     return settings

@@ -172,9 +172,9 @@ def _setting_faults(spec: Spec, evidence: Evidence) -> list[str]:
             found.append(
                 f"{direction} buffers of {wrong[0]} bytes were granted, {spec.buffer_bytes} asked"
             )
-    used = [name for name in evidence.got["congestion_controls"] if name != spec.congestion_control]
-    if spec.congestion_control is not None and used:
-        found.append(f"connections used {', '.join(used)}, {spec.congestion_control} was asked")
+    used = [name for name in evidence.got["congestion_controls"] if name != spec.congestion]
+    if spec.congestion is not None and used:
+        found.append(f"connections used {', '.join(used)}, {spec.congestion} was asked")
     return found
 
 
