@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import made as made_runs
 import pytest
 import tiny
 import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from flowsweep import content
+from flowsweep.analysis.adds_up import contradictions
 from flowsweep.cli.query import query
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, reports_folder
+from flowsweep.warehouse.paper_items import cells
 
 CONTRACT = [
     "paper", "item", "quantity", "unit", "where", "published", "ours", "ratio",
@@ -177,3 +186,29 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
                 assert row["ratio"] == pytest.approx(ours / stated, abs=1e-4)
                 off = abs(ours / stated - 1)
                 assert (row["verdict"] == "reproduced") == (off <= 0.1), row
+
+
+APPS = ("nqueens", "jigsaw", "lu", "taskgraph", "modelcheck", "awari", "video4k", "supernova",
+        "pingpong", "lambda", "udp")  # fmt: skip
+PAPERS = [path.parent.name for path in content.papers()]
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate],
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(made_runs.experiments(), st.lists(st.sampled_from(APPS), min_size=6, max_size=6))
+def test_every_paper_has_all_its_rows_whatever_was_run(
+    experiment: list[made_runs.Run], apps: list[str]
+) -> None:
+    """Applications by their names, with problems, traffic and records that are not theirs."""
+    renamed = [
+        dataclasses.replace(run, app=app) for run, app in zip(experiment, apps, strict=False)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        directory = made_runs.write(Path(folder), renamed)
+        (directory / "experiment.yaml").write_text(f"papers: [{', '.join(PAPERS)}]\n")
+        warehouse = Warehouse(directory)
+        rows = warehouse.rows("published")
+        assert rows.height == sum(len(cells(path.parent)) for path in content.papers())
+        assert [str(one) for one in contradictions(warehouse, ["published"])] == []
+        for row in rows.rows(named=True):
+            assert row["ours"] is None or math.isfinite(row["ours"]), row

@@ -74,11 +74,16 @@ def _values(found: list[tuple[str, str, str]]) -> str:
         for paper, item, model in found
     ]
     nothing = (
-        "-- One row per value of ours that stands beside one of a paper.\n"
         "select\n    ''::varchar as paper,\n    ''::varchar as item,\n    ''::varchar as key,\n"
         "    null::double as ours,\nwhere false"
     )
-    return "\nunion all\n".join([nothing, *parts]) + "\n"
+    every = "\nunion all\n".join([nothing, *parts])
+    return (
+        "-- One row per value of ours beside one of a paper; other applications of the\n"
+        f"-- experiment have none. What was divided by nothing is no value.\nwith\n\nfound as (\n{every}\n)\n\n"
+        "select\n    found.* replace (if(isfinite(ours), ours, null) as ours),\nfrom found\n"
+        "inner join paper_items using (paper, item, key)\n"
+    )
 
 
 def _stated(found: list[Cell]) -> str:

@@ -2,11 +2,10 @@
 select
     app as key,
     max(
-        coalesce(
-            regexp_extract(problem, '(board|side|rows|tasks) (\d+)', 2)::integer,
-            0
+        try_cast(
+            regexp_extract(problem, '(board|side|rows|tasks) (\d+)', 2) as integer
         )
     ) as ours,
 from points
-where is_baseline
+where is_baseline and app in ('nqueens', 'jigsaw', 'lu', 'taskgraph')
 group by app

@@ -1,7 +1,7 @@
 -- The largest end games, and the most ranks.
 select
     'stones' as key,
-    max(regexp_extract(problem, 'stones (\d+)', 1)::integer) as ours,
+    max(try_cast(regexp_extract(problem, 'stones (\d+)', 1) as integer)) as ours,
 from points
 where app = 'awari'
 union all
