@@ -80,7 +80,8 @@ def _values(found: list[tuple[str, str, str]]) -> str:
     every = "\nunion all\n".join([nothing, *parts])
     return (
         "-- One row per value of ours beside one of a paper; other applications of the\n"
-        f"-- experiment have none. What was divided by nothing is no value.\nwith\n\nfound as (\n{every}\n)\n\n"
+        "-- experiment have none. What was divided by nothing is no value.\n"
+        f"with\n\nfound as (\n{every}\n)\n\n"
         "select\n    found.* replace (if(isfinite(ours), ours, null) as ours),\nfrom found\n"
         "inner join paper_items using (paper, item, key)\n"
     )
