@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names places that exist."""
+"""ARCHITECTURE.md names places that exist; what stands in two languages is the same in both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from flowsweep import defaults
 
 STATION = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)
 NAMED = re.compile(r"`([\w./-]+)`(?:, `(\w+)`)?")
@@ -50,3 +52,11 @@ def test_each_path_of_other_pages_exists(root: Path, page: str) -> None:
                        (root / page).read_text())  # fmt: skip
     assert named
     assert [name for name in named if not (root / name).exists()] == []
+
+
+def test_the_defaults_of_the_commands_are_those_of_the_parser(root: Path) -> None:
+    """Both say so; neither can read the other."""
+    options = (root / "parsers/src/pipeline/options.rs").read_text()
+    set_there = dict(re.findall(r"^            (\w+): ([0-9_]+),$", options, re.MULTILINE))
+    assert int(set_there["bin_ns"]) == defaults.BIN_NS
+    assert int(set_there["udp_timeout_ns"]) == defaults.UDP_TIMEOUT_NS

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,14 @@ def third(tmp_path_factory: pytest.TempPathFactory):
         )
 
     return run
+
+
+def test_the_import_contracts_name_every_kind() -> None:
+    """`make check` keeps apart only those that are named there."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    apart = next(one["modules"] for one in told if one["type"] == "independence")
+    unknown = next(one["forbidden_modules"] for one in told if one["type"] == "forbidden")
+    assert set(apart) == set(unknown) == set(testbeds.KINDS.values())
 
 
 def write(folder: Path, code: int, more: str = "") -> Path:
