@@ -188,6 +188,7 @@ def _draw(
         axis=alt.Axis(
             values=[*([zero] if zero else []), *ticks],
             labelExpr=quantity.labels(ticks, special),
+            labelSeparation=4,
             titleAnchor="start",
         ),
     )

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from flowsweep.warehouse import Warehouse
 
 
+#: Between the parts of the name of a point.
+SEPARATOR = " · "
+
+
 @dataclass(frozen=True)
 class Context:
     """What a figure is made from.
@@ -114,15 +118,27 @@ def panel_title(name: str, said: str, one: Series, width: int) -> alt.TitleParam
 
     line = ": ".join(text for text in (name, said) if text)
     # A letter of this size is 7 pixels wide.
-    short = len(line) * 7 <= width or not name
+    short = len(line) * 7 <= width
     return alt.TitleParams(
-        line if short else [name, said],
+        line if short else [name, said] if name else _folded(said, (width + 20) // 7),
         fontSize=12,
         fontWeight=600,
         color=one.text_colour,
         frame="group",
         limit=width + 20,
     )
+
+
+def _folded(text: str, letters: int) -> list[str]:
+    """The name of a point on as few lines as it needs."""
+    lines = [""]
+    for part in text.split(SEPARATOR):
+        longer = SEPARATOR.join(filter(None, (lines[-1], part)))
+        if len(longer) <= letters or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
 
 
 def empty(message: str, width: int, height: int) -> Any:

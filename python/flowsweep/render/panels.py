@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TIP = "tip"
 #: Between the lines of what a mark shows.
 SEPARATOR = "; "
+#: Marks of all rows together.
+WHOLE = ("line", "area", "trail")
 PARTS = ("layer", "concat", "hconcat", "vconcat")
 
 
@@ -73,16 +75,23 @@ def taken(spec: Spec) -> list[Panel]:
 
 def label_marks(spec: Spec) -> None:
     """Lets Vega write the words of each mark whose data have them, as its label."""
-    told = {name for name, rows in spec.get("datasets", {}).items() if any(TIP in r for r in rows)}
+    told = {
+        name: len({row.get(TIP) for row in rows})
+        for name, rows in spec.get("datasets", {}).items()
+        if any(TIP in row for row in rows)
+    }
     _label_marks(spec, None, told)
 
 
-def _label_marks(spec: Spec, outer: str | None, told: set[str]) -> None:
+def _label_marks(spec: Spec, outer: str | None, told: dict[str, int]) -> None:
     # Altair gives data names, and moves what all layers share outwards.
     data = spec.get("data", {}).get("name", outer)
-    if "mark" in spec and data in told:
-        mark = spec["mark"]
-        spec["mark"] = {**(mark if isinstance(mark, dict) else {"type": mark}), "aria": True}
+    mark = spec.get("mark")
+    mark = {"type": mark} if isinstance(mark, str) else mark
+    # A line is one mark: the words of its first row are not those of the others.
+    known = told.get(data or "", 0)
+    if mark and (known == 1 or (known and mark["type"] not in WHOLE)):
+        spec["mark"] = {**mark, "aria": True}
         spec["encoding"] = {
             **spec.get("encoding", {}),
             "description": {"field": TIP, "type": "nominal"},

@@ -13,6 +13,8 @@ from flowsweep.render.panels import TIP, about, tip
 from flowsweep.render.throughput import host_names, of_shown_host
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.render.distributions import Pool
     from flowsweep.render.theme import Series
 
@@ -20,8 +22,10 @@ QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
 #: At most so many points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
-#: Columns and their dashes. The mean is the same in every window that no run is shorter than.
-LINES = {"peak_mbit_s": [1, 0], "p99_mbit_s": [4, 3]}
+#: Applications of which it is said how much is hidden.
+FINDINGS = 3
+#: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
+LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of the time", [4, 3])}
 MEAN, ENDS = "mean_mbit_s", ("min", "max")
 
 
@@ -42,43 +46,31 @@ def draw(context: Context) -> Figure | None:
         distributions.kept(context, list(mine), one, most)
         for one, mine, most in zip(shown, pools, given, strict=True)
     ]
-    lines = [
-        (
-            one,
-            direction,
-            [(mine[pool], _of(context, rows, one, pool, direction)) for pool in chosen],
-        )
-        for one, mine, chosen in zip(shown, pools, kept, strict=True)
-        for direction in directions
-    ]
-    drawn = pl.concat([frame for _, _, cells in lines for _, frame in cells])
-    spread = [f"peak_mbit_s_{end}" for end in ENDS]
-    seen = [drawn[column] for column in (*LINES, MEAN, *spread)]
-    span = distributions.log_ends(pl.concat(seen))
-    columns = max(2, *(len(cells) for _, _, cells in lines))
-    width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
-    grids = []
-    for number, (one, direction, cells) in enumerate(lines):
-        panels = [
-            _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
-            for place, (name, frame) in enumerate(cells)
-            if frame.height
+    lines = {
+        one: [
+            (mine[pool], direction, frame)
+            for direction in directions
+            for pool in chosen
+            if (frame := _of(context, rows, one, pool, direction)).height
         ]
-        if not panels:
-            continue
-        names = [] if len(shown) == 1 else [one.label]
-        told = " (Mbit/s)" if number == 0 else ""
-        title = alt.TitleParams(
-            ": ".join([*names, direction]) + told, fontSize=12, fontWeight=500, color=theme.MUTED,
-            offset=6, frame="bounds",
-        )  # fmt: skip
-        grid = alt.concat(*panels, columns=columns, spacing=GAP, align="all")
-        grids.append(grid.properties(title=title))
+        for one, mine, chosen in zip(shown, pools, kept, strict=True)
+    }
+    drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
+    spread = [f"peak_mbit_s_{end}" for end in ENDS]
+    span = distributions.log_ends(pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)]))
+    # Of one application each direction has a line of panels.
+    columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
+    named = [one.label for one in lines] if len(shown) > 1 else [""]
+    titles = [f"{named[0]}, Mbit/s" if named[0] else "Mbit/s", *named[1:]]
+    grids = [
+        _grid(cells, one, span, columns, title)
+        for (one, cells), title in zip(lines.items(), titles, strict=True)
+    ]
     chart: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
     return Figure(
         name=QUERY,
         heading=f"What wide windows hide: throughput of {host_names(rows)}, per point of the sweep",
-        finding=" ".join(finding(one, context.of(rows, one)) for one in shown),
+        finding=" ".join(_findings(context, rows)),
         caption=sentence(
             "The same traffic as a monitor with windows of each width shows it.",
             "Solid: the busiest window, median over the runs of the point, with the runs with the "
@@ -95,19 +87,52 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def finding(one: Series, rows: pl.DataFrame) -> str:
+def _grid(
+    cells: Sequence[tuple[str, str, pl.DataFrame]],
+    one: Series,
+    span: tuple[float, float, float | None],
+    columns: int,
+    title: str,
+) -> Any:
+    """The panels of one application."""
+    import altair as alt
+
+    width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
+    panels = [
+        _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
+        for place, (name, direction, frame) in enumerate(cells)
+    ]
+    above = alt.TitleParams(
+        title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
+    )
+    grid = alt.concat(*panels, columns=columns, spacing=GAP, align="all")
+    return grid.properties(title=above)
+
+
+def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
+    """What is hidden of the applications of which most is."""
+    found = [
+        (share, said)
+        for one in context.series_in(rows)
+        if (told := finding(one, context.of(rows, one))) is not None
+        for share, said in [told]
+    ]
+    return [said for _, said in sorted(found)[:FINDINGS]]
+
+
+def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
     """How much of the peak of an application the widest window shows that all its runs fill."""
     base = rows.filter("is_baseline") if rows["is_baseline"].any() else rows
     filled = base.filter((pl.col("shorter_runs") == 0) & pl.col("peak_share").is_not_null())
     if filled["window_ms"].n_unique() < 2:
-        return ""
+        return None
     busiest = filled.sort("peak_mbit_s", descending=True, maintain_order=True).row(0, named=True)
     same = [pl.col(key).eq_missing(pl.lit(busiest[key])) for key in ("point", "run", "direction")]
     wide = filled.filter(*same).sort("window_ms").row(-1, named=True)
     if wide["window_ms"] == busiest["window_ms"]:
-        return ""
+        return None
     peaks = [numbers.estimate(row["peak_mbit_s"]) for row in (busiest, wide)]
-    return (
+    return wide["peak_share"], (
         f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]} "
         f"Mbit/s, the busiest {_width(wide)} {peaks[1]} Mbit/s, "
         f"{numbers.share(wide['peak_share'])} of it."
@@ -182,14 +207,15 @@ def _panel(
         for row in rows.iter_rows(named=True)
     ]
 
-    def of(column: str) -> Any:
-        return alt.Chart(values([{**row, "y": row[column]} for row in marks]))
+    def of(column: str, name: str) -> Any:
+        steps = [{"window": row["window"], "y": row[column], TIP: name} for row in marks]
+        return alt.Chart(values(steps))
 
     layers: list[Any] = [
-        of(MEAN).mark_line(color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
+        of(MEAN, "mean").mark_line(color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
     ]
-    for column, dash in LINES.items():
-        line = of(column).mark_line(color=one.colour, strokeDash=dash, strokeWidth=1.75)
+    for column, (name, dash) in LINES.items():
+        line = of(column, name).mark_line(color=one.colour, strokeDash=dash, strokeWidth=1.75)
         layers.append(line.encode(x=x, y=y))
     if rows["runs"].max() > 1:  # type: ignore[operator]
         spread = alt.Chart(values([{**row, "y": row["low"]} for row in marks]))
@@ -215,7 +241,7 @@ def _panel(
     return alt.layer(*layers).properties(
         width=width,
         height=HEIGHT,
-        title=panel_title("", name, one, width),
+        title=panel_title("", f"{direction}: {name}", one, width),
         description=about(
             y="throughput (Mbit/s)", application=one.label, point=name, direction=direction
         ),

@@ -1,0 +1,55 @@
+"""What each panel and mark of an SVG carries for the page's script."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import altair as alt
+import pytest
+
+from flowsweep.render import svg
+from flowsweep.render.figure import values
+from flowsweep.render.panels import TIP, about, tip
+
+HOSTILE = "\"><img src=x onerror=alert(1)> & 'lu' url(#a) 1.23456"
+
+
+def panel(mark: str, tips: list[str], **of: str) -> Any:
+    rows = [{"x": x, "y": x, TIP: words} for x, words in enumerate(tips, start=1)]
+    chart = alt.Chart(values(rows))
+    made = getattr(chart, f"mark_{mark}")().encode(
+        x=alt.X("x:Q", title="time (s)", scale=alt.Scale(type="log", domain=[1, 8], nice=False)),
+        y=alt.Y("y:Q", title=None, scale=alt.Scale(domain=[0, 8], nice=False)),
+    )
+    return alt.layer(made).properties(width=80, height=40, description=about(y="share", **of))
+
+
+def carried(picture: str, key: str) -> list[str]:
+    return [html.unescape(found) for found in re.findall(f' {key}="([^"]*)"', picture)]
+
+
+def test_a_panel_has_the_ends_of_its_axes_and_what_it_shows() -> None:
+    rows = [panel("point", ["a", "b"], application=name, point="4 ms") for name in ("lu", HOSTILE)]
+    picture = svg.render(alt.vconcat(alt.concat(rows[0], columns=2), alt.concat(rows[1])), "made")
+    assert [json.loads(one) for one in carried(picture, "data-of")] == [
+        {"application": "lu", "point": "4 ms"},
+        {"application": HOSTILE, "point": "4 ms"},
+    ]
+    assert carried(picture, "data-x") == ["log 1 8 time (s)"] * 2
+    assert carried(picture, "data-y") == ["linear 0 8 share"] * 2
+    assert "<img" not in picture
+
+
+def test_a_point_has_the_words_of_its_row() -> None:
+    words = [tip("first", None, "1.23456 s"), HOSTILE, "NaN undefined"]
+    picture = svg.render(panel("point", words), "made")
+    assert carried(picture, "data-tip") == ["first; 1.23456 s", HOSTILE, "NaN undefined"]
+    assert not svg.is_broken(picture)
+
+
+@pytest.mark.parametrize(("words", "told"), [(["baseline"] * 3, ["baseline"]), (["a", "b"], [])])
+def test_a_line_has_words_that_all_its_rows_share(words: list[str], told: list[str]) -> None:
+    assert carried(svg.render(panel("line", words), "made"), "data-tip") == told
