@@ -165,6 +165,15 @@ def test_an_experiment_that_names_no_paper_has_none(
     assert 'id="papers"' not in page.build(one_app).html
 
 
+def test_a_file_that_cannot_be_read_stops_no_query(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    for content_of in (b"\xff\xfe\x00", b"papers: kitatsuji", b"papers: [nobody, 7]", b"papers: {"):
+        (tmp_path / "experiment.yaml").write_bytes(content_of)
+        warehouse = Warehouse(tmp_path)
+        assert warehouse.rows("run_table").height == 1
+        assert warehouse.rows("published").is_empty()
+
+
 def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
     """Recomputed by hand: UKLight's cells from the times that the runs tell."""
     warehouse = Warehouse(full)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.warehouse.paper_items import COLUMNS, Cell, cells
@@ -49,8 +50,11 @@ def models(folder: Path, directory: Path) -> dict[str, str]:
 
 
 def _papers(directory: Path) -> tuple[str, ...]:
-    path = directory / "experiment.yaml"
-    return about(inputs.read_text(path, "an experiment file")).papers if path.exists() else ()
+    """Those that the experiment's file names; a file that cannot be read stops no query."""
+    try:
+        return about(inputs.read_text(directory / "experiment.yaml", "an experiment file")).papers
+    except FlowsweepError:
+        return ()
 
 
 def stem_of(item: str) -> str:
