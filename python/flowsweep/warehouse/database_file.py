@@ -77,6 +77,8 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
             connection.execute(f"create schema {schema}")
             for name, query in views.items():
                 connection.execute(f'create view {schema}."{name}" as {query}')
+        # A thousand comments are quick in one transaction alone.
+        connection.begin()
         for name in figure_names(warehouse.catalog.folder):
             about = figures.described(warehouse.catalog.folder, name)
             _comment(connection, f'table main."{name}"', about.get("description", ""))
@@ -85,6 +87,7 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
                 if column in known:
                     _comment(connection, f'column main."{name}"."{column}"', meaning)
         _comment(connection, 'table models."runs"', DATABASE_MARK.decode())
+        connection.commit()
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> None:
