@@ -67,7 +67,11 @@ PROPERTIES = {
     "lambdastream-quick": {
         "evl": {
             "paths": ["cavewave rtt", "teragrid rtt", "cavewave link"],
-            "throughput": ["cavewave memory_to_memory", "teragrid memory_to_memory"],
+            "throughput": [
+                f"{path} {way}"
+                for path in ("cavewave", "teragrid")
+                for way in ("iperf_udp", "memory_to_memory")
+            ],
             "comparable": ["all"],
         },
     },
