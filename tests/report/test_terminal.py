@@ -70,3 +70,11 @@ def test_one_row_keeps_its_columns(printed):
     lines, said = printed(ROWS.head(1), 60)
     assert lines[0].split() == ROWS.columns
     assert said == ""
+
+
+def test_many_rows_take_no_longer_each(printed):
+    """A width that is asked for again at every cell would take hours here."""
+    count = 300_000
+    lines, _ = printed(pl.DataFrame({"bin": range(count), "share": [0.5] * count}), None)
+    assert len(lines) == count + 1
+    assert lines[-1] == f"{count - 1}    0.5"

@@ -43,8 +43,8 @@ class Column:
 
     def lines(self) -> list[str]:
         """All padded to the same width: numbers to the right."""
-        pad = str.rjust if self.is_number else str.ljust
-        return [pad(cell, self.width) for cell in [self.name, *self.cells]]
+        pad, width = str.rjust if self.is_number else str.ljust, self.width
+        return [pad(cell, width) for cell in [self.name, *self.cells]]
 
 
 def print_rows(rows: pl.DataFrame) -> None:
