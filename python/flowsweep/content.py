@@ -67,5 +67,5 @@ def build_remedy() -> str:
 
 
 def papers() -> list[Path]:
-    """What each paper states whose numbers may stand beside ours."""
+    """Files with the items of each paper whose numbers may stand beside ours."""
     return sorted((folder("reports") / "papers").glob("*/items.yaml"))

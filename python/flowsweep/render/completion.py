@@ -199,7 +199,7 @@ def _run(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _median(row: dict[str, Any], axis: Axis) -> str:
-    """What is known of a point."""
+    """Words for a point."""
     unit = axis.columns[0].unit
     low, high = row["slowdown_low"], row["slowdown_high"]
     size = row["buffer_bytes"]

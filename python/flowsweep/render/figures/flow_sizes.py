@@ -143,7 +143,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
 
 
 def _told(row: dict[str, Any]) -> str:
-    """What is known of a flow direction, or of a cell of several."""
+    """Words for a flow direction, or for a cell of several."""
     return tip(
         f"{numbers.plural(row['flows'], 'flow direction')}, geometric means"
         if row["is_cell"]

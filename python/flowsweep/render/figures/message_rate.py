@@ -104,7 +104,7 @@ def _range(ends: tuple[float, float]) -> str:
 
 
 def _told(name: str, row: dict[str, Any]) -> str:
-    """What is known of the messages at a point."""
+    """Words for the messages at a point."""
     least = AT_LEAST if _is_bound(row) else ""
     return tip(
         name,

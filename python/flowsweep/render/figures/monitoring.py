@@ -58,7 +58,7 @@ def draw(context: Context) -> Figure | None:
     drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
     spread = [f"peak_mbit_s_{end}" for end in ENDS]
     span = distributions.log_ends(pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)]))
-    # Of one application each direction has a line of panels.
+    # Each direction of an application has a line of panels.
     columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
     named = [one.label for one in lines] if len(shown) > 1 else [""]
     titles = [f"{named[0]}, Mbit/s" if named[0] else "Mbit/s", *named[1:]]
@@ -110,7 +110,7 @@ def _grid(
 
 
 def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
-    """What is hidden of the applications of which most is."""
+    """Sentences about the applications of which wide windows hide most."""
     found = [
         (share, said)
         for one in context.series_in(rows)

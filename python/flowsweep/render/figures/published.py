@@ -46,7 +46,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """How many values have which verdict."""
+    """Number of values with each verdict."""
     rows = context.rows("published").rows(named=True)
     found = Counter(_kind(row["verdict"]) for row in rows)
     told = ", ".join(f"{found[kind]} {kind}" for kind in VERDICTS if found[kind])
