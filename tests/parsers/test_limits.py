@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 Check = Callable[[dict[str, Any], dict[str, Any]], None]
 MS = 1_000_000
 SECONDS = 2
-#: Losses are few in 2 s, in which the share that headers do not tell went from 4 to 21 % on a quiet
-#: machine, by where the losses fell. In 16 s it went from 12 to 22 %.
-LOSSY_SECONDS = 16
-LOSSY_UNTOLD = 0.3
+#: Losses are few in 2 s: the share that headers do not tell went from 4 to 21 % there on a quiet
+#: machine, by where the losses fell; in 16 s from 12 to 22 %, in 48 s from 14 to 18 %.
+LOSSY_SECONDS = 96
 CLASSES = ("app", "sender", "receiver", "network", "unknown")
 # The chronographs count steps of the kernel's clock, 4 ms at the usual CONFIG_HZ=250.
 STEP_NS = 4 * MS
-# What limits a phase at its testbed.
+# The class that limits a phase at its testbed.
 TRUTH = {
     ("near", "paced"): "app",
     ("near", "ping-pong"): "app",
@@ -124,7 +123,7 @@ def test_most_of_a_pure_phase_is_in_its_class(
             assert found[truth] >= LEAST * told, found
             # After a loss a short segment under way may be the end of a write, or what the network
             # let go: headers do not tell.
-            untold = LOSSY_UNTOLD if phase[0] == "lossy" else 1 - LEAST
+            untold = 0.2 if phase[0] == "lossy" else 1 - LEAST
             assert found["unknown"] <= untold * sum(found.values()), found
 
     holds(check)
