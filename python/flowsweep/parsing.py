@@ -56,7 +56,7 @@ def _remedy(damage: Damage) -> str:
         return f"read it again once nothing writes to it; {told}"
     unread = damage["unread"]
     if unread is None:
-        # What is left of a compressed file or a stream has no known size.
+        # The rest of a compressed file or a stream has no known size.
         return f"copy or record it again for what comes behind it; {told}"
     size = damage["offset"] + unread
     told += f"; {unread:,} of {counted(size, 'byte')} not read"

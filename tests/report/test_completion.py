@@ -144,7 +144,7 @@ def test_along_rtt_and_rate_it_agrees_with_their_own_queries(
 
 
 def drawing(directory: Path) -> Context:
-    """What a figure of the experiment is made from."""
+    """The context that a figure of the experiment is drawn from."""
     warehouse = Warehouse(directory)
     return Context(warehouse, page._series(warehouse, ()))
 

@@ -104,7 +104,7 @@ def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
 
 
 def drawing(directory: Path) -> Context:
-    """What a figure of the experiment is made from."""
+    """The context that a figure of the experiment is drawn from."""
     warehouse = Warehouse(directory)
     return Context(warehouse, page._series(warehouse, ()))
 

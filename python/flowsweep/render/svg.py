@@ -72,7 +72,7 @@ class _Tags:
         return f"<{found[1]}{said}{tag[len(found[1]) + 1 :]}" if said else tag
 
     def _said(self, tag: str) -> str:
-        """What the script must know of an element, as attributes."""
+        """Attributes of an element that the script of the page reads."""
         label = _LABEL.search(tag)
         if label:
             return f' data-tip="{label[1]}"'

@@ -95,7 +95,7 @@ class Catalog:
 
     @cached_property
     def _reads(self) -> dict[str, set[str]]:
-        """What each file view, model and estimate reads."""
+        """The tables that each file view, model and estimate reads."""
         reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables()}
         reads |= computed.READS
         reads |= {name: table_names(text) for name, text in self.models.items()}

@@ -12,7 +12,7 @@ CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin'
 
 
 def _distribution(query: str) -> list[Sentence]:
-    """What is said of every small multiple of distributions."""
+    """Sentences under every small multiple of distributions."""
     return always(query, r"Coloured: all runs of the point in the title together; pale: from the run "
                    r"with the least share to the one with the greatest; grey: the baseline\.",
                    rf"{N} of {N} points are drawn; all: flowsweep query {query} DIR\.")  # fmt: skip

@@ -80,7 +80,7 @@ def left_out(allows: str) -> Sentence:
 
 
 def traffic(query: str) -> list[Sentence]:
-    """What the grades of the captures behind some traffic say of it."""
+    """Sentences about the grades of the captures behind some traffic."""
     return [
         Sentence(query, r"Not to be relied on: .*?of grade D\.",
                  lambda asked, _: asked.yes("captures where grade = 'D'")),
