@@ -19,6 +19,8 @@ from flowsweep.units import counted
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage, Summary
 
+#: Packets that were dropped by kernel and by interface; None where that is not known.
+Drops = tuple[int | None, int | None]
 #: Every table that the parsers write; `packets` only where it is asked for.
 ALL_TABLES = tuple(_parsers.tables())
 TABLES = tuple(name for name in ALL_TABLES if name != "packets")
@@ -113,6 +115,8 @@ def write_tables(
     places: Mapping[str, Path],
     options: Options,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    drops: Mapping[str, Drops] | None = None,
 ) -> Summary:
     """Reads `captures` as one into the new files `paths`; after a failure there are none.
 
@@ -122,6 +126,7 @@ def write_tables(
         places: Where the files come to lie, which is what errors call them.
         options: How they are read.
         progress: Told now and then how many bytes and packets were read.
+        drops: Of each file, by what tables call it; else the manifests beside them tell.
 
     Raises:
         CaptureError: One of them is no capture; a damaged one is told in the summary.
@@ -141,7 +146,7 @@ def write_tables(
             bin_ns=options.bin_ns,
             udp_timeout_ns=options.udp_timeout_ns,
             threads=options.threads or len(os.sched_getaffinity(0)),
-            manifests=drops_told(captures),
+            manifests=drops_told(captures) if drops is None else drops,
             notes=notes,
             progress=progress,
             verify_checksums=options.verify_checksums,
@@ -160,13 +165,13 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, tuple[int | None, int | None]]:
+def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
     """Drop counters (kernel, interface) of the manifests beside captures, by displayed name.
 
     The parts of a rotated capture have one manifest, named after the first part: its
     counters go to that one.
     """
-    drops: dict[str, tuple[int | None, int | None]] = {}
+    drops: dict[str, Drops] = {}
     for path, name in files:
         if not path.name:
             continue  # a folder: the parser says so

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 START_S = 1_774_742_400  # 2026-03-29
@@ -49,6 +50,26 @@ def day_of_packets(file: Path) -> list[int]:
     return stamps
 
 
+def record(program, clock, interface, capture, ring, samples, removed) -> None:
+    """Captures the whole day."""
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(clock),
+        "DAY_START": str(START_S),
+        "DAY_REMOVED": str(removed),
+        "DAY_LOG": str(samples),
+    }
+    done = subprocess.run(
+        [program, "-i", interface, "-w", capture, "--filter", "udp", *ring],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory) -> Path:
     """The library that is preloaded."""
@@ -77,27 +98,12 @@ def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
     stamps = day_of_packets(interface)
     folder.mkdir()
     removed.mkdir()
+    ring = ["--rotate-time", f"{PERIOD_S}s", "--rotate", "20kB"]
+    ring += ["--max-disk", str(BOUND), "--when-full", "remove-oldest"]
     # A copy: what is preloaded is ignored by a program with rights of its own (setcap).
     program = Path(shutil.copyfile(capture_program, tmp_path / "agent"))
     program.chmod(0o755)
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": str(clock),
-        "DAY_START": str(START_S),
-        "DAY_REMOVED": str(removed),
-        "DAY_LOG": str(tmp_path / "samples"),
-    }
-    ring = ["--rotate-time", f"{PERIOD_S}s", "--rotate", "20kB"]
-    ring += ["--max-disk", str(BOUND), "--when-full", "remove-oldest"]
-    done = subprocess.run(
-        [program, "-i", interface, "-w", folder / "a.pcap.zst", "--filter", "udp", *ring],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    record(program, clock, interface, folder / "a.pcap.zst", ring, tmp_path / "samples", removed)
     manifest = json.loads((folder / "a.capture.json").read_text())
 
     left = {path.name: path for path in folder.glob("*.pcap*")}
@@ -147,3 +153,69 @@ def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
     later = statistics.median(resident[-len(first_hour) :])
     early = statistics.median(resident[: len(first_hour)])
     assert later <= early + 256 * 1024
+
+
+def by_hour(made: Path, pcap) -> tuple[dict[int, list[Path]], dict[tuple[int, str], int]]:
+    """The files by the hours of their first packets; the packets in them by hour and host."""
+    hours: dict[int, list[Path]] = {}
+    written: dict[tuple[int, str], int] = {}
+    for path in sorted(made.rglob("*.pcap.zst")):
+        packets = pcap.read(path).packets
+        if packets:
+            hour = (packets[0][0] // SECOND - START_S) // 3_600
+            hours.setdefault(hour, []).append(path)
+            key = hour, path.parent.name
+            written[key] = written.get(key, 0) + len(packets)
+    return hours, written
+
+
+def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command):
+    """Two hosts, an hour a file: what arrives is parsed once, and nothing of it is missing."""
+    interface, folder, made = (disk / name for name in ("day.pcap", "service", "made"))
+    stamps = day_of_packets(interface)
+    program = Path(shutil.copyfile(capture_program, tmp_path / "agent"))
+    program.chmod(0o755)
+    hosts = {"pc1": ["--rotate-time", "1h"], "pc2": ["--rotate-time", "1h", "--rotate", "20kB"]}
+    for host, ring in hosts.items():
+        for path in (made / host, folder / host):
+            path.mkdir(parents=True)
+        capture = made / host / "eth0.pcap.zst"
+        record(program, clock, interface, capture, ring, tmp_path / "samples", disk)
+    hours, written = by_hour(made, pcap)
+    assert sum(written.values()) == 2 * len(stamps)
+    assert len(hours) == 23  # and a silent one
+
+    def look() -> list[str]:
+        done = command("flowsweep", "watch", folder, "--once", cwd=disk)
+        assert done.returncode == 0, done.stderr
+        return [line.split(":")[0] for line in done.stderr.splitlines() if " hosts, " in line]
+
+    told: list[str] = []
+    for host in hosts:
+        shutil.copy(made / host / "eth0.capture.json", folder / host)
+    for hour in sorted(hours):
+        for path in hours[hour]:
+            shutil.copy2(path, folder / path.relative_to(made))
+        if hour in (7, 15):
+            told += look()
+        if hour == 15:  # the ring removes what is older
+            for path in hours[0]:
+                (folder / path.relative_to(made)).unlink()
+    told += look()
+    runs = [f"2026-03-29-{hour:02}h00m00s" for hour in sorted(hours)]
+    assert told == runs
+    assert look() == []
+    rows = pl.read_parquet(
+        disk / "results/service/tables/captures/**/*.parquet", hive_partitioning=True
+    )
+    found = {
+        (int(run[11:13]), host): packets
+        for run, host, packets in rows.group_by("run", "host").agg(pl.sum("packets")).iter_rows()
+    }
+    assert found == written
+    assert rows["dropped_kernel"].to_list() == [0] * len(rows)
+    done = command("flowsweep", "query", "totals", disk / "results/service", "--format", "json")
+    assert json.loads(done.stdout)
+    page = (disk / "results/service/report.html").read_text()
+    assert "23 runs, 23 valid" in page
+    assert "contradicts" not in page

@@ -30,6 +30,7 @@ COMMANDS = (
     "show",
     "query",
     "report",
+    "watch",
     "zeek-logs",
     "testbed",
     "workflow",

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from flowsweep.files.names import partition
 from flowsweep.parsing import (
     ALL_TABLES,
     DamagedCaptureError,
+    Drops,
     Options,
     drops_told,
     write_tables,
@@ -54,8 +55,23 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    found = _Found.of(run_dir)
-    summaries, converted, refused = _write(found, output, engine, Options(**reading))
+    return write(Found.of(run_dir), output, engine, Options(**reading))
+
+
+def write(found: Found, output: Path, engine: str, options: Options) -> int:
+    """Writes all tables of a run, and says what was read; the exit code.
+
+    Args:
+        found: Its captures and logs.
+        output: Folder of the experiment's tables.
+        engine: Who makes flows of captures.
+        options: How they are read.
+
+    Raises:
+        DamagedCaptureError: A capture could not be read to its end; the tables are there.
+        FlowsweepError: There are no new tables.
+    """
+    summaries, converted, refused = _write(found, output, engine, options)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     counts = [f"{counted(len({*found.captures, *found.logs}), 'host')}"]
@@ -73,15 +89,24 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The captures and logs of one run, by host."""
+class Found:
+    """The captures and logs of one run, by host.
+
+    Attributes:
+        run: Its name.
+        captures: The files of each host, in the order of their packets.
+        logs: Zeek's logs of each host.
+        drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
+            the manifests beside its captures tell them.
+    """
 
     run: str
     captures: Mapping[str, Sequence[Path]]
     logs: Mapping[str, Sequence[Path]]
+    drops: Mapping[str, Drops] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run_dir: Path) -> _Found:
+    def of(cls, run_dir: Path) -> Found:
         """Looks through the run's folder."""
         if not run_dir.is_dir():
             raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
@@ -102,7 +127,7 @@ class _Found:
 
 
 def _write(
-    found: _Found, output: Path, engine: str, options: Options
+    found: Found, output: Path, engine: str, options: Options
 ) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
     """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
     logs = dict(found.logs)
@@ -118,7 +143,7 @@ def _write(
         place, replaced = partition("run", found.run), tables.replaced()
         with file_set(output, place, replaced, is_alone=False) as folder:
             tables.folder = folder
-            summaries = _ingest_hosts(native, tables, options) if native else []
+            summaries = _ingest_hosts(native, tables, options, found.drops) if native else []
             # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
             cut = [host for host, one in zip(native, summaries, strict=True) if one["damage"]]
             for host, error in refused.items():
@@ -251,7 +276,10 @@ class _Tables:
 
 
 def _ingest_hosts(
-    hosts: Mapping[str, Sequence[Path]], tables: _Tables, options: Options
+    hosts: Mapping[str, Sequence[Path]],
+    tables: _Tables,
+    options: Options,
+    drops: Mapping[str, Drops],
 ) -> list[Summary]:
     """Writes the tables of every host's capture."""
     from concurrent.futures import ThreadPoolExecutor
@@ -268,10 +296,11 @@ def _ingest_hosts(
 
     def one(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
-        named = [(path, path.name) for path in files]
+        named = list(zip(files, _distinct(files), strict=True))
         paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
         finally_at = {table: tables.finally_at(host, table) for table in options.tables}
-        return write_tables(named, paths, finally_at, options, look)
+        told = _dealt(drops[host], [name for _, name in named]) if host in drops else None
+        return write_tables(named, paths, finally_at, options, look, drops=told)
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
@@ -283,3 +312,16 @@ def _ingest_hosts(
             is_stopped = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _distinct(files: Sequence[Path]) -> list[str]:
+    """What tables and messages call the files of a host, which may lie in several folders."""
+    plain = [path.name for path in files]
+    is_plain = len(set(plain)) == len(plain)
+    return plain if is_plain else [f"{path.parent.name}/{path.name}" for path in files]
+
+
+def _dealt(drops: Drops, files: Sequence[str]) -> dict[str, Drops]:
+    """The drops of a host by file: all with the first, as those of a manifest are."""
+    kernel, interface = (None if count is None else 0 for count in drops)
+    return {name: drops if name == files[0] else (kernel, interface) for name in files}

@@ -92,6 +92,26 @@ def mark_runs(experiment: Experiment, results: Path) -> None:
     outputs.write_file(runs / RUNS_MARK, f"{source(experiment, results)}\n")
 
 
+def mark_captures(folder: Path, results: Path) -> None:
+    """Notes that `results` are made from the captures in `folder`.
+
+    Raises:
+        FlowsweepError: Something else was made there.
+    """
+    mine = printing.line(str(folder.resolve()))
+    runs = results / "runs"
+    theirs = _read(runs / RUNS_MARK)
+    if theirs != mine and (theirs is not None or runs.exists() or (results / "tables").exists()):
+        raise FlowsweepError(
+            f"{results}: the results here are of something else",
+            found=theirs or f"runs or tables that are not of {mine}",
+            expected=f"results of the captures in {mine}, or none yet",
+            remedy="name another folder: --output results/NAME",
+        )
+    runs.mkdir(parents=True, exist_ok=True)
+    outputs.write_file(runs / RUNS_MARK, f"{mine}\n")
+
+
 def _relative(path: Path) -> str:
     # A mark is one line of text.
     return printing.line(os.path.relpath(path.resolve()))

@@ -20,6 +20,11 @@ def drops(path: Path) -> tuple[int | None, int | None]:
         FlowsweepError: It is no JSON object that can be used, or a count is none.
     """
     about, _ = inputs.read_object(path, "a manifest", EXAMPLE)
+    return drops_in(about, path)
+
+
+def drops_in(about: dict[str, object], path: Path) -> tuple[int | None, int | None]:
+    """As `drops`, of a manifest that was read already from `path`."""
     return _count(about, "dropped_kernel", path), _count(about, "dropped_interface", path)
 
 

@@ -1,0 +1,178 @@
+"""`flowsweep watch`: a folder into which agents capture without an end, to its report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep import signals
+from flowsweep.cli.arguments import Parser, add_output
+from flowsweep.errors import FlowsweepError
+from flowsweep.parsing import DamagedCaptureError, Options
+from flowsweep.units import parse_time
+
+if TYPE_CHECKING:
+    from flowsweep.runs.arrivals import Arrival, Folder
+    from flowsweep.runs.periods import Periods
+
+SECOND = 10**9
+
+
+def arguments(parser: Parser) -> None:
+    """Adds the options and arguments of this command."""
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="Folder of the captures.")
+    add_output(parser, "Folder of the results. Default: results/FOLDER.", required=False)
+    parser.add_argument("--once", action="store_true", help="End when all that is whole is parsed.")
+    for option, default, about in (
+        ("--interval", "1min", "Time from look to look."),
+        ("--period", "1h", "Length of a run, in whole seconds."),
+        ("--quiet", "1min", "Nobody wrote to a file for so long: it is whole."),
+    ):
+        parser.add_argument(
+            option, metavar="TIME", type=_seconds, default=default,
+            help=f"{about} Default: %(default)s.",
+        )  # fmt: skip
+
+
+def watch(
+    *, folder: Path, output: Path | None, once: bool, interval: float, period: float, quiet: float
+) -> int:
+    """Parse what arrives in FOLDER, and keep results/FOLDER with tables and report up to date.
+
+    flowsweep-capture writes into FOLDER and rotates, on one host or several; a folder in it is of
+    the host that it is called after. Each hour of the clock (--period) is a run of all hosts. It is
+    parsed once it is over and its files are whole, and again only if files come or change. What the
+    ring of an agent removes stays in the tables.
+
+    Ended by a signal, and started again, it goes on where it was.
+
+    Example: flowsweep watch /var/lib/private/flowsweep/eth0
+    """
+    from flowsweep.experiment.claim import claim
+    from flowsweep.runs.arrivals import Folder
+    from flowsweep.runs.periods import Periods
+
+    if period < 1 or period % 1:
+        raise FlowsweepError(
+            f"--period {period:g}s: not a number of whole seconds",
+            expected="1s or more, such as 1h",
+        )
+    told = _Told()
+    captures = Folder(folder, quiet, told.failed)
+    captures.arrivals()  # says now where there is no such folder
+    results = output or Path("results") / folder.resolve().name
+    claim(results)
+    watched = _Watch(captures, Periods(folder, results, int(period)), results, told)
+    try:
+        while True:
+            watched.look()
+            if once:
+                return watched.status()
+            time.sleep(interval)
+    except KeyboardInterrupt as stop:
+        signals.end(stop)
+        return 0
+
+
+class _Told:
+    """What was said already, which is not said at each look."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self._notes: set[str] = set()
+
+    def failed(self, error: FlowsweepError) -> None:
+        """An error; the exit code of a single look is that of the worst."""
+        print(f"error: {error}", file=sys.stderr)
+        self.status = max(self.status, error.exit_code)
+
+    def note(self, text: str) -> None:
+        """A line that is said once."""
+        if text not in self._notes:
+            self._notes.add(text)
+            print(text, file=sys.stderr)
+
+
+class _Watch:
+    """Looks at the folder, and brings the results up to date."""
+
+    def __init__(self, captures: Folder, periods: Periods, results: Path, told: _Told) -> None:
+        self._captures, self._periods = captures, periods
+        self._results, self._told = results, told
+        self._is_current = (results / "report.html").exists()
+
+    def status(self) -> int:
+        """The exit code of a single look."""
+        return self._told.status
+
+    def look(self) -> None:
+        """Parses what is ready; the report is made anew where something was."""
+        try:
+            arrivals = self._captures.arrivals()
+        except FlowsweepError as error:
+            self._told.failed(error)
+            return
+        for run, some in self._periods.ready(arrivals, time.time_ns()).items():
+            if self._attempt(partial(self._parse, run, some)):
+                self._is_current = False
+        for one in arrivals:
+            if not one.is_whole:
+                self._told.note(f"{one.path}: is being written, and waits until it is whole")
+        for run, path in self._periods.left_out(arrivals):
+            self._told.note(
+                f"note: {path}: came when run {run} was parsed and other captures of it were gone; "
+                "it is left out"
+            )
+        if not self._is_current and self._periods.has_any():
+            self._is_current = self._attempt(self._report)
+
+    def _attempt(self, work: Callable[[], None]) -> bool:
+        """Whether it succeeded. A full disk, say, ends no service: the next look tries again."""
+        try:
+            work()
+        except FlowsweepError as error:
+            self._told.failed(error)
+            return False
+        return True
+
+    def _parse(self, run: str, arrivals: list[Arrival]) -> None:
+        from flowsweep.cli import ingest
+
+        hosts: dict[str, list[Path]] = {}
+        for one in arrivals:
+            hosts.setdefault(one.host, []).append(one.path)
+            if one.is_cut:
+                self._told.note(
+                    f"note: {one.path}: its agent ended before the file did; parsed as far as it is"
+                )
+        drops = self._periods.drops(run, arrivals)
+        found = ingest.Found(run, hosts, {}, drops)
+        try:
+            ingest.write(found, self._results / "tables", "native", Options())
+        except DamagedCaptureError as damaged:
+            self._told.failed(damaged)
+        self._periods.record(run, arrivals, drops)
+
+    def _report(self) -> None:
+        from flowsweep.cli.report import report
+        from flowsweep.runs import run_records
+
+        run_records.write_table(
+            self._results / "runs",
+            self._results / "tables" / "runs.parquet",
+            self._results / "experiment.yaml",
+        )
+        report(directory=self._results, against=None)
+
+
+def _seconds(text: str) -> float:
+    """Seconds; that the option is named where it has no time is left to `argparse`."""
+    try:
+        return parse_time(text) / SECOND
+    except FlowsweepError as error:
+        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None

@@ -1,0 +1,224 @@
+"""The captures of a folder that agents write into: of which host, from when, and whether whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flowsweep import _parsers
+from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import capture_names, inputs, manifests, names
+from flowsweep.files.outputs import PART, told
+from flowsweep.parsing import Drops, named, readable_errors
+
+#: The folder into which the unit of the capture service moves the files of the start before.
+BEFORE = "before"
+MANIFEST = ".capture.json"
+#: Path, size and time of the last change: what was read of such a file holds until they change.
+_State = tuple[Path, int, int]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The drop counters of a capture that may still run.
+
+    Attributes:
+        start: When the capture was started: another start counts from 0 again.
+        drops: Packets that were dropped since then.
+    """
+
+    start: str
+    drops: Drops
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One capture file.
+
+    Attributes:
+        host: Whose it is: its folder's name, in the folder itself that of its series.
+        path: The file.
+        size: Its bytes.
+        first_ns: When its first packet was captured; None where it has none yet.
+        is_whole: Whether nobody writes to it any more.
+        counters: Those of its manifest, if it has one.
+    """
+
+    host: str
+    path: Path
+    size: int
+    first_ns: int | None
+    is_whole: bool
+    counters: Counters | None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its agent ended before the file did."""
+        return self.path.name.endswith(PART)
+
+
+class Folder:
+    """A folder of captures, looked through again and again.
+
+    Args:
+        path: The folder.
+        quiet_s: A file that no manifest lists is whole once nobody wrote to it for so long.
+        say: Told what is wrong with a file, once.
+    """
+
+    def __init__(self, path: Path, quiet_s: float, say: Callable[[FlowsweepError], None]) -> None:
+        self._path, self._quiet_s, self._say = path, quiet_s, say
+        self._first: dict[_State, int | None] = {}
+        self._manifests: dict[_State, dict[str, Any] | None] = {}
+        self._refused: set[_State] = set()
+
+    def arrivals(self) -> list[Arrival]:
+        """The captures that are there now, in the order of their first packets.
+
+        Raises:
+            FlowsweepError: The folder cannot be looked through.
+        """
+        if not self._path.is_dir():
+            raise FlowsweepError(
+                f"{self._path}: no such folder",
+                expected="the folder into which flowsweep-capture writes",
+            )
+        with told(f"cannot look through {self._path}"):
+            paths = sorted(self._path.rglob("*"))
+        shown = [
+            path
+            for path in paths
+            if not any(part.startswith(".") for part in path.relative_to(self._path).parts)
+        ]
+        stems: dict[Path, set[str]] = {}
+        for path in shown:
+            stems.setdefault(path.parent, set()).add(_stem(path))
+        # What is gone need not be remembered.
+        known, self._first = self._first, {}
+        found: list[Arrival] = []
+        for path in shown:
+            try:
+                state = _state(path)
+            except FileNotFoundError:  # the ring's oldest file, or one that was renamed
+                continue
+            if state in self._refused or _stem(path) == path.name or path.name.endswith(MANIFEST):
+                continue
+            try:
+                found += self._arrival(path, state, stems[path.parent], known)
+            except FlowsweepError as error:
+                if path.exists():
+                    self._refused.add(state)
+                    self._say(error)
+        return sorted(found, key=lambda one: (one.first_ns or 0, one.host, one.path))
+
+    def _arrival(
+        self, path: Path, state: _State, stems: set[str], known: dict[_State, int | None]
+    ) -> Iterator[Arrival]:
+        if not path.is_file():
+            return
+        above = [part for part in path.relative_to(self._path).parts[:-1] if part != BEFORE]
+        series = capture_names.host_of(_stem(path), stems)
+        host = names.check(above[0] if above else series, "a host", path)
+        self._first[state] = known[state] if state in known else first_packet(path)
+        manifest = path.with_name(f"{series}{MANIFEST}")
+        about = self._manifest(manifest)
+        yield Arrival(
+            host, path, state[1], self._first[state],
+            is_whole=self._is_whole(path, state[1], manifest, about),
+            counters=_counters(manifest, about),
+        )  # fmt: skip
+
+    def _is_whole(
+        self, path: Path, size: int, manifest: Path, about: dict[str, Any] | None
+    ) -> bool:
+        if path.name.endswith(PART):
+            # An agent that lives replaces its manifest every second, also where no packet comes.
+            return self._is_quiet(path) and (about is None or self._is_quiet(manifest))
+        listed = (about or {}).get("files")
+        is_listed = isinstance(listed, list) and any(
+            isinstance(one, dict) and one.get("file") == path.name and one.get("bytes") == size
+            for one in listed
+        )
+        return is_listed or self._is_quiet(path)
+
+    def _is_quiet(self, path: Path) -> bool:
+        try:
+            return time.time() - path.stat().st_mtime >= self._quiet_s
+        except FileNotFoundError:
+            return False
+
+    def _manifest(self, path: Path) -> dict[str, Any] | None:
+        """What it says; None where there is none, or one that cannot be read, which is told."""
+        try:
+            state = _state(path)
+        except FileNotFoundError:
+            return None
+        if state not in self._manifests:
+            self._manifests = {key: held for key, held in self._manifests.items() if key[0] != path}
+            self._manifests[state] = None
+            try:
+                about, _ = inputs.read_object(path, "a manifest", manifests.EXAMPLE)
+                manifests.drops_in(about, path)
+                self._manifests[state] = about
+            except FlowsweepError as error:
+                self._say(error)
+        return self._manifests[state]
+
+
+def first_packet(path: Path) -> int | None:
+    """When the first packet of a capture was captured, ns since 1970; None where it has none.
+
+    Raises:
+        CaptureError: It is no capture, or cannot be read.
+    """
+    import duckdb
+
+    with readable_errors():
+        _parsers.check(named([path]))
+    with duckdb.connect() as connection:
+        connection.register("packets", _Packets(path))
+        rows = connection.sql("select epoch_ns(time::timestamp_ns) from packets limit 1").fetchall()
+    return int(rows[0][0]) if rows else None
+
+
+class _Packets:
+    """The packets of one file. That its end lacks is no news of a file that is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _parsers.stream(
+            named([self._path]),
+            "packets",
+            bin_ns=BIN_NS,
+            udp_timeout_ns=UDP_TIMEOUT_NS,
+            on_damage=lambda _: None,
+        )
+
+    def __arrow_c_schema__(self) -> object:
+        return _parsers.schema("packets")
+
+
+def _counters(manifest: Path, about: dict[str, Any] | None) -> Counters | None:
+    if about is None or not isinstance(about.get("start"), str):
+        return None
+    return Counters(about["start"], manifests.drops_in(about, manifest))
+
+
+def _stem(path: Path) -> str:
+    """The name without what a capture or its manifest adds; the whole name of another file."""
+    name = path.name.removesuffix(PART)
+    if name.endswith(MANIFEST):
+        return name.removesuffix(MANIFEST)
+    stem = capture_names.stem(path.with_name(name))
+    return path.name if stem in ("", name) else stem
+
+
+def _state(path: Path) -> _State:
+    about = path.stat()
+    return path, about.st_size, about.st_mtime_ns

@@ -1,0 +1,185 @@
+"""Captures without an end as runs: each period of the clock is one, of all hosts together.
+
+What was parsed stands in the run.json of its period, and is all that is remembered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import printing
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import results
+from flowsweep.files import inputs, outputs
+from flowsweep.units import format_time
+
+if TYPE_CHECKING:
+    from flowsweep.parsing import Drops
+    from flowsweep.runs.arrivals import Arrival
+
+SECOND = 10**9
+#: Of a run: its start, UTC. No form of ISO 8601, which readers of Hive's folders take for a time.
+NAME = "%Y-%m-%d-%Hh%Mm%Ss"
+#: What a run.json must hold to be one of these.
+PERIOD = "period_s"
+EXAMPLE = '{"period_s": 3600, "captures": [], "drops": {}}'
+
+
+class Periods:
+    """The periods of one folder of captures that were parsed already.
+
+    Args:
+        folder: The folder of captures.
+        directory: Their results: results/<experiment>.
+        period_s: The length of a period.
+
+    Raises:
+        FlowsweepError: The results are of something else, or of periods of another length.
+    """
+
+    def __init__(self, folder: Path, directory: Path, period_s: int) -> None:
+        self._period_s = period_s
+        self._runs = directory / "runs"
+        results.mark_captures(folder, directory)
+        self._done = {path.parent.name: self._read(path) for path in self._runs.glob("*/run.json")}
+        experiment = directory / "experiment.yaml"
+        if not experiment.exists():
+            title = json.dumps(f"Captures in {printing.line(str(folder))}")
+            outputs.write_file(experiment, f"title: {title}\n")
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        record, _ = inputs.read_object(path, "the record of a period", EXAMPLE)
+        if record.get(PERIOD) != self._period_s:
+            known = record.get(PERIOD)
+            length = format_time(known * SECOND) if isinstance(known, int) else inputs.shown(known)
+            raise FlowsweepError(
+                f"{path}: was made with periods of another length",
+                found=f"--period {length}",
+                expected=f"--period {format_time(self._period_s * SECOND)}",
+                remedy=f"--period {length}, or another folder for the results: --output",
+            )
+        return record
+
+    def has_any(self) -> bool:
+        """Whether a period was parsed yet."""
+        return bool(self._done)
+
+    def ready(self, arrivals: Sequence[Arrival], now_ns: int) -> dict[str, list[Arrival]]:
+        """The captures of each period that is over, is whole and is not parsed as it is.
+
+        Args:
+            arrivals: All captures that are there, in the order of their first packets.
+            now_ns: The time by the clock, ns since 1970.
+
+        Returns:
+            By the names of the runs, oldest first.
+        """
+        found: dict[int, list[Arrival]] = {}
+        for one in arrivals:
+            if one.first_ns is not None:
+                found.setdefault(one.first_ns // (self._period_s * SECOND), []).append(one)
+        return {
+            self._name(number): some
+            for number, some in sorted(found.items())
+            if (number + 1) * self._period_s * SECOND <= now_ns
+            and all(one.is_whole for one in some)
+            and self._is_news(self._name(number), some)
+        }
+
+    def _is_news(self, run: str, arrivals: Sequence[Arrival]) -> bool:
+        """Whether a period has captures that are not in its tables, while all that are can be read.
+
+        A ring of files forgets its oldest ones: their rows stay.
+        """
+        parsed, here = self._parsed(run), {(one.host, one.first_ns): one.size for one in arrivals}
+        return parsed.keys() <= here.keys() and not here.items() <= parsed.items()
+
+    def _parsed(self, run: str) -> dict[tuple[str, int], int]:
+        """The captures in the tables of a period, by host and first packet: their sizes."""
+        captures = self._done.get(run, {}).get("captures", ())
+        return {(one["host"], one["first"]): one["bytes"] for one in captures}
+
+    def left_out(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[str, Path]]:
+        """Captures that came too late: others of their period are parsed, and gone by now."""
+        here = {(one.host, one.first_ns) for one in arrivals}
+        for one in arrivals:
+            if one.first_ns is None:
+                continue
+            run = self._name(one.first_ns // (self._period_s * SECOND))
+            parsed = self._parsed(run)
+            is_parsed = parsed.get((one.host, one.first_ns)) == one.size
+            if parsed and not is_parsed and not parsed.keys() <= here:
+                yield run, one.path
+
+    def _name(self, number: int) -> str:
+        return datetime.fromtimestamp(number * self._period_s, UTC).strftime(NAME)
+
+    def drops(self, run: str, arrivals: Sequence[Arrival]) -> dict[str, Drops]:
+        """Packets that were dropped at each host and not counted with an earlier period.
+
+        A manifest counts from the start of its capture, so what came on top since the last look
+        is counted with the period that is parsed next.
+        """
+        told: dict[str, Drops] = {}
+        for host in sorted({one.host for one in arrivals}):
+            before = self._done.get(run, {}).get("drops", {}).get(host)
+            added = self._added(host, [one for one in arrivals if one.host == host])
+            # What was not known then is part of what is added now.
+            kernel, interface = before["told"] if before else (0, 0)
+            told[host] = _sum((kernel or 0, interface or 0), added)
+        return told
+
+    def _added(self, host: str, arrivals: Sequence[Arrival]) -> Drops:
+        added: Drops = (0, 0)
+        for one in {each.counters for each in arrivals}:
+            if one is None:
+                return None, None
+            counted = [
+                record["drops"][host]["until"].get(one.start, (0, 0))
+                for record in self._done.values()
+                if host in record["drops"]
+            ]
+            last = tuple(max(column) for column in zip((0, 0), *counted, strict=True))
+            added = _sum(added, _sum(one.drops, (-last[0], -last[1])))
+        return added
+
+    def record(self, run: str, arrivals: Sequence[Arrival], told: Mapping[str, Drops]) -> None:
+        """Notes that the tables of a period are made of these captures."""
+        start = datetime.strptime(run, NAME).replace(tzinfo=UTC)
+        captures = [
+            {"host": one.host, "file": one.path.name, "first": one.first_ns, "bytes": one.size}
+            for one in arrivals
+        ]
+        until = {
+            host: {
+                one.counters.start: one.counters.drops
+                for one in arrivals
+                if one.host == host and one.counters is not None and None not in one.counters.drops
+            }
+            for host in told
+        }
+        record = {
+            "start": f"{start:%Y-%m-%dT%H:%M:%SZ}",
+            "end": f"{start + timedelta(seconds=self._period_s):%Y-%m-%dT%H:%M:%SZ}",
+            PERIOD: self._period_s,
+            "captures": captures,
+            "drops": {host: {"told": told[host], "until": until[host]} for host in told},
+        }
+        text = json.dumps(record, indent=1)
+        folder = self._runs / run
+        with outputs.told(f"cannot write to {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            outputs.write_file(folder / "run.json", f"{text}\n")
+        # As it is read at the next start.
+        self._done[run] = json.loads(text)
+
+
+def _sum(one: Drops, other: Drops) -> Drops:
+    kernel, interface = (
+        None if a is None or b is None else a + b for a, b in zip(one, other, strict=True)
+    )
+    return kernel, interface

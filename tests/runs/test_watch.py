@@ -1,0 +1,256 @@
+"""`flowsweep watch`: what arrives in a folder is parsed once it is whole, and only once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+HOUR_S = 3_600
+START_S = 1_774_742_400  # 2026-03-29
+FIRST, SECOND, THIRD = "2026-03-29-00h00m00s", "2026-03-29-01h00m00s", "2026-03-29-02h00m00s"
+
+
+def write(path: Path, *seconds: float, append: bool = False) -> None:
+    """A capture of UDP packets at these seconds after the start, last written an hour ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab" if append else "wb") as out:
+        if not append:
+            out.write(struct.pack("=IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1))
+        for place in seconds:
+            udp = struct.pack(">HHHH", 1000, 2000, 26, 0) + bytes(18)
+            ip = struct.pack(">BBHHHBBH", 0x45, 0, 46, 0, 0, 64, 17, 0) + bytes(
+                [10, 0, 0, 1, 10, 0, 0, 2]
+            )
+            body = bytes.fromhex("0200000000010200000000020800") + ip + udp
+            whole, fraction = divmod(place, 1)
+            stamp = (START_S + int(whole), int(fraction * 1e9))
+            out.write(struct.pack("=IIII", *stamp, len(body), len(body)) + body)
+    age(path)
+
+
+def age(path: Path, seconds: float = HOUR_S) -> None:
+    when = path.stat().st_mtime - seconds
+    os.utime(path, (when, when))
+
+
+def manifest(path: Path, *files: Path, **changed: object) -> None:
+    """The manifest of an agent that ran an hour ago, and has these files."""
+    about = {
+        "status": "running",
+        "start": "2026-03-29T00:00:00Z",
+        "files": [{"file": one.name, "bytes": one.stat().st_size} for one in files],
+        "dropped_kernel": 0,
+        "dropped_interface": 0,
+    }
+    path.write_text(json.dumps(about | changed))
+    age(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "ring"
+
+
+@pytest.fixture
+def once(command, folder: Path):
+    """One look at the folder; what is printed, without the line of the report."""
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        return command("flowsweep", "watch", folder, "--once", *options, cwd=folder.parent)
+
+    return run
+
+
+def packets(folder: Path, table: str = "captures") -> dict[tuple[str, str], int]:
+    """Packets by run and host in the tables."""
+    frame = pl.scan_parquet(
+        folder.parent / f"results/ring/tables/{table}/**/*.parquet", hive_partitioning=True
+    )
+    rows = frame.group_by("run", "host").agg(pl.col("packets").sum()).collect()
+    return {(run, host): count for run, host, count in rows.iter_rows()}
+
+
+def test_hours_of_two_hosts_are_runs_that_are_parsed_once(folder, once):
+    write(folder / "pc1.pcap", 10, 20)
+    write(folder / "pc1-00001.pcap", HOUR_S + 1)
+    write(folder / "pc2/eth0.pcap", 30, 3_500)
+    done = once()
+    assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
+    # Hours of the clock, not of the files.
+    wanted = {(FIRST, "pc1"): 2, (FIRST, "pc2"): 2, (SECOND, "pc1"): 1}
+    assert packets(folder) == packets(folder, "flows") == wanted
+    again = once()
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    write(folder / "pc2/eth0-00001.pcap", HOUR_S + 2)
+    late = once()
+    assert f"{SECOND}: 2 hosts, 2 packets" in late.stderr
+    assert FIRST not in late.stderr
+    assert packets(folder) == wanted | {(SECOND, "pc2"): 1}
+    runs = pl.read_parquet(folder.parent / "results/ring/tables/runs.parquet")
+    assert runs["run"].to_list() == [FIRST, SECOND]
+
+
+def test_what_is_being_written_waits_and_so_does_its_hour(folder, once):
+    write(folder / "pc1.pcap", 10)
+    write(folder / "pc1-00001.pcap.part", 20)
+    write(folder / "pc2.pcap", HOUR_S + 1)
+    part = folder / "pc1-00001.pcap.part"
+    manifest(folder / "pc1.capture.json", folder / "pc1.pcap", part)
+    age(folder / "pc1.capture.json", -HOUR_S)  # an agent that lives
+    done = once()
+    assert f"{part}: is being written, and waits" in done.stderr
+    assert packets(folder) == {(SECOND, "pc2"): 1}
+    whole = part.rename(folder / "pc1-00001.pcap")
+    manifest(folder / "pc1.capture.json", folder / "pc1.pcap", whole)
+    assert once().returncode == 0
+    assert packets(folder) == {(FIRST, "pc1"): 2, (SECOND, "pc2"): 1}
+
+
+def test_what_a_killed_agent_left_is_parsed_as_far_as_it_is(folder, once):
+    part = folder / "pc1.pcap.part"
+    write(part, 10, 20)
+    part.write_bytes(part.read_bytes()[:-5])
+    age(part)
+    manifest(folder / "pc1.capture.json", part)
+    done = once()
+    assert done.returncode == 1
+    assert f"{part}: its agent ended before the file did; parsed as far as it is" in done.stderr
+    assert packets(folder) == {(FIRST, "pc1"): 1}
+    assert once().stderr == ""
+
+
+def test_a_file_of_another_program_is_parsed_again_when_it_grew(folder, once):
+    trace = folder / "trace.pcap"
+    write(trace, 10)
+    age(trace, -HOUR_S)
+    done = once()
+    assert "is being written" in done.stderr
+    assert done.stdout == ""
+    age(trace)
+    assert once().returncode == 0
+    write(trace, 20, 30, append=True)
+    assert once().returncode == 0
+    assert packets(folder) == packets(folder, "flows") == {(FIRST, "trace"): 3}
+
+
+def test_what_the_ring_removed_stays_in_the_tables(folder, once):
+    write(folder / "pc1.pcap", 10)
+    write(folder / "pc1-00001.pcap", HOUR_S)
+    manifest(folder / "pc1.capture.json")
+    once()
+    (folder / "pc1.pcap").unlink()
+    # The first of the series is gone, and the host is still called as its manifest.
+    write(folder / "pc1-00002.pcap", 2 * HOUR_S)
+    write(folder / "pc2.pcap", 40)
+    done = once()
+    assert f"{folder / 'pc2.pcap'}: came when run {FIRST} was parsed" in done.stderr
+    assert packets(folder) == {(name, "pc1"): 1 for name in (FIRST, SECOND, THIRD)}
+
+
+def test_files_that_the_service_moved_at_its_restart_are_the_same(folder, once):
+    write(folder / "eth0.pcap", 10)
+    once()
+    (folder / "before").mkdir()
+    (folder / "eth0.pcap").rename(folder / "before/eth0.pcap")
+    write(folder / "eth0.pcap", HOUR_S + 10)
+    assert FIRST not in once().stderr
+    assert packets(folder) == {(FIRST, "eth0"): 1, (SECOND, "eth0"): 1}
+    # Started twice within an hour, its files there have one name.
+    (folder / "eth0.pcap").rename(folder / "before/eth0.pcap")
+    write(folder / "eth0.pcap", HOUR_S + 20)
+    manifest(folder / "before/eth0.capture.json", dropped_kernel=3)
+    manifest(folder / "eth0.capture.json", dropped_kernel=4, start="2026-03-29T01:00:15Z")
+    assert f"{SECOND}: 1 host, 2 packets" in once().stderr
+    tables = folder.parent / "results/ring/tables/captures"
+    rows = pl.read_parquet(tables / f"run={SECOND}/host=eth0/captures.parquet")
+    assert rows["file"].to_list() == ["before/eth0.pcap", "ring/eth0.pcap"]
+    assert rows["dropped_kernel"].to_list() == [7, 0]
+
+
+def test_drops_are_counted_once_with_the_hour_parsed_next(folder, once):
+    told = folder / "pc1.capture.json"
+    write(folder / "pc1.pcap", 10)
+    manifest(told, dropped_kernel=3, dropped_interface=1)
+    once()
+    write(folder / "pc1-00001.pcap", HOUR_S)
+    manifest(told, dropped_kernel=3, dropped_interface=1)
+    once()
+    write(folder / "pc1-00002.pcap", 2 * HOUR_S)
+    manifest(told, dropped_kernel=10, dropped_interface=1)
+    once()
+    # Parsed again, an hour keeps what was counted with it.
+    write(folder / "pc1-00000.pcap", 20)
+    once()
+    # Another start counts from 0.
+    write(folder / "pc1-00003.pcap", 3 * HOUR_S)
+    manifest(told, dropped_kernel=2, start="2026-03-29T03:00:00Z")
+    once()
+    rows = pl.scan_parquet(
+        folder.parent / "results/ring/tables/captures/**/*.parquet", hive_partitioning=True
+    )
+    sums = rows.group_by("run").agg(pl.col("packets", "dropped_kernel", "dropped_interface").sum())
+    assert sums.sort("run").collect().rows()[:4] == [
+        (FIRST, 2, 3, 1),
+        (SECOND, 1, 0, 0),
+        (THIRD, 1, 7, 0),
+        ("2026-03-29-03h00m00s", 1, 2, 0),
+    ]
+
+
+def test_a_file_that_is_no_capture_keeps_nothing_else_from_the_report(folder, once):
+    write(folder / "pc1.pcap", 10)
+    (folder / "pc2.pcap").write_text("this is no capture")
+    (folder / "notes.txt").write_text("nor is this")
+    done = once()
+    assert done.returncode == 2
+    assert done.stderr.count(f"error: {folder / 'pc2.pcap'}") == 1
+    assert packets(folder) == {(FIRST, "pc1"): 1}
+
+
+def test_results_of_something_else_are_kept(folder, once, tmp_path):
+    write(folder / "pc1.pcap", 10)
+    shutil.rmtree(tmp_path / "results", ignore_errors=True)
+    (tmp_path / "results/ring/runs/mine").mkdir(parents=True)
+    done = once()
+    assert done.returncode == 2
+    assert "the results here are of something else" in done.stderr
+    assert once("--output", "results/other").returncode == 0
+    other = once("--output", "results/other", "--period", "30min")
+    assert other.returncode == 2
+    assert "remedy    --period 3600s" in other.stderr
+
+
+def test_it_goes_on_until_a_signal_and_after_it(folder, until):
+    write(folder / "pc1.pcap", 10)
+    words = [sys.executable, "-m", "flowsweep", "watch", folder, "--interval", "50ms"]
+    for number in (1, 2):
+        write(folder / f"pc1-{number:05}.pcap", number * HOUR_S)
+        running = subprocess.Popen(
+            [*map(str, words)], cwd=folder.parent, stderr=subprocess.PIPE, text=True
+        )
+        later = number * HOUR_S + HOUR_S * 10
+        report = folder.parent / "results/ring/report.html"
+        until(report.exists, "the first report")
+        write(folder / f"pc1-{number + 10:05}.pcap", later)
+        wanted = folder.parent / f"results/ring/runs/2026-03-29-{10 + number:02}h00m00s/run.json"
+        until(wanted.exists, "the hour that arrived meanwhile")
+        running.send_signal(signal.SIGTERM)
+        _, told = running.communicate(timeout=60)
+        assert running.returncode == 0
+        assert told.count(f"{FIRST}: 1 host, 1 packet") == (number == 1)
+    assert len(packets(folder)) == 5
+
+
+def test_a_folder_that_is_not_there_is_told(once):
+    done = once()
+    assert done.returncode == 2
+    assert "no such folder" in done.stderr
