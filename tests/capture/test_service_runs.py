@@ -1,0 +1,138 @@
+"""The capture service under a real systemd, in a root and namespaces of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+HERE = Path(__file__).parent
+UNIT = HERE.parents[1] / "capture" / "agent" / "flowsweep-capture@.service"
+SERVICE = "flowsweep-capture@lo"
+SPACES = ["--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup"]
+BURST = """
+import socket
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(1000):
+    link.sendto(bytes(100), ("127.0.0.1", 9))
+"""
+
+
+class Box:
+    """A systemd that runs the service; `first` is its process."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.log = folder / "box.log"
+        root = folder / "box"
+        root.mkdir()
+        words = ["unshare", *SPACES, "--fork", "--kill-child", HERE / "service_box.sh"]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*map(str, [*words, root, program, UNIT])], stdout=log, stderr=log
+            )
+
+    @property
+    def first(self) -> str:
+        """The process number of its systemd, as this machine counts."""
+        pid = self.process.pid
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().strip()
+
+    @property
+    def captures(self) -> Path:
+        """The folder of the service."""
+        return Path(f"/proc/{self.first}/root/var/lib/private/flowsweep/lo")
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command in it."""
+        enter = ["nsenter", "--target", self.first, "--all", "--root", "--wd=/"]
+        return subprocess.run(
+            [*enter, *words], capture_output=True, text=True, check=False, timeout=60
+        )
+
+    def is_active(self) -> bool:
+        """Whether the service captures."""
+        assert self.process.poll() is None, self.log.read_text()
+        return self.run("systemctl", "is-active", SERVICE).stdout == "active\n"
+
+    def manifest(self) -> dict[str, object]:
+        return json.loads((self.captures / "lo.capture.json").read_text())
+
+    def agent(self) -> str:
+        """The process number of the agent, in the box."""
+        show = self.run("systemctl", "show", "--property=MainPID", "--value", SERVICE)
+        return show.stdout.strip()
+
+    def burst(self, until: Callable[..., None]) -> None:
+        """A thousand datagrams, of which the manifest tells within a second or two."""
+        before = self.manifest()["packets_written"]
+        assert isinstance(before, int)
+        enter = ["nsenter", "--target", self.first, "--net"]
+        subprocess.run([*enter, sys.executable, "-c", BURST], check=True, timeout=60)
+        until(lambda: self.manifest()["packets_written"] >= before + 1_000, "a burst in the files")
+
+
+@pytest.fixture
+def box(tmp_path: Path, capture_program: Path, until: Callable[..., None]) -> Iterator[Box]:
+    if os.geteuid() != 0:
+        pytest.skip("a systemd of its own needs root here")
+    for name in ("systemctl", "nsenter"):
+        if shutil.which(name) is None:
+            pytest.skip(f"no {name}")
+    tried = ["unshare", *SPACES, "--fork", "mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup"]
+    done = subprocess.run(tried, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no control groups for a systemd: {done.stderr.strip()}")
+    found = Box(tmp_path, capture_program)
+    try:
+        until(lambda: found.first != "" and found.is_active(), "the service")
+        yield found
+    finally:
+        found.process.kill()
+        found.process.wait()
+
+
+def test_it_captures_confined_and_comes_back(
+    box: Box, until: Callable[..., None], tmp_path: Path, command
+) -> None:
+    until((box.captures / "lo.capture.json").exists, "the manifest")
+    box.burst(until)
+    agent = box.agent()
+    status = box.run("cat", f"/proc/{agent}/status").stdout.split("\n")
+    about = dict(line.split(":\t", 1) for line in status if ":\t" in line)
+    assert about["Name"].strip() == "flowsweep-captu"
+    assert about["CapEff"] == about["CapPrm"] == "0" * 16
+    assert (about["NoNewPrivs"], about["Seccomp"]) == ("1", "2")
+    user = int(about["Uid"].split()[0])
+    files = [path for path in box.captures.iterdir() if path.is_file()]
+    assert user != 0
+    assert {(path.stat().st_uid, path.stat().st_mode & 0o777) for path in files} == {(user, 0o600)}
+
+    # Killed, it is there again, and what it left is kept.
+    box.run("systemctl", "kill", "--signal=KILL", SERVICE)
+    until(lambda: box.is_active() and box.agent() not in ("0", agent), "a new start")
+    until((box.captures / "before/lo.pcap.zst.part").exists, "the file of the killed one")
+    until((box.captures / "lo.capture.json").exists, "the manifest")
+    box.burst(until)
+    assert box.run("systemctl", "stop", SERVICE).returncode == 0
+    manifest = box.manifest()
+    assert (manifest["status"], manifest["stop_reason"]) == ("complete", signal.SIGTERM.name)
+    # Each datagram, and what the kernel answers to it; the kernel counts both ends of `lo`.
+    assert 1_000 <= manifest["packets_written"] <= manifest["received"]
+
+    # The report of what it captured; not from the clock's hour, which goes on.
+    options = ("--once", "--period", "1s", "--quiet", "100ms")
+    done = command("flowsweep", "watch", box.captures, *options, cwd=tmp_path)
+    assert "its agent ended before the file did" in done.stderr, done.stderr
+    rows = pl.read_parquet(tmp_path / "results/lo/tables/captures/**/*.parquet")
+    told = dict(rows.group_by("file").agg(pl.col("packets").sum()).iter_rows())
+    assert told["lo.pcap.zst"] == manifest["packets_written"]
+    before = json.loads((box.captures / "before/lo.capture.json").read_text())
+    assert told["lo.pcap.zst.part"] >= before["packets_written"] >= 1_000
