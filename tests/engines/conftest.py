@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CAPTURED = ROOT / "workflows" / "experiments" / "captured" / "demo" / "runs"
 FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
+#: Of the server for S3.
+KEY, SECRET, REGION = "testing", "testing-secret", "us-east-1"
 #: What a person asks of the flows of each run: `totals` begins with it, and so does `limits`.
 SUMS = """
     select run, protocol, sum(packets)::bigint as packets, sum(wire_bytes)::bigint as wire_bytes,
@@ -34,3 +38,27 @@ def answers(question: str, folder: Path) -> list[tuple[object, ...]]:
     """What DuckDB, which answers every query of flowsweep, makes of the files."""
     files = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
     return duckdb.sql(question.format(files)).fetchall()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a server for S3 that keeps all in memory."""
+    moto = pytest.importorskip("moto.server", reason="run .config/prepare.sh test")
+    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture
+def client(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of it, with its two buckets."""
+    boto3 = pytest.importorskip("boto3")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    made = boto3.client(
+        "s3", endpoint_url=server, aws_access_key_id=KEY, aws_secret_access_key=SECRET
+    )
+    for bucket in ("results", "captures"):
+        made.create_bucket(Bucket=bucket)
+    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ import pyarrow.dataset
 import pyarrow.fs
 import pytest
 
-from .conftest import CAPTURED, SUMS, answers
+from .conftest import CAPTURED, KEY, REGION, SECRET, SUMS, answers
 
-KEY, SECRET, REGION = "testing", "testing-secret", "us-east-1"
 SNAKEFILE = """
 storage:
     provider="s3", endpoint_url="{url}", access_key="testing", secret_key="testing-secret"
@@ -37,30 +35,6 @@ def asked(table: Any, question: str) -> list[tuple[object, ...]]:
     with duckdb.connect() as connection:
         connection.register("asked", table)
         return connection.sql(question.format("asked")).fetchall()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of a server for S3 that keeps all in memory."""
-    moto = pytest.importorskip("moto.server", reason="run .config/prepare.sh test")
-    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
-
-
-@pytest.fixture
-def client(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A client of it, with its two buckets."""
-    boto3 = pytest.importorskip("boto3")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    made = boto3.client(
-        "s3", endpoint_url=server, aws_access_key_id=KEY, aws_secret_access_key=SECRET
-    )
-    for bucket in ("results", "captures"):
-        made.create_bucket(Bucket=bucket)
-    return made
 
 
 @pytest.fixture

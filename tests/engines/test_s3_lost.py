@@ -1,0 +1,134 @@
+"""A server for S3 that is gone in the middle of an upload: what is told, and what is left."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from .conftest import CAPTURED
+
+RUNS = ("nqueens-baseline-r1", "nqueens-rtt_64ms-r1", "nqueens-rtt_16ms-r1")
+SNAKEFILE = """
+storage:
+    provider="s3", endpoint_url="{url}", access_key="testing", secret_key="testing-secret"
+
+RUNS = {runs!r}
+
+rule all:
+    input: [storage.s3(f"s3://results/tables/{{run}}.parquet") for run in RUNS]
+
+rule parse:
+    input: "runs/{{run}}/pc1.pcap.zst"
+    output: storage.s3("s3://results/tables/{{run}}.parquet")
+    priority: lambda wildcards: -RUNS.index(wildcards.run)
+    shell: "{python} -m flowsweep parse {{input:q}} --output made/{{wildcards.run}}"
+        " && cp made/{{wildcards.run}}/flows.parquet {{output:q}}"
+"""
+
+
+class Door:
+    """What a server can be reached through until it has half of the object `key`; then nothing is.
+
+    What the server has by then stays, as on the disk of a machine that was switched off.
+    """
+
+    def __init__(self, server: str, key: str) -> None:
+        host, _, port = server.removeprefix("http://").partition(":")
+        self._server, self._key = (host, int(port)), key.encode()
+        self._inlet = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._inlet.getsockname()[1]}"
+        self.sent = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._inlet.accept()
+                threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._server) as server, suppress(OSError):
+            threading.Thread(target=self._answer, args=[server, client], daemon=True).start()
+            is_upload = False
+            while octets := client.recv(65536):
+                head, end, body = octets.partition(b"\r\n\r\n")
+                if octets.startswith(b"PUT ") and self._key in octets.partition(b"\r\n")[0]:
+                    is_upload = True
+                    server.sendall(head + end)
+                    octets = body  # which may come behind the answer 100 to the head
+                if is_upload and octets:
+                    self._inlet.shutdown(socket.SHUT_RDWR)
+                    self._inlet.close()
+                    self.sent = len(octets) // 2
+                    server.sendall(octets[: self.sent])
+                    return
+                server.sendall(octets)
+
+    @staticmethod
+    def _answer(server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while octets := server.recv(65536):
+                client.sendall(octets)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for run in RUNS:
+        (tmp_path / "runs" / run).mkdir(parents=True)
+        shutil.copy(CAPTURED / run / "pc1.pcap.zst", tmp_path / "runs" / run)
+    return tmp_path
+
+
+def snakemake(folder: Path, url: str) -> subprocess.CompletedProcess[str]:
+    text = SNAKEFILE.format(url=url, runs=RUNS, python=sys.executable)
+    (folder / "Snakefile").write_text(text)
+    words = [Path(sys.executable).parent / "snakemake", "--cores", "1"]
+    return subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=250
+    )
+
+
+def test_runs_that_are_there_stay_and_the_rest_follows(
+    server: str, client: Any, folder: Path
+) -> None:
+    pytest.importorskip("snakemake_storage_plugin_s3", reason="run .config/prepare.sh test")
+
+    def stored() -> dict[str, str]:
+        listed = client.list_objects_v2(Bucket="results", Prefix="tables/nqueens")
+        return {one["Key"]: one["LastModified"] for one in listed.get("Contents", ())}
+
+    keys = [f"tables/{run}.parquet" for run in RUNS]
+    door = Door(server, keys[1])
+    done = snakemake(folder, door.url)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert door.sent > 1_000
+    # The place: the object, and the server that did not answer.
+    assert f"Failed to store output in storage s3://results/{keys[1]}" in said
+    assert f'Could not connect to the endpoint URL: "{door.url}/results/{keys[1]}"' in said
+    # Nothing is there by half, and what was there is.
+    before = stored()
+    assert [*before] == keys[:1]
+
+    # The remedy, as workflows/README.md has it: the same again, once the server is back.
+    again = snakemake(folder, server)
+    said = again.stdout + again.stderr
+    assert again.returncode == 0, said
+    assert f"runs/{RUNS[0]}/" not in said
+    after = stored()
+    assert sorted(after) == sorted(keys)
+    assert after[keys[0]] == before[keys[0]]
+    for run, key in zip(RUNS, keys, strict=True):
+        client.download_file("results", key, str(folder / "there.parquet"))
+        rows = duckdb.sql(f"select count(*), sum(packets) from '{folder}/there.parquet'")
+        here = duckdb.sql(f"select count(*), sum(packets) from '{folder}/made/{run}/flows.parquet'")
+        assert rows.fetchall() == here.fetchall()
