@@ -1,8 +1,8 @@
 -- One row per run, width of a step, and series: a direction of a host in its own capture
 -- (in or out), or the direction between two places (between). How long its rate was in which
--- bucket of `bucket_of` (bit/s), and the largest rate there. Time is counted in bins, so that the
--- last step of a run, which may be shorter, weighs what it lasts; `bins` less the sum of `bins_in`
--- are those of steps without a packet.
+-- bucket of `bucket_of` (bit/s), the largest rate there, and the rate that is exceeded for at most
+-- 1 % of the time. Time is counted in bins, so that the last step of a run, which may be shorter,
+-- weighs what it lasts; `bins` less the sum of `bins_in` are those of steps without a packet.
 with
 
 hosts_and_pairs as (
@@ -30,6 +30,16 @@ hosts_and_pairs as (
     where steps.bins > 0
 ),
 
+-- A number for each is joined and sorted quicker than its names.
+numbered as (
+    select
+        row_number() over (
+            order by run, host, from_site, to_site, direction
+        ) as series_id,
+        *,
+    from (select distinct * from hosts_and_pairs)
+),
+
 -- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins, and the bins themselves. A step that is longer
 -- than the run is one that holds it, and silence behind it.
 series as (
@@ -39,7 +49,7 @@ series as (
         greatest(run_bins, if(is_longer, step_bins, 0)) as bins,
     from (
         select distinct
-            hosts_and_pairs.* exclude (bins),
+            numbered.* exclude (bins),
             bins as run_bins,
             unnest(
                 [1] || [
@@ -50,91 +60,83 @@ series as (
                     ]
                 ]
             ) as step_bins,
-        from hosts_and_pairs
+        from numbered
     )
 ),
 
 busy as (
     select
-        traffic.run,
-        traffic.host,
-        null::varchar as from_site,
-        null::varchar as to_site,
-        traffic.direction,
+        numbered.series_id,
         traffic.bin_start_ns // windows.bin_ns - windows.first_bin as bin,
         traffic.wire_bytes,
     from host_traffic as traffic
     inner join windows using (run, host)
+    inner join numbered using (run, host, direction)
     where bin between 0 and windows.bins - 1
-    union all by name
+    union all
     select
-        run,
-        null::varchar as host,
-        from_site,
-        to_site,
-        'between' as direction,
-        bin,
-        wire_bytes,
-    from wan_traffic
-    where is_within
+        numbered.series_id,
+        traffic.bin,
+        traffic.wire_bytes,
+    from wan_traffic as traffic
+    inner join numbered using (run, from_site, to_site)
+    where traffic.is_within
 ),
 
 steps as (
     select
-        series.run,
-        series.host,
-        series.from_site,
-        series.to_site,
-        series.direction,
+        series.series_id,
         series.step_bins,
-        series.bin_ns,
         busy.bin // series.step_bins as step,
-        -- the last one may be shorter
-        least(series.step_bins, series.bins - step * series.step_bins) as held,
         sum(busy.wire_bytes)::bigint as step_bytes,
     from busy
-    inner join series
-        on
-            busy.run = series.run
-            and busy.direction = series.direction
-            and busy.host is not distinct from series.host
-            and busy.from_site is not distinct from series.from_site
-            and busy.to_site is not distinct from series.to_site
-    group by all
+    inner join series using (series_id)
+    group by series.series_id, series.step_bins, step
 ),
 
 rates as (
     select
-        *,
-        step_bytes * 8e9 / (held * bin_ns) as bit_s,
+        steps.*,
+        series.bins,
+        -- the last one may be shorter
+        least(steps.step_bins, series.bins - step * steps.step_bins) as held,
+        step_bytes * 8e9 / (held * series.bin_ns) as bit_s,
     from steps
+    inner join series using (series_id, step_bins)
+    where step_bytes > 0
 ),
 
 buckets as (
     select
-        run,
-        host,
-        from_site,
-        to_site,
-        direction,
+        series_id,
         step_bins,
+        bins,
         bucket_of(bit_s) as bucket,
         count(*) as steps,
         sum(held)::bigint as bins_in,
         sum(step_bytes)::bigint as wire_bytes,
         max(bit_s) / 1e6 as max_mbit_s,
     from rates
-    where step_bytes > 0
-    group by all
+    group by series_id, step_bins, bins, bucket
+),
+
+ordered as (
+    select
+        *,
+        coalesce(
+            sum(bins_in) over (
+                partition by series_id, step_bins
+                order by bucket desc
+                rows between unbounded preceding and 1 preceding
+            ),
+            0
+        ) as bins_above,
+    from buckets
 ),
 
 listed as (
     select
-        run,
-        host,
-        from_site,
-        to_site,
-        direction,
+        series_id,
         step_bins,
         list(bucket order by bucket) as buckets,
         list(bins_in order by bucket) as bins_in,
@@ -142,8 +144,14 @@ listed as (
         sum(steps)::bigint as busy_steps,
         sum(wire_bytes)::bigint as wire_bytes,
         max(max_mbit_s) as max_mbit_s,
-    from buckets
-    group by all
+        -- 0 where all that is busy is less than 1 % of the time
+        if(
+            sum(bins_in) > any_value(bins) * 0.01 + 1e-6,
+            min(max_mbit_s) filter (bins_above <= bins * 0.01 + 1e-6),
+            0
+        ) as p99_mbit_s,
+    from ordered
+    group by series_id, step_bins
 )
 
 select
@@ -162,12 +170,6 @@ select
     coalesce(listed.busy_steps, 0) as busy_steps,
     coalesce(listed.wire_bytes, 0) as wire_bytes,
     coalesce(listed.max_mbit_s, 0) as max_mbit_s,
+    coalesce(listed.p99_mbit_s, 0) as p99_mbit_s,
 from series
-left join listed
-    on
-        series.run = listed.run
-        and series.direction = listed.direction
-        and series.step_bins = listed.step_bins
-        and series.host is not distinct from listed.host
-        and series.from_site is not distinct from listed.from_site
-        and series.to_site is not distinct from listed.to_site
+left join listed using (series_id, step_bins)

@@ -1,48 +1,82 @@
--- One row per run, pair of places and stretch of time for which the demand between them stays
--- the same: the rate, as in `wan_rates`, of the busier direction at that moment, because a
--- link carries its rate both ways at once. Silent stretches are left out.
+-- One row per run, pair of places and demand between them: how long it was that. The demand of a
+-- moment is the rate, as in `wan_rates`, of the busier direction, because a link carries its rate
+-- both ways at once. Silence is left out.
 with
+
+pairs as (
+    select
+        row_number() over (order by run, site_a, site_b) as pair_id,
+        *,
+    from (
+        select distinct
+            run,
+            least(from_site, to_site) as site_a,
+            greatest(from_site, to_site) as site_b,
+        from wan_directions
+    )
+),
+
+sides as (
+    select
+        pairs.pair_id,
+        directions.direction_id,
+        directions.from_site < directions.to_site as is_there,
+    from wan_directions as directions
+    inner join pairs
+        on
+            directions.run = pairs.run
+            and least(directions.from_site, directions.to_site) = pairs.site_a
+            and greatest(directions.from_site, directions.to_site)
+            = pairs.site_b
+),
 
 changes as (
     select
-        run,
-        least(from_site, to_site) as site_a,
-        greatest(from_site, to_site) as site_b,
-        bin,
-        coalesce(sum(change) filter (from_site < to_site), 0) as there,
-        coalesce(sum(change) filter (from_site > to_site), 0) as back,
-    from wan_changes
-    group by all
+        sides.pair_id,
+        changes.bin,
+        coalesce(sum(changes.change) filter (is_there), 0)::bigint as there,
+        coalesce(sum(changes.change) filter (not is_there), 0)::bigint as back,
+    from wan_changes as changes
+    inner join sides using (direction_id)
+    group by sides.pair_id, changes.bin
 ),
 
 stretches as (
     select
-        changes.run,
-        changes.site_a,
-        changes.site_b,
-        greatest(sum(there) over one_pair, sum(back) over one_pair)
+        pair_id,
+        bin,
+        greatest(sum(there) over one_pair, sum(back) over one_pair)::bigint
             as window_bytes,
-        coalesce(lead(changes.bin) over one_pair, steps.bins)
-        - changes.bin as bins,
-        steps.bin_ns,
-        steps.step_ns,
+        lead(bin) over one_pair as next_bin,
     from changes
+    window one_pair as (partition by pair_id order by bin)
+),
+
+-- the end of the last stretch is that of the run
+ended as (
+    select
+        stretches.pair_id,
+        stretches.window_bytes,
+        sum(coalesce(stretches.next_bin, steps.bins) - stretches.bin)::bigint
+            as bins,
+        any_value(steps.bin_ns) as bin_ns,
+        any_value(steps.step_ns) as step_ns,
+    from stretches
+    inner join pairs using (pair_id)
     inner join wan_steps as steps using (run)
-    window one_pair as (
-        partition by changes.run, changes.site_a, changes.site_b
-        order by changes.bin
-    )
+    where stretches.window_bytes > 0
+    group by stretches.pair_id, stretches.window_bytes
 ),
 
 final as (
     select
-        run,
-        site_a,
-        site_b,
-        bins * bin_ns as held_ns,
-        window_bytes * 8e3 / step_ns as mbit_s,
-    from stretches
-    where window_bytes > 0
+        pairs.run,
+        pairs.site_a,
+        pairs.site_b,
+        ended.bins * ended.bin_ns as held_ns,
+        ended.window_bytes * 8e3 / ended.step_ns as mbit_s,
+    from ended
+    inner join pairs using (pair_id)
 )
 
 select * from final

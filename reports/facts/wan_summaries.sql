@@ -1,4 +1,4 @@
--- One row per run and sum of directions as in `wan_rates`: octets within the time of the run,
+-- One row per run and sum of directions as in `wan_sums`: octets within the time of the run,
 -- mean, and quantiles and peak of the rate over that time, silence included. The rate at the
 -- quantile q is exceeded for at most 1 - q of the time.
 with
@@ -17,30 +17,83 @@ octets as (
     )
 ),
 
-ordered as (
+-- Only the few stretches around a quantile are sorted: first the bucket that it lies in is found.
+buckets as (
+    select
+        sum_id,
+        bucket_of(window_bytes) as bucket,
+        sum(held_ns)::bigint as held_ns,
+        max(window_bytes) as top_bytes,
+    from wan_rates
+    group by sum_id, bucket
+),
+
+risen as (
     select
         *,
-        sum(held_ns) over (
-            partition by run, from_site, to_site
-            order by mbit_s desc
+        sum(held_ns) over (partition by sum_id order by bucket desc)::bigint
+            as beyond_ns,
+    from buckets
+),
+
+limits as (
+    select
+        sums.sum_id,
+        unnest([50, 95, 99]) as percent,
+        above_ns(any_value(steps.length_ns), percent / 100) as limit_ns,
+    from wan_sums as sums
+    inner join wan_steps as steps using (run)
+    group by sums.sum_id
+),
+
+cuts as (
+    select
+        limits.sum_id,
+        limits.percent,
+        limits.limit_ns,
+        max(risen.bucket) as bucket,
+        max_by(risen.beyond_ns - risen.held_ns, risen.bucket) as higher_ns,
+    from limits
+    inner join risen using (sum_id)
+    where risen.beyond_ns > limits.limit_ns
+    group by limits.sum_id, limits.percent, limits.limit_ns
+),
+
+around as (
+    select
+        cuts.sum_id,
+        cuts.percent,
+        cuts.limit_ns,
+        rates.window_bytes,
+        cuts.higher_ns
+        + sum(rates.held_ns) over (
+            partition by cuts.sum_id, cuts.percent
+            order by rates.window_bytes desc
         ) as beyond_ns,
-    from wan_rates
+    from wan_rates as rates
+    inner join cuts
+        on
+            rates.sum_id = cuts.sum_id
+            and bucket_of(rates.window_bytes) = cuts.bucket
 ),
 
 quantiles as (
     select
-        ordered.run,
-        ordered.from_site,
-        ordered.to_site,
-        max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.5)) as p50_mbit_s,
-        max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.95))
-            as p95_mbit_s,
-        max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.99))
-            as p99_mbit_s,
-        max(mbit_s) as peak_mbit_s,
-    from ordered
-    inner join wan_steps using (run)
-    group by ordered.run, ordered.from_site, ordered.to_site
+        sum_id,
+        max(window_bytes) filter (percent = 50) as p50_bytes,
+        max(window_bytes) filter (percent = 95) as p95_bytes,
+        max(window_bytes) filter (percent = 99) as p99_bytes,
+    from around
+    where beyond_ns > limit_ns
+    group by sum_id
+),
+
+peaks as (
+    select
+        sum_id,
+        max(top_bytes) as peak_bytes,
+    from buckets
+    group by sum_id
 ),
 
 final as (
@@ -55,17 +108,19 @@ final as (
         octets.is_far_side,
         steps.is_doubtful,
         coalesce(octets.wire_bytes, 0) * 8e3 / steps.length_ns as mean_mbit_s,
-        coalesce(quantiles.p50_mbit_s, 0) as p50_mbit_s,
-        coalesce(quantiles.p95_mbit_s, 0) as p95_mbit_s,
-        coalesce(quantiles.p99_mbit_s, 0) as p99_mbit_s,
-        coalesce(quantiles.peak_mbit_s, 0) as peak_mbit_s,
+        coalesce(quantiles.p50_bytes, 0) * 8e3 / steps.step_ns as p50_mbit_s,
+        coalesce(quantiles.p95_bytes, 0) * 8e3 / steps.step_ns as p95_mbit_s,
+        coalesce(quantiles.p99_bytes, 0) * 8e3 / steps.step_ns as p99_mbit_s,
+        coalesce(peaks.peak_bytes, 0) * 8e3 / steps.step_ns as peak_mbit_s,
     from octets
     inner join wan_steps as steps using (run)
-    left join quantiles
+    inner join wan_sums as sums
         on
-            octets.run = quantiles.run
-            and octets.from_site is not distinct from quantiles.from_site
-            and octets.to_site is not distinct from quantiles.to_site
+            octets.run = sums.run
+            and octets.from_site is not distinct from sums.from_site
+            and octets.to_site is not distinct from sums.to_site
+    left join peaks using (sum_id)
+    left join quantiles using (sum_id)
 )
 
 select * from final

@@ -17,43 +17,66 @@ scales as (
     group by all
 ),
 
-demands as (
+-- One row per point and pair of places, with a number: that is joined and sorted quicker.
+pairs as (
     select
-        points.point,
-        demands.run,
-        demands.site_a,
-        demands.site_b,
-        demands.held_ns,
-        demands.mbit_s,
+        row_number() over (
+            order by seen.point, seen.site_a, seen.site_b
+        ) as pair_id,
+        seen.point,
+        seen.site_a,
+        seen.site_b,
+        seen.capacity_mbit_s,
         scales.lightpath_mbit_s is null
         and baselines.rate_asked_mbit_s is null as is_rate_assumed,
         coalesce(scales.lightpath_mbit_s, baselines.rate_asked_mbit_s, 1000)
             as lightpath_mbit_s,
-        coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
-        * coalesce(links.links, points.links, 1) as capacity_mbit_s,
-    from wan_demands as demands
-    inner join point_runs using (run)
+    from (
+        select
+            points.point,
+            demands.site_a,
+            demands.site_b,
+            max(
+                coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
+                * coalesce(links.links, points.links, 1)
+            ) as capacity_mbit_s,
+        from (select distinct
+            run,
+            site_a,
+            site_b
+        from wan_demands) as demands
+        inner join point_runs using (run)
+        inner join points using (point)
+        left join wan_links as links
+            on
+                demands.run = links.run
+                and demands.site_a = links.site_a
+                and demands.site_b = links.site_b
+        group by points.point, demands.site_a, demands.site_b
+    ) as seen
     inner join points using (point)
     left join baselines using (app, problem)
-    left join wan_links as links
-        on
-            demands.run = links.run
-            and demands.site_a = links.site_a
-            and demands.site_b = links.site_b
     left join scales
         on
             points.app = scales.app
             and points.problem = scales.problem
-            and demands.site_a = scales.site_a
-            and demands.site_b = scales.site_b
+            and seen.site_a = scales.site_a
+            and seen.site_b = scales.site_b
 ),
 
-needs as (
+demands as (
     select
-        *,
-        -- a rounding error needs no further lightpath
-        ceil(mbit_s / lightpath_mbit_s - 1e-9)::bigint as needed,
-    from demands
+        pairs.pair_id,
+        demands.mbit_s,
+        sum(demands.held_ns)::bigint as held_ns,
+    from wan_demands as demands
+    inner join point_runs using (run)
+    inner join pairs
+        on
+            point_runs.point = pairs.point
+            and demands.site_a = pairs.site_a
+            and demands.site_b = pairs.site_b
+    group by pairs.pair_id, demands.mbit_s
 ),
 
 lengths as (
@@ -71,24 +94,16 @@ lengths as (
 
 ordered as (
     select
-        needs.*,
-        lengths.length_ns,
-        sum(needs.held_ns) over (
-            partition by needs.point, needs.site_a, needs.site_b
-            order by needs.mbit_s desc
-        ) as beyond_ns,
-    from needs
-    inner join lengths using (point)
+        *,
+        sum(held_ns) over (partition by pair_id order by mbit_s desc)
+            as beyond_ns,
+    from demands
 ),
 
-measured as (
+quantiles as (
     select
-        point,
-        site_a,
-        site_b,
-        any_value(lightpath_mbit_s) as lightpath_mbit_s,
-        bool_or(is_rate_assumed) as is_rate_assumed,
-        max(capacity_mbit_s) as capacity_mbit_s,
+        ordered.pair_id,
+        any_value(lengths.length_ns) as length_ns,
         sum(held_ns)::bigint as busy_ns,
         coalesce(
             max(mbit_s) filter (beyond_ns > above_ns(length_ns, 0.5)), 0
@@ -101,38 +116,59 @@ measured as (
         ) as p99_mbit_s,
         max(mbit_s) as peak_mbit_s,
     from ordered
-    group by point, site_a, site_b
+    inner join pairs using (pair_id)
+    inner join lengths using (point)
+    group by ordered.pair_id
+),
+
+measured as (
+    select *
+    from pairs
+    inner join quantiles using (pair_id)
+),
+
+needs as (
+    select
+        pairs.pair_id,
+        -- a rounding error needs no further lightpath
+        ceil(demands.mbit_s / pairs.lightpath_mbit_s - 1e-9)::bigint
+            as lightpaths,
+        sum(demands.held_ns)::bigint as held_ns,
+    from demands
+    inner join pairs using (pair_id)
+    group by pairs.pair_id, lightpaths
 ),
 
 -- one is listed always: it may be enough
-numbers as (
+listed as (
+    select * from needs
+    union all
     select
-        point,
-        site_a,
-        site_b,
-        needed as lightpaths,
-    from needs
-    union
-    select
-        point,
-        site_a,
-        site_b,
+        pair_id,
         1 as lightpaths,
-    from needs
+        0 as held_ns,
+    from pairs
+    where
+        pair_id not in (
+            select needs.pair_id
+            from needs
+            where needs.lightpaths = 1
+        )
 ),
 
 missed as (
     select
-        numbers.point,
-        numbers.site_a,
-        numbers.site_b,
-        numbers.lightpaths,
+        pair_id,
+        lightpaths,
         coalesce(
-            sum(needs.held_ns) filter (needs.needed > numbers.lightpaths), 0
+            sum(held_ns) over (
+                partition by pair_id
+                order by lightpaths desc
+                rows between unbounded preceding and 1 preceding
+            ),
+            0
         )::bigint as missed_ns,
-    from numbers
-    inner join needs using (point, site_a, site_b)
-    group by all
+    from listed
 ),
 
 final as (
@@ -144,8 +180,8 @@ final as (
         measured.is_rate_assumed,
         missed.lightpaths,
         -- silence needs none
-        round(1 - missed_ns / length_ns, 6) as share_of_time,
-        round(1 - busy_ns / length_ns, 6) as silent_share,
+        round(1 - missed_ns / measured.length_ns, 6) as share_of_time,
+        round(1 - busy_ns / measured.length_ns, 6) as silent_share,
         round(p50_mbit_s, 4) as p50_mbit_s,
         round(p95_mbit_s, 4) as p95_mbit_s,
         round(p99_mbit_s, 4) as p99_mbit_s,
@@ -163,11 +199,7 @@ final as (
         lengths.doubtful_runs,
     from points
     inner join measured on points.point = measured.point
-    inner join missed
-        on
-            measured.point = missed.point
-            and measured.site_a = missed.site_a
-            and measured.site_b = missed.site_b
+    inner join missed on measured.pair_id = missed.pair_id
     inner join lengths on points.point = lengths.point
 )
 

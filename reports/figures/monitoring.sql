@@ -17,13 +17,7 @@ seen as (
         throughput.max_mbit_s,
         throughput.wire_bytes * 8e3 / (throughput.bins * throughput.bin_ns)
             as mean_mbit_s,
-        -- of the time of the windows 1 % may lie above it
-        throughput.bins * 0.99 as bins_below,
-        throughput.bins - coalesce(list_sum(throughput.bins_in), 0)
-            as silent_bins,
-        list_zip(
-            throughput.tops_mbit_s, throughput.bins_in
-        ) as steps,
+        throughput.p99_mbit_s,
     from throughput_histogram as throughput
     inner join pool_runs using (run)
     left join host_roles using (run, host)
@@ -35,42 +29,6 @@ seen as (
             60_000_000_000 // throughput.bin_ns * throughput.bin_ns,
             300_000_000_000 // throughput.bin_ns * throughput.bin_ns
         )
-),
-
-tops as (
-    select
-        *,
-        unnest([0.0] || [step[1] for step in steps]) as top,
-    from seen
-),
-
-placed as (
-    select
-        * exclude (steps),
-        silent_bins
-        + coalesce(list_sum([step[2] for step in steps if step[1] <= top]), 0)
-            as bins_there,
-    from tops
-),
-
-per_run as (
-    select
-        point,
-        alone,
-        run,
-        host,
-        from_site,
-        to_site,
-        direction,
-        width_ns,
-        is_longer,
-        max_mbit_s,
-        mean_mbit_s,
-        min(top) filter (bins_there >= bins_below - 1e-6) as p99_mbit_s,
-    from placed
-    group by
-        point, alone, run, host, from_site, to_site, direction, width_ns,
-        is_longer, max_mbit_s, mean_mbit_s
 ),
 
 pooled as (
@@ -89,7 +47,7 @@ pooled as (
         max(max_mbit_s) as peak_mbit_s_max,
         median(p99_mbit_s) as p99_mbit_s,
         median(mean_mbit_s) as mean_mbit_s,
-    from per_run
+    from seen
     group by
         point, alone, host, from_site, to_site, direction, width_ns
 ),

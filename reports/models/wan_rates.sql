@@ -1,55 +1,44 @@
 -- Rates between places, over a window of a step that moves bin by bin, so that they do not
--- depend on where steps begin. One row per run, sum of directions and stretch of time for
--- which the rate stays the same, silent ones left out. Sums: one direction between two places,
--- all that a place sends (`to_site` is null), all that a place receives (`from_site` is null),
--- and all together (both are null).
+-- depend on where steps begin. One row per sum of directions as in `wan_sums` and stretch of time
+-- for which the octets of the window stay the same, silent ones left out.
 with
+
+members as (
+    select distinct
+        run,
+        sum_id,
+        unnest(direction_ids) as direction_id,
+    from wan_sums
+),
 
 summed as (
     select
-        run,
-        from_site,
-        to_site,
-        bin,
-        sum(change) as change,
-    from wan_changes
-    group by grouping sets (
-        (run, bin, from_site, to_site),
-        (run, bin, from_site),
-        (run, bin, to_site),
-        (run, bin)
-    )
+        members.run,
+        members.sum_id,
+        changes.bin,
+        sum(changes.change)::bigint as change,
+    from wan_changes as changes
+    inner join members using (direction_id)
+    group by members.run, members.sum_id, changes.bin
 ),
 
 stretches as (
     select
-        summed.run,
-        summed.from_site,
-        summed.to_site,
-        summed.bin,
-        sum(summed.change) over one_sum as window_bytes,
-        coalesce(lead(summed.bin) over one_sum, steps.bins)
-        - summed.bin as bins,
-        steps.bin_ns,
-        steps.step_ns,
-    from summed
-    inner join wan_steps as steps using (run)
-    window one_sum as (
-        partition by summed.run, summed.from_site, summed.to_site
-        order by summed.bin
-    )
-),
-
-final as (
-    select
         run,
-        from_site,
-        to_site,
+        sum_id,
         bin,
-        bins * bin_ns as held_ns,
-        window_bytes * 8e3 / step_ns as mbit_s,
-    from stretches
-    where window_bytes > 0
+        sum(change) over one_sum::bigint as window_bytes,
+        lead(bin) over one_sum as next_bin,
+    from summed
+    window one_sum as (partition by sum_id order by bin)
 )
 
-select * from final
+select
+    stretches.sum_id,
+    stretches.bin,
+    stretches.window_bytes,
+    (coalesce(stretches.next_bin, steps.bins) - stretches.bin)
+    * steps.bin_ns as held_ns,
+from stretches
+inner join wan_steps as steps using (run)
+where stretches.window_bytes > 0
