@@ -3,17 +3,15 @@
 -- the point, silence included.
 with
 
-series_of as (
+named as (
     select
-        {
-            'point': pool_runs.point,
-            'alone': pool_runs.alone,
-            'host': coalesce(host_roles.role, throughput.host),
-            'from_site': throughput.from_site,
-            'to_site': throughput.to_site,
-            'direction': throughput.direction,
-            'bin_ns': throughput.step_bins * throughput.bin_ns
-        } as series,
+        pool_runs.point,
+        pool_runs.alone,
+        coalesce(host_roles.role, throughput.host) as host,
+        throughput.from_site,
+        throughput.to_site,
+        throughput.direction,
+        throughput.step_bins * throughput.bin_ns as bin_ns,
         throughput.run,
         throughput.buckets,
         throughput.bins_in,
@@ -29,10 +27,22 @@ series_of as (
     where not throughput.is_longer
 ),
 
+-- Numbers for a series and a run are grouped and joined quicker than their names.
+series_of as (
+    select
+        *,
+        dense_rank() over (
+            order by
+                point, alone, host, from_site, to_site, direction, bin_ns
+        ) as series,
+        dense_rank() over (order by run) as run_number,
+    from named
+),
+
 listed as (
     select
         series,
-        run,
+        run_number as run,
         unnest(buckets) as bucket,
         unnest(tops_mbit_s) as top,
         unnest(bins_in) as time,
@@ -40,7 +50,7 @@ listed as (
     union all by name
     select
         series,
-        run,
+        run_number as run,
         bucket_of(0) as bucket,
         0.0 as top,
         silent_bins as time,
@@ -62,6 +72,14 @@ counted as (
 totals as (
     select
         series,
+        any_value(point) as point,
+        any_value(alone) as alone,
+        any_value(host) as host,
+        any_value(from_site) as from_site,
+        any_value(to_site) as to_site,
+        any_value(direction) as direction,
+        any_value(bin_ns) as bin_ns,
+        if(count(distinct run) = 1, any_value(run), null) as run,
         sum(steps)::bigint as bins,
         sum(steps - busy_steps)::bigint as empty_bins,
     from series_of
@@ -69,8 +87,14 @@ totals as (
 )
 
 select
-    unnest(series),
-    steps.run,
+    totals.point,
+    totals.alone,
+    totals.host,
+    totals.from_site,
+    totals.to_site,
+    totals.direction,
+    totals.bin_ns,
+    totals.run,
     steps.value as mbit_s,
     steps.share,
     steps.share_low,
@@ -79,4 +103,4 @@ select
     totals.bins,
     totals.empty_bins,
 from distribution('counted') as steps
-inner join totals using (series)
+inner join totals on steps.series = totals.series
