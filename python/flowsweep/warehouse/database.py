@@ -21,12 +21,15 @@ from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import computed, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
 from flowsweep.warehouse.facts import Kept
-from flowsweep.warehouse.values import dtype, literal
+from flowsweep.warehouse.values import frame, literal
 
 if TYPE_CHECKING:
     import polars as pl
 
     from flowsweep.warehouse.signatures import Inputs
+
+#: More rows than so many are taken from DuckDB as Arrow.
+MANY_ROWS = 50_000
 
 
 class Warehouse:
@@ -113,7 +116,10 @@ class Warehouse:
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`, asked once of the same tables."""
         with self.reading():
-            return self._frame(f"select * from {self._answered(name)}")  # noqa: S608
+            table = self._answered(name)
+            self._execute(f"select count(*) > {MANY_ROWS} from {table}")  # noqa: S608
+            ((are_many,),) = self.connection.fetchall()
+            return self._frame(f"select * from {table}", are_many)  # noqa: S608
 
     def _answered(self, name: str) -> str:
         """The table that holds the rows of a query."""
@@ -191,6 +197,8 @@ class Warehouse:
                 rows = f"select * from {fact}"  # noqa: S608 - a name of a file
                 some.prepare(rows)
                 some._copy(rows, place(fact))
+            # Else its memory would be kept until Python collects it, behind many others.
+            some.connection.close()
 
     def _copy(self, query: str, path: Path) -> None:
         """Writes the rows of a query as one of flowsweep's tables."""
@@ -310,17 +318,20 @@ class Warehouse:
         definition = computed.definition(table)
         return f"-- {definition.note}\n{definition.statement};{insert}"
 
-    def _frame(self, sql: str) -> pl.DataFrame:
+    def _frame(self, sql: str, are_many: bool = False) -> pl.DataFrame:
         """The rows of a query over what is made."""
-        import polars as pl
-
-        self._execute(sql)
-        schema = {str(name): dtype(str(kind)) for name, kind, *_ in self.connection.description}
-        return pl.DataFrame(self.connection.fetchall(), schema=schema, orient="row", strict=False)
+        with self._told():
+            return frame(self.connection, sql, are_many)
 
     def _execute(self, sql: str) -> None:
-        try:
+        with self._told():
             self.connection.execute(sql)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of DuckDB are those of flowsweep."""
+        try:
+            yield
         except duckdb.OutOfMemoryException:
             raise MemoryError from None
         except duckdb.Error as error:
