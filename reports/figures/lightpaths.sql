@@ -64,19 +64,25 @@ pairs as (
             and seen.site_b = scales.site_b
 ),
 
+-- Among millions of demands names are looked up once.
+pairs_of_runs as (
+    select
+        point_runs.run,
+        pairs.site_a,
+        pairs.site_b,
+        pairs.pair_id,
+    from pairs
+    inner join point_runs using (point)
+),
+
 demands as (
     select
-        pairs.pair_id,
+        pairs_of_runs.pair_id,
         demands.mbit_s,
         sum(demands.held_ns)::bigint as held_ns,
     from wan_demands as demands
-    inner join point_runs using (run)
-    inner join pairs
-        on
-            point_runs.point = pairs.point
-            and demands.site_a = pairs.site_a
-            and demands.site_b = pairs.site_b
-    group by pairs.pair_id, demands.mbit_s
+    inner join pairs_of_runs using (run, site_a, site_b)
+    group by pairs_of_runs.pair_id, demands.mbit_s
 ),
 
 lengths as (
