@@ -10,13 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from flowsweep.warehouse import Warehouse
 
 #: Found and expected may differ by this share: sums of doubles, rounded to 6 digits and more.
 RELATIVE = 1e-6
+#: The rows of a claim that do not hold; one of the two numbers missing is wrong, both are not.
+WRONG = f"""
+select
+    subject::varchar as subject,
+    found::double as found,
+    expected::double as expected,
+from (
+    select null::double as within where false
+    union all by name
+    from (
+{{sql}}
+    )
+)
+where
+    (found is null) <> (expected is null)
+    or abs(found::double - expected::double)
+    > greatest(abs(expected::double) * {RELATIVE}, coalesce(within, 0))
+"""  # noqa: S608 - claims are of reports/
 
 
 @dataclass(frozen=True)
@@ -55,20 +75,15 @@ def _of_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
         return
     warehouse.keep_rows(name)
     for claim, sql in claims:
-        wrong = [row for row in warehouse.select(sql).iter_rows(named=True) if not _holds(row)]
-        if wrong:
-            first = wrong[0]
-            yield Contradiction(
-                name, claim, str(first["subject"]), first["found"], first["expected"], len(wrong)
-            )
+        rows = wrong(warehouse, sql)
+        if not rows.is_empty():
+            subject, found, expected = rows.row(0)
+            yield Contradiction(name, claim, subject, found, expected, rows.height)
 
 
-def _holds(row: dict[str, Any]) -> bool:
-    found, expected = row["found"], row["expected"]
-    if found is None or expected is None:
-        return found is None and expected is None
-    slack = max(abs(expected) * RELATIVE, row.get("within") or 0.0)
-    return bool(abs(found - expected) <= slack)
+def wrong(warehouse: Warehouse, sql: str) -> pl.DataFrame:
+    """The rows of a claim that do not hold: `subject, found, expected`."""
+    return warehouse.select(WRONG.format(sql=sql.strip().rstrip(";")))
 
 
 def _number(value: float | None) -> str:
