@@ -126,6 +126,6 @@ locked() { # locked FILE STAMP: installs what FILE locks, unless STAMP says that
     cp "$1" "$2"
 }
 locked requirements.lock .venv/.requirements
-if [ "$purpose" = notebook ]; then locked notebooks/requirements.lock .venv/.requirements-notebook; fi
+case $purpose in notebook | test) locked notebooks/requirements.lock .venv/.requirements-notebook ;; esac
 case $purpose in slurm | test) locked workflows/profiles/slurm/requirements.lock .venv/.requirements-slurm ;; esac
 if [ "$purpose" = test ]; then locked tests/engines/requirements.lock .venv/.requirements-engines; fi

@@ -31,6 +31,30 @@ def test_no_output_is_kept(notebooks):
         assert all(not cell["outputs"] for cell in cells(path)), path.name
 
 
+def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkeypatch):
+    """DuckDB and Altair see where they run, and behave otherwise than in a script."""
+    client = pytest.importorskip("jupyter_client", reason="make notebook installs JupyterLab")
+    monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
+    for path in notebooks:
+        manager, kernel = client.manager.start_new_kernel(kernel_name="python3")
+        try:
+            shown: list[dict] = []
+            for cell in cells(path):
+                kernel.execute_interactive(
+                    "".join(cell["source"]),
+                    timeout=120,
+                    output_hook=lambda message: shown.append(message),
+                )
+        finally:
+            kernel.stop_channels()
+            manager.shutdown_kernel(now=True)
+        errors = [one["content"]["evalue"] for one in shown if one["msg_type"] == "error"]
+        assert not errors, path.name
+        # What is drawn is there as a picture, without a network.
+        kinds = [kind for one in shown for kind in one["content"].get("data", {})]
+        assert "image/svg+xml" in kinds, path.name
+
+
 def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monkeypatch):
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
     drawn: list[dict] = []

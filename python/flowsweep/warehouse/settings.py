@@ -26,8 +26,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     # DuckDB makes the folder when it needs it, and removes it.
     spill = Path(os.environ.get(SPILL) or tempfile.gettempdir(), f"flowsweep-spill-{os.getpid()}")
     connection = duckdb.connect(config={"temp_directory": str(spill)})
-    # Its bar would go to the output.
-    connection.execute("set enable_progress_bar = false")
+    # Its bar would go to the output. In Jupyter without ipywidgets it is off, and to set it fails.
+    connection.execute("select current_setting('enable_progress_bar')")
+    if connection.fetchone() != (False,):
+        connection.execute("set enable_progress_bar = false")
     if memory := os.environ.get(MEMORY):
         try:
             connection.execute(f"set memory_limit = {parquet_files.quoted(memory)}")
