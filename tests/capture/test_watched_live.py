@@ -36,7 +36,9 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
     assert manifest["packets_written"] == manifest["received"] > 1_000
     assert len(manifest["files"]) > 3
     tables = pl.read_parquet([*results.glob("tables/captures/*/*/captures.parquet")])
-    assert tables["dropped_kernel"].to_list() == [0] * len(manifest["files"])
+    # The last file may have been begun for nothing.
+    filled = [one for one in manifest["files"] if one["packets"]]
+    assert tables["dropped_kernel"].to_list() == [0] * len(filled)
     lines = (tmp_path / "said").read_text().splitlines()
     runs = [line.partition(":")[0] for line in lines if "1 host, " in line]
     assert len(runs) == len(set(runs)) == len([*results.glob("runs/*/run.json")])

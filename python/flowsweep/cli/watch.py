@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -129,7 +130,7 @@ class _Watch:
                 "it is left out"
             )
         if not self._is_current and self._periods.has_any():
-            self._is_current = self._attempt(self._report)
+            self._is_current = self._report()
 
     def _attempt(self, work: Callable[[], None]) -> bool:
         """Whether it succeeded. A full disk, say, ends no service: the next look tries again."""
@@ -158,16 +159,24 @@ class _Watch:
             self._told.failed(damaged)
         self._periods.record(run, arrivals, drops)
 
-    def _report(self) -> None:
-        from flowsweep.cli.report import report
-        from flowsweep.runs import run_records
+    def _report(self) -> bool:
+        """Makes the report anew, by the commands of the workflow's rules; whether it is there.
 
-        run_records.write_table(
-            self._results / "runs",
-            self._results / "tables" / "runs.parquet",
-            self._results / "experiment.yaml",
-        )
-        report(directory=self._results, against=None)
+        In processes of their own: what a report takes of memory would stay taken for months.
+        """
+        results, table = self._results, self._results / "tables" / "runs.parquet"
+        experiment = f"--experiment={results / 'experiment.yaml'}"
+        for words in (
+            ["runs", experiment, "--output", table, "--", results / "runs"],
+            ["report", "--", results],
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "flowsweep", *map(str, words)], check=False
+            )
+            if done.returncode:
+                self._told.status = max(self._told.status, done.returncode)
+                return False
+        return True
 
 
 def _seconds(text: str) -> float:
