@@ -8,6 +8,7 @@ import pytest
 
 from flowsweep import experiment
 from flowsweep.errors import FlowsweepError
+from flowsweep.testbed import describe, workloads
 
 BASE = """\
 sites:
@@ -50,6 +51,7 @@ axes:
   congestion: [cubic]
   hosts: [1]
   ranks: [2]
+  placement: [vu]
   problem: [{board: 8}, {board: 8, split: 3}]
 """)
     assert ids(loaded) == {
@@ -66,6 +68,7 @@ axes:
         "nqueens-congestion_cubic",
         "nqueens-hosts_1",
         "nqueens-ranks_2",
+        "nqueens-placement_vu",
         "nqueens-board_8",
         "nqueens-board_8-split_3",
     }
@@ -109,6 +112,8 @@ def test_a_pair_of_its_own_keeps_it_while_the_axis_moves_the_others(load):
         ("axes: {links: [0]}\n", "0 is not possible here"),
         ("axes: {loss: [130%]}\n", "not a share"),
         ("axes: {jitter: [7]}\n", "7"),
+        ("axes: {placement: [delft]}\n", 'no site is called "delft"'),
+        ("axes: {placement: [2]}\n", "placement"),
         ("axes: {ranks: [4], ranks_per_host: [2]}\n", "ranks are counted in two ways"),
     ],
 )
@@ -142,6 +147,32 @@ def test_ranks_in_all_are_dealt_over_sites_then_hosts(load):
     assert loaded.run_at({"ranks": "2"}).workers == {"a": 1, "uva1": 1}
     assert loaded.run_at({"ranks": "6"}).workers == {"a": 2, "b": 1, "uva1": 1, "uva2": 1, "c": 1}
     assert sum(loaded.run_at({"ranks_per_host": "3"}).workers.values()) == 15
+
+
+def test_one_cluster_has_the_ranks_of_all_sites(load):
+    loaded = load("axes: {placement: [uva]}\n")
+    run = loaded.run_at({"placement": "uva"})
+    assert run.workers == {"uva1": 3, "uva2": 2}
+    assert sum(run.workers.values()) == sum(loaded.run_at({}).workers.values())
+    assert run.first_host == "uva1"
+    assert loaded.run_at({}).first_host == "a"
+    assert loaded.run_at({"placement": "lu", "ranks": "3"}).workers == {"c": 3}
+    assert loaded.run_at({"placement": "vu", "ranks_per_host": "2"}).workers == {"a": 5, "b": 5}
+    spec = run.spec()
+    assert spec["axes"]["placement"] == {"asked": "uva"}
+    assert spec["axes"]["ranks"] == {"asked": "5"}
+    assert "ranks_per_host" not in spec["axes"]
+    # The other hosts are there, idle: the network is the same.
+    assert spec["sites"] == loaded.run_at({}).spec()["sites"]
+    with pytest.raises(FlowsweepError, match='no site is called "delft"'):
+        loaded.run_at({"placement": "delft"})
+
+
+def test_a_master_is_at_the_site_of_the_ranks(load, tmp_path):
+    base = BASE.replace("nqueens, problem: {board: 9, split: 2}", "nqueens, problem: {board: 8}")
+    run = load("", base).run_at({"placement": "uva"})
+    made = workloads.find(run.workload).on(describe.spec_of(run), run, tmp_path / "app.json")
+    assert made.ranks == ["uva1", "uva1", "uva1", "uva1", "uva2", "uva2"]
 
 
 def test_a_number_of_ranks_that_is_the_baseline_is_no_point_of_its_own(load):

@@ -16,12 +16,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axis import Axis, Column
 from flowsweep.experiment.quantities import (
     CONGESTION,
+    NAME,
     VARIANT,
     Congestion,
     Jitter,
     JitterText,
     Rate,
     Share,
+    SiteName,
     Size,
     Time,
     VariantName,
@@ -56,6 +58,15 @@ def variant(text: str) -> str:
     if not re.fullmatch(VARIANT, text.strip()):
         raise FlowsweepError(
             f'"{text}" is not the name of a variant', found=f'"{text}"', expected="such as no-flush"
+        )
+    return text.strip()
+
+
+def site(text: str) -> str:
+    """The name of a site."""
+    if not re.fullmatch(NAME, text.strip()):
+        raise FlowsweepError(
+            f'"{text}" is not the name of a site', found=f'"{text}"', expected="such as west"
         )
     return text.strip()
 
@@ -222,6 +233,18 @@ _LIST = (
         ),),
         _per_host,
         read=_recorded_count, moves=("ranks",),
+    ),
+    Axis(
+        "placement", "placement", SiteName,
+        "Sites at which all ranks run, as many as over all sites: one cluster beside the grid.",
+        site, str, "workload",
+        (Column(
+            "placement", "the one site at which all ranks run; null for ranks at all sites",
+            "placement", "varchar",
+            number="text", words="all at {}", unset="over all sites", head="placement",
+        ),),
+        lambda _, __: None,
+        read=_recorded_name, moves=("ranks_per_host",),
     ),
 )  # fmt: skip
 

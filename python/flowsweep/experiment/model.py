@@ -17,7 +17,7 @@ from flowsweep.experiment import refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
-from flowsweep.experiment.quantities import Duration, Model
+from flowsweep.experiment.quantities import NAME, Duration, Model
 from flowsweep.experiment.workload import Axes, Workload
 from flowsweep.units import counted
 from flowsweep.validation import refused
@@ -25,7 +25,6 @@ from flowsweep.validation import refused
 if TYPE_CHECKING:
     from flowsweep.experiment.run import Run
 
-NAME_PATTERN = r"[a-z][a-z0-9-]{0,9}"  # an interface name is at most 15 bytes, and we put a prefix
 # Each pair of sites has a link.
 MOST_SITES = 64
 # Half a year of them at 5 minutes each.
@@ -142,7 +141,7 @@ class Experiment(Model):
         seen: dict[str, str] = {}
         for site, described in sites.items():
             for name in [site, *described.hosts]:
-                if not re.fullmatch(NAME_PATTERN, name) or name in RESERVED_NAMES:
+                if not re.fullmatch(NAME, name) or name in RESERVED_NAMES:
                     raise refused(
                         f'"{name}" cannot be the name of a site or host',
                         f'"{name}"',
@@ -216,6 +215,10 @@ class Experiment(Model):
                         str(count),
                         f"at most {most}",
                     )
+            for site in given.get("placement", []):
+                if site not in self.sites:
+                    known = ", ".join(self.sites)
+                    raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {known}")
             total = workload.ranks is not None or "ranks" in given
             if total and "ranks_per_host" in given:
                 raise refused(

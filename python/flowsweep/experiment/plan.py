@@ -196,6 +196,12 @@ def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str
         raise FlowsweepError(
             f"--set {axis}={text}: not possible", found=f'"{text}"', expected="more than 0"
         )
+    if axis == "placement" and value not in experiment.sites:
+        raise FlowsweepError(
+            f'--set placement={text}: no site is called "{value}"',
+            found=f'"{value}"',
+            expected=f"one of {', '.join(experiment.sites)}",
+        )
     most = max(len(site.hosts) for site in experiment.sites.values())
     if axis == "hosts" and value > most:
         raise FlowsweepError(

@@ -93,6 +93,9 @@ Congestion = Annotated[str, Field(pattern=CONGESTION)]
 #: Names of variants: part of the name of a run, in which `_` stands for `-`.
 VARIANT = r"^[a-z0-9][a-z0-9-]{0,29}$"
 VariantName = Annotated[str, Field(pattern=VARIANT)]
+#: Names of hosts and sites: an interface name is at most 15 bytes, and we put a prefix.
+NAME = r"^[a-z][a-z0-9-]{0,9}$"
+SiteName = Annotated[str, Field(pattern=NAME)]
 _NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
 _TIME = _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms")
 Time = Annotated[int, BeforeValidator(_quantity(units.parse_time, zero=None)), _TIME]

@@ -60,6 +60,17 @@ class Run:
             found.setdefault(host.site, []).append(host.name)
         return found
 
+    @property
+    def sites_of_ranks(self) -> dict[str, list[str]]:
+        """The names of the hosts that ranks may run on, by site."""
+        place = self.point.placement
+        return {site: names for site, names in self.sites.items() if place in (None, site)}
+
+    @property
+    def first_host(self) -> str:
+        """The host of a master, and of a command that is started once."""
+        return next(iter(self.sites_of_ranks.values()))[0]
+
     @cached_property
     def links(self) -> dict[tuple[str, str], Link]:
         """The link of each pair of sites: the point's, with what the pair has of its own."""
@@ -88,16 +99,15 @@ class Run:
         """Worker ranks of each host that has some, in the order of hosts.
 
         A total is dealt out like cards: one to the first host of each site in turn, then to
-        the second hosts, and so on, so that two ranks of two sites are apart.
+        the second hosts, and so on, so that two ranks of two sites are apart. At one site are
+        as many as at all of them.
         """
-        if self.point.ranks is None:
-            per_host = self.point.ranks_per_host or 1
-            return {host.name: per_host for host in self.hosts}
-        rounds = itertools.zip_longest(*self.sites.values())
+        total = self.point.ranks or (self.point.ranks_per_host or 1) * len(self.hosts)
+        rounds = itertools.zip_longest(*self.sites_of_ranks.values())
         turn = [name for group in rounds for name in group if name is not None]
-        share, rest = divmod(self.point.ranks, len(turn))
+        share, rest = divmod(total, len(turn))
         dealt = {name: share + (index < rest) for index, name in enumerate(turn)}
-        return {host.name: dealt[host.name] for host in self.hosts if dealt[host.name]}
+        return {host.name: dealt[host.name] for host in self.hosts if dealt.get(host.name)}
 
     def spec(self) -> dict[str, Any]:
         """Everything that decides the outcome, as JSON values; run.json keeps it."""
@@ -107,6 +117,9 @@ class Run:
         if not is_shaped:
             # The links are what they are.
             axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
+        if point.placement is not None:
+            # So many hosts have other numbers of ranks, or none.
+            axes.pop("ranks_per_host", None)
         axes["ranks"] = {"asked": str(sum(self.workers.values()))}
         return {
             "run": self.id,
@@ -116,7 +129,7 @@ class Run:
             "problem": point.parameters,
             **({"variant": self.variant} if self.variant else {}),
             "compute": self.workload.compute,
-            "ranks_per_host": point.ranks_per_host,
+            "ranks_per_host": point.ranks_per_host if point.placement is None else None,
             "axes": axes,
             "queue_bytes": point.link(experiment.link).effective_queue_bytes if is_shaped else None,
             "congestion_control": point.congestion,

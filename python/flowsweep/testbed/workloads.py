@@ -38,7 +38,7 @@ class Program:
         workload = run.workload
         _check_hosts(run)
         workers = [host for host, count in run.workers.items() for _ in range(count)]
-        first = run.hosts[0].name
+        first = run.first_host
         if self.path is None:
             start = "hub" if workload.where == "hub" else "hosts"
             ranks = _ranks(workload.where, first, workers)

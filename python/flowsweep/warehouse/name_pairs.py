@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING
 
 # The SQL is made of the names in axes.py alone.
 # ruff: noqa: S608
-from flowsweep.experiment.axes import columns
+from flowsweep.experiment.axes import AXES, columns, in_points
 
 if TYPE_CHECKING:
-    from flowsweep.experiment.axis import Column
+    from flowsweep.experiment.axis import Axis, Column
 
 
 def name_pairs() -> str:
     """One row per axis of names and point with another name than the baseline; a model's text."""
     pairs = "\n    union all by name\n".join(
-        _pairs(column) for column in columns() if column.kind == "varchar"
+        _pairs(axis, column)
+        for axis in in_points()
+        for column in axis.columns
+        if column.kind == "varchar"
     )
     return f"""\
--- One row per axis of names (congestion control, variant) and point that has another name than
--- the baseline, with the point that differs from it in this name alone and has the baseline's.
+-- One row per axis of names (congestion control, variant, placement) and point that has another
+-- name than the baseline, with the point that differs from it in this name alone, and in what
+-- follows from it, and has the baseline's.
 with
 
 bases as (
@@ -37,11 +41,12 @@ select * from final
 """
 
 
-def _pairs(column: Column) -> str:
+def _pairs(axis: Axis, column: Column) -> str:
+    free = [column, *(moved for name in axis.moves for moved in AXES[name].columns)]
     same = "\n        and ".join(
         f"own.{other.asked} is not distinct from other.{other.asked}"
         for other in columns()
-        if other != column
+        if other not in free
     )
     return f"""\
     select

@@ -6,8 +6,9 @@ rates as (
         median(messages_s) filter (is_baseline) as one,
         median(messages_s) filter (links = 2) as two,
         median(mean_bytes) filter (is_baseline) as free_bytes,
-        median(mean_bytes) filter (starts_with(variant, 'flush'))
-            as limited_bytes,
+        median(mean_bytes) filter (
+            starts_with(variant, 'flush') and placement is null
+        ) as limited_bytes,
     from figure_message_rate
     where app = 'modelcheck'
 ),

@@ -6,6 +6,7 @@ select
 from figure_phase_times
 where
     app = 'awari'
+    and placement is null
     and variant = 'none'
     and rtt_asked_ms = (
         select min(rtt_asked_ms)

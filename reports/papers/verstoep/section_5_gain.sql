@@ -6,6 +6,7 @@ select
 from figure_totals
 where
     app = 'awari'
+    and placement is null
     and rtt_asked_ms = (
         select min(rtt_asked_ms)
         from points

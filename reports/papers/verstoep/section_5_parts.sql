@@ -9,6 +9,7 @@ timed as (
     where
         app = 'awari'
         and links = 1
+        and placement is null
         and (problem, rtt_asked_ms, rate_asked_mbit_s) in (
             select (problem, rtt_asked_ms, rate_asked_mbit_s)
             from points

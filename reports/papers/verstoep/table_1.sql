@@ -1,7 +1,10 @@
--- The time of a call of each primitive in Awari at the baseline.
+-- The time of a call of each primitive in Awari, on the grid and on one cluster.
 select
-    primitive || ' grid_tcp' as key,
+    primitive || if(placement is null, ' grid_tcp', ' cluster_tcp') as key,
     1e6 * sum(total_s) / sum(calls) as ours,
 from figure_mpi_costs
-where app = 'awari' and is_baseline
-group by primitive
+where
+    app = 'awari'
+    and variant is null
+    and (is_baseline or placement is not null)
+group by primitive, placement

@@ -1,8 +1,8 @@
-"""Table `side_by_side`: what variants and congestion controls change, all else alike."""
+"""Table `side_by_side`: what variants, congestion controls and one cluster change."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
@@ -24,9 +24,7 @@ def draw(context: Context) -> Markup | None:
         return None
     columns = [
         application(context, rows, once=True, brief=True),
-        words(
-            "with", rows, lambda row: row["name"] or AXES[row["axis"]].columns[0].unset or "unset"
-        ),
+        words("with", rows, _with),
         words("beside", rows, lambda row: row["beside"]),
         figures("time (s)", [row["completion_s"] for row in rows]),
         figures("beside (s)", [row["reference_s"] for row in rows]),
@@ -43,3 +41,11 @@ def draw(context: Context) -> Markup | None:
         Column("runs", [f"{row['runs_used']}, {row['reference_runs']}" for row in rows]),
     ]
     return table("side_by_side", columns) + cut_note(len(rows), len(every), "side_by_side")
+
+
+def _with(row: dict[str, Any]) -> str:
+    """The name as the labels of points say it."""
+    column = AXES[row["axis"]].columns[0]
+    if row["name"] is None:
+        return column.unset or "unset"
+    return column.words.format(row["name"])
