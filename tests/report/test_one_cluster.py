@@ -57,6 +57,10 @@ def test_a_cluster_stands_beside_the_grid_with_the_same_variant(placed: Warehous
         row = found["awari", variant]
         assert (row["name"], row["reference_name"]) == ("vu", None)
         assert row["ratio"] == pytest.approx(median(cluster) / median(grid), rel=1e-3)
+        # Not "ranks a host unset": that goes with the placement.
+        assert row["beside"] == ("baseline" if variant is None else f"variant {variant}")
+    labels = set(placed.select("select label from points where placement = 'vu'")["label"])
+    assert labels == {"placement vu", "variant none, placement vu", "variant no-tree, placement vu"}
 
 
 def test_the_page_says_where_the_ranks_are(placed: Warehouse) -> None:

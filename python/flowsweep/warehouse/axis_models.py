@@ -170,7 +170,18 @@ def _label(column: Column) -> str:
     name = f"own.{column.asked}"
     number = name if column.kind == "varchar" else f"printf('%.10g', {name}::double)"
     unit = f" || ' {column.unit}'" if column.unit else ""
-    return (
-        f"if({name} is distinct from base.{column.asked}, "
-        f"'{column.head} ' || coalesce({number}{unit}, 'unset'), null)"
-    )
+    differs = f"{name} is distinct from base.{column.asked}"
+    movers = _movers(column)
+    if movers:
+        # What only another axis has unset is said by that axis: `ranks 4`.
+        moved = " or ".join(f"own.{mover} is distinct from base.{mover}" for mover in movers)
+        differs += f" and not ({name} is null and ({moved}))"
+    return f"if({differs}, '{column.head} ' || coalesce({number}{unit}, 'unset'), null)"
+
+
+def _movers(column: Column) -> list[str]:
+    """The columns of the axes whose values change those of this column with them."""
+    (own,) = (axis for axis in AXES.values() if column in axis.columns)
+    return [
+        other.asked for axis in AXES.values() if own.name in axis.moves for other in axis.columns
+    ]

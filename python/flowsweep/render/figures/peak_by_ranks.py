@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FIXED = [
     column.asked
     for axis in axes.in_points()
-    if axis.applies_to in ("link", "sockets") and axis.name != "queue"
+    if (axis.applies_to in ("link", "sockets") and axis.name != "queue") or axis.name == "placement"
     for column in axis.columns
 ]
 
