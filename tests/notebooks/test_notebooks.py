@@ -43,7 +43,7 @@ def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkey
                 kernel.execute_interactive(
                     "".join(cell["source"]),
                     timeout=120,
-                    output_hook=lambda message: shown.append(message),
+                    output_hook=shown.append,
                 )
         finally:
             kernel.stop_channels()
