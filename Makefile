@@ -47,6 +47,7 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/accuracy.py
 	$(BIN)/python tests/bench/short_runs.py
 	$(BIN)/python tests/bench/zeek.py
+	$(BIN)/python tests/bench/growth.py
 
 truth: build ## What is inferred, against construction and the kernel
 	@.config/prepare.sh test

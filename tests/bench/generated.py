@@ -63,6 +63,34 @@ def _records(first: int, count: int) -> np.ndarray:
     return out
 
 
+def _exchange(out: np.ndarray, connection: np.ndarray, number: np.ndarray) -> None:
+    """A handshake, then two full segments of the client for each ACK of the server.
+
+    Args:
+        out: Records, which are made the packets with
+        connection: this number of their connection, and
+        number: this number of the packet within it.
+    """
+    step = np.maximum(number - 3, 0)
+    is_data = (number >= 3) & (step % 3 < 2)
+    backward = (number == 1) | ((number >= 3) & ~is_data)
+    sent = 1 + MSS * (step // 3 * 2 + np.minimum(step % 3, 2))  # client octets before this one
+
+    out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
+    out["ip_length"] = out["length"] - 14
+    client, server = 0x0A000000 + connection // PORTS, 0x0A800001
+    out["source"] = np.where(backward, server, client)
+    out["destination"] = np.where(backward, client, server)
+    client_port = 1024 + connection % PORTS
+    out["source_port"] = np.where(backward, 5201, client_port)
+    out["destination_port"] = np.where(backward, client_port, 5201)
+    out["sequence"] = np.select([number == 0, backward], [0, np.minimum(number, 2) > 1], sent)
+    out["sequence"][(number == 2)] = 1
+    out["acknowledgement"] = np.select([number == 0, number == 1, backward], [0, 1, sent], 1)
+    out["flags"] = np.select([number == 0, number == 1], [0x02, 0x12], 0x10)
+    out["timestamp"] = (number + 1).astype(np.uint32)
+
+
 def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1) -> None:
     """A nanosecond pcap with all headers: connections in random interleaving.
 
@@ -79,28 +107,23 @@ def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1)
     number = np.empty(packets, np.int64)  # of the packet within its connection
     number[order] = np.arange(packets) - np.repeat(starts, lengths)
 
-    step = np.maximum(number - 3, 0)
-    is_data = (number >= 3) & (step % 3 < 2)
-    backward = (number == 1) | ((number >= 3) & ~is_data)
-    sent = 1 + MSS * (step // 3 * 2 + np.minimum(step % 3, 2))  # client octets before this one
-
     out = _records(0, packets)
-    out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
-    out["ip_length"] = out["length"] - 14
-    client, server = 0x0A000000 + connection // PORTS, 0x0A800001
-    out["source"] = np.where(backward, server, client)
-    out["destination"] = np.where(backward, client, server)
-    client_port = 1024 + connection % PORTS
-    out["source_port"] = np.where(backward, 5201, client_port)
-    out["destination_port"] = np.where(backward, client_port, 5201)
-    out["sequence"] = np.select([number == 0, backward], [0, np.minimum(number, 2) > 1], sent)
-    out["sequence"][(number == 2)] = 1
-    out["acknowledgement"] = np.select([number == 0, number == 1, backward], [0, 1, sent], 1)
-    out["flags"] = np.select([number == 0, number == 1], [0x02, 0x12], 0x10)
-    out["timestamp"] = (number + 1).astype(np.uint32)
+    _exchange(out, connection, number)
     with path.open("wb") as file:
         file.write(FILE_HEADER.tobytes())
         out.tofile(file)
+
+
+def write_long(path: Path, packets: int, connections: int) -> None:
+    """As `write_interleaved`, but in turns, and of any size: at most so many are in memory."""
+    step = 1_000_000
+    with path.open("wb") as file:
+        file.write(FILE_HEADER.tobytes())
+        for first in range(0, packets, step):
+            place = np.arange(first, min(first + step, packets), dtype=np.int64)
+            out = _records(first, len(place))
+            _exchange(out, place % connections, place // connections)
+            out.tofile(file)
 
 
 def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> None:
@@ -199,8 +222,11 @@ if __name__ == "__main__":
     parser.add_argument("packets", type=int)
     parser.add_argument("connections", type=int, help="0: a SYN flood")
     parser.add_argument("--files", type=int, help="deal the packets out to so many, beside PATH")
+    parser.add_argument("--long", action="store_true", help="as much as fits on the disk")
     options = parser.parse_args()
-    if options.connections:
+    if options.long:
+        write_long(options.path, options.packets, options.connections)
+    elif options.connections:
         write_interleaved(options.path, options.packets, options.connections)
     else:
         write_flood(options.path, options.packets)
