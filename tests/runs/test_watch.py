@@ -250,6 +250,47 @@ def test_it_goes_on_until_a_signal_and_after_it(folder, until):
     assert len(packets(folder)) == 5
 
 
+def test_a_full_disk_is_told_and_what_is_there_stays(namespaces, folder, tmp_path):
+    write(folder / "pc1.pcap", *range(10, 3_000))
+    (tmp_path / "results").mkdir()
+    watching = f"{sys.executable} -m flowsweep watch ring --once"
+    script = f"""
+        cd "$1" && mount -t tmpfs -o size=40k tmpfs results
+        {watching} 2>full; echo $? >>full
+        mount -o remount,size=200m results
+        {watching} 2>there; echo $? >>there
+        find results -name '.*' -type d | grep flowsweep >left
+        find results/ring/tables -name captures.parquet >tables
+    """
+    spaces = ["unshare", "--user", "--map-root-user", "--mount"]
+    subprocess.run([*spaces, "sh", "-c", script, "sh", tmp_path], check=True, timeout=120)
+    full, there, left, tables = (
+        (tmp_path / name).read_text() for name in ("full", "there", "left", "tables")
+    )
+    assert "error: cannot write results/ring/tables/" in full
+    assert "remedy    free some, or name another folder" in full
+    assert full.endswith("2\n")
+    assert f"{FIRST}: 1 host, 2,990 packets" in there
+    assert there.endswith("0\n")
+    assert left == ""
+    assert tables == f"results/ring/tables/captures/run={FIRST}/host=pc1/captures.parquet\n"
+
+
+def test_one_watches_at_a_time(folder, once, until):
+    write(folder / "pc1.pcap", 10)
+    words = [sys.executable, "-m", "flowsweep", "watch", folder]
+    first = subprocess.Popen([*map(str, words)], cwd=folder.parent, stderr=subprocess.DEVNULL)
+    try:
+        until((folder.parent / "results/ring/report.html").exists, "the report")
+        done = once()
+        assert done.returncode == 2
+        assert "another sweep works here" in done.stderr
+    finally:
+        first.kill()
+        first.wait()
+    assert once().returncode == 0
+
+
 def test_a_folder_that_is_not_there_is_told(once):
     done = once()
     assert done.returncode == 2
