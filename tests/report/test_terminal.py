@@ -66,6 +66,15 @@ def test_what_was_asked_goes_before_what_was_measured(printed):
     assert "not shown: rtt_asked_ms (" in said
 
 
+def test_named_columns_stay_as_long_as_there_are_others(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_rows(ROWS, first=["problem", "runs_used"])
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["problem", "rtt_ms", "runs_used"]
+    assert "not shown: completion_s (" in said.err
+
+
 def test_one_row_keeps_its_columns(printed):
     lines, said = printed(ROWS.head(1), 60)
     assert lines[0].split() == ROWS.columns

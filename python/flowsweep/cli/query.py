@@ -59,7 +59,7 @@ def query(
     With --sql: the whole way from the Parquet files, for duckdb to run:
     flowsweep query thresholds results/demo --sql | duckdb
     """
-    from flowsweep.warehouse import Warehouse
+    from flowsweep.warehouse import Warehouse, figures
 
     warehouse = Warehouse(directory, against=against)
     if sql:
@@ -76,4 +76,5 @@ def query(
     else:
         from flowsweep.render.terminal import rows as terminal
 
-        terminal.print_rows(rows)
+        described = figures.described(warehouse.catalog.folder, name)
+        terminal.print_rows(rows, first=described.get("show", ()))

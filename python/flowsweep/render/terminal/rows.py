@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from flowsweep import printing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     import polars as pl
 
 GAP = 2
@@ -47,12 +49,16 @@ class Column:
         return [pad(cell, width) for cell in [self.name, *self.cells]]
 
 
-def print_rows(rows: pl.DataFrame) -> None:
+def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
     """Aligned columns on stdout; a file or pipe gets all of them.
 
     In a window that is too narrow columns with one value are told below, text is cut, and what
     still finds no room is left out, and named: first what was asked where what was measured is
     beside it, then from the right.
+
+    Args:
+        rows: They are printed.
+        first: Columns that stay as long as there are others.
     """
     columns = [
         Column(name, [_cell(value) for value in rows[name]], rows[name].dtype.is_numeric())
@@ -60,7 +66,7 @@ def print_rows(rows: pl.DataFrame) -> None:
     ]
     notes: list[str] = []
     if sys.stdout.isatty():
-        columns, notes = _fitting(columns, shutil.get_terminal_size().columns)
+        columns, notes = _fitting(columns, shutil.get_terminal_size().columns, first)
     for line in zip(*(column.lines() for column in columns), strict=True):
         print((" " * GAP).join(line).rstrip())
     for note in notes:
@@ -75,11 +81,19 @@ def _cell(value: object) -> str:
     return printing.line(str(value))
 
 
-def _width(columns: list[Column]) -> int:
-    return sum(column.width + GAP for column in columns) - GAP
+def _width(columns: list[Column], of: Callable[[Column], int] = lambda one: one.width) -> int:
+    return sum(of(column) + GAP for column in columns) - GAP
 
 
-def _fitting(columns: list[Column], width: int) -> tuple[list[Column], list[str]]:
+def _shortest(column: Column) -> int:
+    """The least width: text may be cut, numbers may not."""
+    longest = max(len(column.name), SHORTEST_TEXT)
+    return column.width if column.is_number else min(column.width, longest)
+
+
+def _fitting(
+    columns: list[Column], width: int, first: Collection[str]
+) -> tuple[list[Column], list[str]]:
     """The columns that fit, narrower perhaps, and what is to be said of the others."""
     if _width(columns) <= width:
         return columns, []
@@ -88,25 +102,32 @@ def _fitting(columns: list[Column], width: int) -> tuple[list[Column], list[str]
     notes = []
     if told := [f"{column.name} {column.cells[0]}" for column in same if column not in kept]:
         notes.append(f"in every row: {', '.join(told)}")
-    for column in kept:
-        if not column.is_number and _width(kept) > width:
-            room = width - _width(kept) + column.width
-            column.cut(max(room, len(column.name), SHORTEST_TEXT))
     left_out = []
-    while len(kept) > 1 and _width(kept) > width:
-        left_out.append(kept.pop(_least(kept)))
+    while len(kept) > 1 and _width(kept, _shortest) > width:
+        left_out.append(kept.pop(_least(kept, first)))
+    _cut_widest(kept, width)
     if left_out:
         names = ", ".join(column.name for column in columns if column in left_out)
         notes.append(f"not shown: {names} (a wider window, or --format csv, shows all)")
     return kept, notes
 
 
-def _least(columns: list[Column]) -> int:
+def _cut_widest(columns: list[Column], width: int) -> None:
+    """Cuts the widest texts until all fits, or nothing can be cut."""
+    widths = [column.width for column in columns]
+    least = [_shortest(column) for column in columns]
+    too_wide = _width(columns) - width
+    while too_wide > 0 and (able := [at for at, wide in enumerate(widths) if wide > least[at]]):
+        widths[max(able, key=widths.__getitem__)] -= 1
+        too_wide -= 1
+    for column, wide in zip(columns, widths, strict=True):
+        if not column.is_number:
+            column.cut(wide)
+
+
+def _least(columns: list[Column], first: Collection[str]) -> int:
     """Which one is missed least."""
     names = [column.name for column in columns]
-    asked = [
-        index
-        for index, name in enumerate(names)
-        if "_asked" in name and name.replace("_asked", "") in names
-    ]
-    return (asked or [len(names) - 1])[-1]
+    others = [name for name in names if name not in first] or names
+    asked = [name for name in others if "_asked" in name and name.replace("_asked", "") in names]
+    return names.index((asked or others)[-1])
