@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from flowsweep.render.terminal.rows import print_rows
+from flowsweep.warehouse import figure_names, reports_folder
+from flowsweep.warehouse.figures import described
 
 ROWS = pl.DataFrame(
     {
@@ -87,3 +89,9 @@ def test_many_rows_take_no_longer_each(printed):
     lines, _ = printed(pl.DataFrame({"bin": range(count), "share": [0.5] * count}), None)
     assert len(lines) == count + 1
     assert lines[-1] == f"{count - 1}    0.5"
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_columns_that_stay_are_those_of_the_query(name):
+    about = described(reports_folder(), name)
+    assert {*about.get("narrow", ())} <= {*about["columns"]}

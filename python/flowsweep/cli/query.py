@@ -77,4 +77,4 @@ def query(
         from flowsweep.render.terminal import rows as terminal
 
         described = figures.described(warehouse.catalog.folder, name)
-        terminal.print_rows(rows, first=described.get("show", ()))
+        terminal.print_rows(rows, first=described.get("narrow") or described.get("show", ()))
