@@ -40,6 +40,6 @@ onstart:
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/report.html",
+        rules.report.output,
         # Asked for by name: Snakemake does not miss what only led to a report that is there.
         lambda wildcards: records() if RUN_PLAN else [],

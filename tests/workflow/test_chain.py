@@ -133,6 +133,17 @@ def test_a_second_start_does_nothing_and_says_so(swept, snakemake):
     assert times_of(swept, "**/*") == before
 
 
+def test_a_database_that_is_gone_is_made_again_and_no_run(swept, snakemake):
+    before = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/*/run=*/host=*/*.parquet")
+    database = swept / f"{swept.name}.duckdb"
+    database.unlink()
+    result = snakemake(swept.parents[1], swept.parents[1] / "tiny.yaml")
+    assert result.returncode == 0, result.stderr
+    assert database.is_file()
+    after = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/*/run=*/host=*/*.parquet")
+    assert after == before
+
+
 def test_after_touching_one_capture_only_its_run_is_parsed_again(swept, snakemake):
     tables = "tables/*/run=*/host=*/*.parquet"
     before = times_of(swept, tables)

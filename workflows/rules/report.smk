@@ -56,11 +56,12 @@ rule report:
             if path.suffix in {".sql", ".yaml", ".j2", ".css", ".js"}
         ),
     output:
-        report(
+        page=report(
             f"{RESULTS}/report.html",
             caption="../report/network.rst",
             category="Network needs",
         ),
+        database=f"{RESULTS}/{EXPERIMENT.name}.duckdb",
     log:
         f"{LOGS}/report.log",
     benchmark:
@@ -70,6 +71,6 @@ rule report:
     params:
         results=lambda wildcards: RESULTS,
     message:
-        "Rendering {output}"
+        "Rendering {output.page}"
     shell:
         "flowsweep report {params.results:q}" " 2> >(tee -i {log:q} >&2)"
