@@ -295,3 +295,20 @@ def test_a_folder_that_is_not_there_is_told(once):
     done = once()
     assert done.returncode == 2
     assert "no such folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--interval=10000h", "too long; expected at most a year"),
+        ("--period=500ms", "whole seconds"),
+        ("--quiet=soon", "expected a time with a unit"),
+    ],
+)
+def test_times_that_are_none_are_refused(once, folder, option, told):
+    folder.mkdir()
+    assert "no captures there yet" in once().stderr
+    done = once(option)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "a fault of flowsweep" not in done.stderr

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from flowsweep.runs.periods import Periods
 
 SECOND = 10**9
+#: What nobody waits for, and what no clock of the system could.
+MOST_S = 366 * 86_400
+#: Between two looks lies at least this time.
+PAUSE_S = 0.01
 
 
 def arguments(parser: Parser) -> None:
@@ -74,7 +78,7 @@ def watch(
             watched.look()
             if once:
                 return watched.status()
-            time.sleep(interval)
+            time.sleep(max(interval, PAUSE_S))
     except KeyboardInterrupt as stop:
         signals.end(stop)
         return 0
@@ -118,6 +122,8 @@ class _Watch:
         except FlowsweepError as error:
             self._told.failed(error)
             return
+        if not arrivals:
+            self._told.note(f"{self._captures.path}: no captures there yet")
         for run, some in self._periods.ready(arrivals, time.time_ns()).items():
             if self._attempt(partial(self._parse, run, some)):
                 self._is_current = False
@@ -182,6 +188,9 @@ class _Watch:
 def _seconds(text: str) -> float:
     """Seconds; that the option is named where it has no time is left to `argparse`."""
     try:
-        return parse_time(text) / SECOND
+        seconds = parse_time(text) / SECOND
     except FlowsweepError as error:
         raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+    if seconds > MOST_S:
+        raise argparse.ArgumentTypeError(f"{text} is too long; expected at most a year")
+    return seconds

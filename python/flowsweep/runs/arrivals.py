@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from flowsweep import _parsers
 from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
-from flowsweep.files.outputs import PART, told
+from flowsweep.files.outputs import PART
 from flowsweep.parsing import Drops, named, readable_errors
 
 #: The folder into which the unit of the capture service moves the files of the start before.
@@ -71,7 +72,7 @@ class Folder:
     """
 
     def __init__(self, path: Path, quiet_s: float, say: Callable[[FlowsweepError], None]) -> None:
-        self._path, self._quiet_s, self._say = path, quiet_s, say
+        self.path, self._quiet_s, self._say = path, quiet_s, say
         self._first: dict[_State, int | None] = {}
         self._manifests: dict[_State, dict[str, Any] | None] = {}
         self._refused: set[_State] = set()
@@ -80,20 +81,14 @@ class Folder:
         """The captures that are there now, in the order of their first packets.
 
         Raises:
-            FlowsweepError: The folder cannot be looked through.
+            FlowsweepError: There is no such folder.
         """
-        if not self._path.is_dir():
+        if not self.path.is_dir():
             raise FlowsweepError(
-                f"{self._path}: no such folder",
+                f"{self.path}: no such folder",
                 expected="the folder into which flowsweep-capture writes",
             )
-        with told(f"cannot look through {self._path}"):
-            paths = sorted(self._path.rglob("*"))
-        shown = [
-            path
-            for path in paths
-            if not any(part.startswith(".") for part in path.relative_to(self._path).parts)
-        ]
+        shown = self._files()
         stems: dict[Path, set[str]] = {}
         for path in shown:
             stems.setdefault(path.parent, set()).add(_stem(path))
@@ -115,12 +110,20 @@ class Folder:
                     self._say(error)
         return sorted(found, key=lambda one: (one.first_ns or 0, one.host, one.path))
 
+    def _files(self) -> list[Path]:
+        """All files that are not hidden; a folder that goes away meanwhile has none."""
+        found: list[Path] = []
+        for above, folders, files in os.walk(self.path):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [Path(above, name) for name in files if not name.startswith(".")]
+        return sorted(found)
+
     def _arrival(
         self, path: Path, state: _State, stems: set[str], known: dict[_State, int | None]
     ) -> Iterator[Arrival]:
         if not path.is_file():
             return
-        above = [part for part in path.relative_to(self._path).parts[:-1] if part != BEFORE]
+        above = [part for part in path.relative_to(self.path).parts[:-1] if part != BEFORE]
         series = capture_names.host_of(_stem(path), stems)
         host = names.check(above[0] if above else series, "a host", path)
         self._first[state] = known[state] if state in known else first_packet(path)
