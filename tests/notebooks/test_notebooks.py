@@ -50,7 +50,7 @@ def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkey
             manager.shutdown_kernel(now=True)
         errors = [one["content"]["evalue"] for one in shown if one["msg_type"] == "error"]
         assert not errors, path.name
-        # What is drawn is there as a picture, without a network.
+        # Charts are there as pictures, which need no network.
         kinds = [kind for one in shown for kind in one["content"].get("data", {})]
         assert "image/svg+xml" in kinds, path.name
 

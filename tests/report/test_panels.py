@@ -1,4 +1,4 @@
-"""What each panel and mark of an SVG carries for the page's script."""
+"""Each panel and mark of an SVG carries what the script of the page reads."""
 
 from __future__ import annotations
 

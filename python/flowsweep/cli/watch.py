@@ -85,7 +85,7 @@ def watch(
 
 
 class _Told:
-    """What was said already, which is not said at each look."""
+    """Notes and warnings, each said once and not again at the next look."""
 
     def __init__(self) -> None:
         self.status = 0

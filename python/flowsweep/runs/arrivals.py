@@ -92,7 +92,7 @@ class Folder:
         stems: dict[Path, set[str]] = {}
         for path in shown:
             stems.setdefault(path.parent, set()).add(_stem(path))
-        # What is gone need not be remembered.
+        # Files that are gone need not be remembered.
         known, self._first = self._first, {}
         found: list[Arrival] = []
         for path in shown:

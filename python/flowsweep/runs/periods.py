@@ -128,7 +128,7 @@ class Periods:
         for host in sorted({one.host for one in arrivals}):
             before = self._done.get(run, {}).get("drops", {}).get(host)
             added = self._added(host, [one for one in arrivals if one.host == host])
-            # What was not known then is part of what is added now.
+            # Drops that were not known then are among those that are added now.
             kernel, interface = before["told"] if before else (0, 0)
             told[host] = _sum((kernel or 0, interface or 0), added)
         return told

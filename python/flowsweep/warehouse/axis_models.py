@@ -173,7 +173,7 @@ def _label(column: Column) -> str:
     differs = f"{name} is distinct from base.{column.asked}"
     movers = _movers(column)
     if movers:
-        # What only another axis has unset is said by that axis: `ranks 4`.
+        # A column that is unset because of another axis is left to that axis to name: `ranks 4`.
         moved = " or ".join(f"own.{mover} is distinct from base.{mover}" for mover in movers)
         differs += f" and not ({name} is null and ({moved}))"
     return f"if({differs}, '{column.head} ' || coalesce({number}{unit}, 'unset'), null)"
