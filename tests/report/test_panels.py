@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import altair as alt
+import polars as pl
 import pytest
 
 from flowsweep.render import svg
@@ -53,3 +54,11 @@ def test_a_point_has_the_words_of_its_row() -> None:
 @pytest.mark.parametrize(("words", "told"), [(["baseline"] * 3, ["baseline"]), (["a", "b"], [])])
 def test_a_line_has_words_that_all_its_rows_share(words: list[str], told: list[str]) -> None:
     assert carried(svg.render(panel("line", words), "made"), "data-tip") == told
+
+
+def test_a_line_keeps_the_points_at_which_it_turns() -> None:
+    """Steps below a hundredth of a pixel are a third of the page otherwise."""
+    steps = pl.DataFrame({"x": [0, 1, 2, 3, 4], "y": [0.0, 0.0, 1.0, 1.00001, 0.5]})
+    line = alt.Chart(steps).mark_line(interpolate="step-after").encode(x="x:Q", y="y:Q")
+    text = svg.render(line.properties(width=100, height=100), "steps")
+    assert re.findall(r' d="(M[^"]+)" stroke', text) == ["M0,100L50,100L50,9.09L100,9.09L100,54.55"]

@@ -41,12 +41,33 @@ _CLASS = re.compile(r' class="mark-([a-z]+) role-([a-z-]+) ?([a-z0-9_]*)')
 _KEPT = {"axis": "axis", "axis-grid": "grid", "axis-tick": "tick", "axis-label": "label"}
 _NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
+_LINE = re.compile(r'(?<= d=")M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+)+(?=Z?")')
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r' (?!data-)[a-zA-Z0-9-]+="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
 
 def _two_decimals(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _without_idle_points(found: re.Match[str]) -> str:
+    """A line without the points that lie on its way along an axis: steps too small to be drawn."""
+    kept: list[list[str]] = []
+    for point in (one.split(",") for one in found[0][1:].split("L")):
+        if kept and point == kept[-1]:
+            continue
+        if len(kept) > 1 and any(
+            kept[-2][axis] == kept[-1][axis] == point[axis]
+            and _is_between(kept[-2][1 - axis], kept[-1][1 - axis], point[1 - axis])
+            for axis in (0, 1)
+        ):
+            kept.pop()
+        kept.append(point)
+    return "M" + "L".join(map(",".join, kept))
+
+
+def _is_between(first: str, middle: str, last: str) -> bool:
+    return (float(middle) - float(first)) * (float(last) - float(middle)) > 0
 
 
 class _Tags:
@@ -67,6 +88,7 @@ class _Tags:
                 remedy="this is a fault of flowsweep, or of an altered chart: report it",
             )
         tag = _LONG_NUMBER.sub(_two_decimals, _NOISE.sub("", found[0]))
+        tag = _LINE.sub(_without_idle_points, tag)
         tag = _ID.sub(self._renamed, tag)
         said = self._said(found[0])
         return f"<{found[1]}{said}{tag[len(found[1]) + 1 :]}" if said else tag
