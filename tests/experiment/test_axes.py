@@ -8,7 +8,7 @@ import pytest
 
 from flowsweep import experiment
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import describe, workloads
+from flowsweep.testbed import describe, emulation, workloads
 
 BASE = """\
 sites:
@@ -113,6 +113,8 @@ def test_a_pair_of_its_own_keeps_it_while_the_axis_moves_the_others(load):
         ("axes: {loss: [130%]}\n", "not a share"),
         ("axes: {jitter: [7]}\n", "7"),
         ("axes: {placement: [delft]}\n", 'no site is called "delft"'),
+        ("axes: {schedule: [x]}\n", 'no schedule is called "x"'),
+        ("schedules: {x: [{at: 1s, between: [vu, y], links: 2}]}\n", 'no site is called "y"'),
         ("axes: {placement: [2]}\n", "placement"),
         ("axes: {ranks: [4], ranks_per_host: [2]}\n", "ranks are counted in two ways"),
     ],
@@ -173,6 +175,50 @@ def test_a_master_is_at_the_site_of_the_ranks(load, tmp_path):
     run = load("", base).run_at({"placement": "uva"})
     made = workloads.find(run.workload).on(describe.spec_of(run), run, tmp_path / "app.json")
     assert made.ranks == ["uva1", "uva1", "uva1", "uva1", "uva2", "uva2"]
+
+
+SCHEDULES = """
+schedules:
+  at-start: [{at: 2s, rate: 10Mbit/s}]
+  on-demand: [{at: 2s, between: [vu, uva], links: 2}, {at: 4s, links: 1}]
+schedule: [{at: 9s, links: 3}]
+"""
+
+
+def test_a_schedule_by_name_is_a_point_and_stands_in_place_of_the_common_one(load):
+    loaded = load(SCHEDULES + "axes: {schedule: [at-start, on-demand]}\n")
+    assert ids(loaded) == {
+        "nqueens-baseline",
+        "nqueens-schedule_at_start",
+        "nqueens-schedule_on_demand",
+    }
+    base, start, demand = (
+        loaded.run_at({"schedule": name} if name else {}) for name in ("", "at-start", "on-demand")
+    )
+    assert [change["at_ns"] for change in base.spec()["schedule"]] == [9 * 10**9]
+    assert start.spec()["schedule"] == [{"at_ns": 2 * 10**9, "between": None, "rate_bit_s": 1e7}]
+    assert start.spec()["axes"]["schedule"] == {"asked": "at-start"}
+    assert "schedule" not in base.spec()["axes"]
+    assert len({run.spec_hash() for run in (base, start, demand)}) == 3
+    # The links begin as at the baseline; each change is of a pair, with what becomes different.
+    assert start.links == base.links
+    made = describe.spec_of(demand).schedule
+    assert [(one.at_ns, one.link.a, one.link.b, one.link.links, one.changed) for one in made] == [
+        (2 * 10**9, "vu", "uva", 2, ["links"]),
+        (4 * 10**9, "vu", "uva", 1, ["links"]),
+    ]
+
+
+def test_the_record_says_what_each_change_made_of_which_link(load):
+    spec = describe.spec_of(load(SCHEDULES).run_at({"schedule": "on-demand"}))
+    record = {"changes": [{"time_ns": 7, "change": "schedule[1]"}], "seed": 3}
+    assert emulation.with_links(spec, record) == {
+        "seed": 3,
+        "changes": [
+            {"time_ns": 7, "change": "schedule[1]", "between": ["vu", "uva"],
+             "rtt_ns": 1_000_000, "rate_bit_s": 1e8, "links": 1},
+        ],
+    }  # fmt: skip
 
 
 def test_a_number_of_ranks_that_is_the_baseline_is_no_point_of_its_own(load):

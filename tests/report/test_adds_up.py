@@ -8,6 +8,7 @@ from pathlib import Path
 import made
 import pytest
 import ranked
+import reconfigured
 import tiny
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
@@ -61,9 +62,10 @@ def warehouses(
     two_apps: Path, full: Path, plane: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Warehouse]:
     """Every query has rows in one of these."""
+    changing = reconfigured.make(tmp_path_factory.mktemp("reconfigured"))
     over_ranks = ranked.make(tmp_path_factory.mktemp("ranked"))
     return [
-        *(Warehouse(one) for one in (full, two_apps, over_ranks)),
+        *(Warehouse(one) for one in (full, two_apps, over_ranks, changing)),
         Warehouse(plane, against=plane),
     ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import made
 import pytest
+import reconfigured
 import tiny
 from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
@@ -73,6 +74,10 @@ def test_sentences_are_true_of_made_up_sweeps(name: str, request: pytest.Fixture
 
 def test_sentences_are_true_of_more_than_is_drawn_one_by_one(tmp_path: Path) -> None:
     check(made.write(tmp_path, made.large()))
+
+
+def test_sentences_are_true_of_links_that_change(tmp_path: Path) -> None:
+    check(reconfigured.make(tmp_path))
 
 
 def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:

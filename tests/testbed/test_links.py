@@ -9,9 +9,11 @@ import subprocess
 import pytest
 
 from flowsweep import experiment
+from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES
 from flowsweep.testbed import describe, emulation
 from flowsweep.testbed.namespaces import netem
+from flowsweep.testbed.slurm import links as slurm_links
 
 EXPERIMENT = """\
 sites: {west: 2, east: 1}
@@ -107,6 +109,12 @@ def test_a_schedule_changes_only_what_it_says(spec):
     later = [(entry["a"], entry["b"], entry["delay_ns"]) for entry in config["schedule"][1:]]
     assert later == [("west", "east", 2_000_000), ("west", "south", 2_000_000),
                      ("east", "south", 2_000_000)]  # fmt: skip
+
+
+def test_links_between_nodes_of_slurm_have_no_schedule(spec):
+    changing = spec(EXPERIMENT + "schedule: [{at: 5s, links: 2}]\n")
+    with pytest.raises(FlowsweepError, match="do not change while a program runs"):
+        slurm_links.overlaid(changing, [], "10.0.0.1")
 
 
 def test_overhead_and_uplinks(spec):

@@ -48,6 +48,7 @@ PROPERTIES = {
             "section 3.3.1": ["size"],
             "figures 9 and 11": ["vu"],
             "figure 10": ["all"],
+            "section 1": ["gain", "cost", "saved"],
         },
         "verstoep": {
             "section 3": ["lu vu", "lu uva", "uva vu"],

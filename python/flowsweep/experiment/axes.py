@@ -8,7 +8,7 @@ descriptions and their labels in the report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from flowsweep import units
@@ -44,31 +44,21 @@ def count(text: str) -> int:
     return int(text)
 
 
-def congestion(text: str) -> str:
-    """The name of a congestion control, as kernels have them."""
-    if not re.fullmatch(CONGESTION, text.strip()):
-        raise FlowsweepError(
-            f'"{text}" is not a congestion control', found=f'"{text}"', expected="reno, cubic, bbr"
-        )
-    return text.strip()
+def _name(pattern: str, what: str, examples: str) -> Callable[[str], str]:
+    """A reader of names: a text that matches, without the spaces around it."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text.strip()):
+            raise FlowsweepError(f'"{text}" is not {what}', found=f'"{text}"', expected=examples)
+        return text.strip()
+
+    return read
 
 
-def variant(text: str) -> str:
-    """The name of a variant of a workload."""
-    if not re.fullmatch(VARIANT, text.strip()):
-        raise FlowsweepError(
-            f'"{text}" is not the name of a variant', found=f'"{text}"', expected="such as no-flush"
-        )
-    return text.strip()
-
-
-def site(text: str) -> str:
-    """The name of a site."""
-    if not re.fullmatch(NAME, text.strip()):
-        raise FlowsweepError(
-            f'"{text}" is not the name of a site', found=f'"{text}"', expected="such as west"
-        )
-    return text.strip()
+congestion = _name(CONGESTION, "a congestion control", "reno, cubic, bbr")
+variant = _name(VARIANT, "the name of a variant", "such as no-flush")
+site = _name(NAME, "the name of a site", "such as west")
+schedule = _name(VARIANT, "the name of a schedule", "such as at-start")
 
 
 def _recorded_count(text: str | float) -> int:
@@ -245,6 +235,18 @@ _LIST = (
         ),),
         lambda _, __: None,
         read=_recorded_name, moves=("ranks_per_host",),
+    ),
+    Axis(
+        "schedule", "schedule", VariantName,
+        "Names of `schedules`: links that change while the program runs.",
+        schedule, str, "link",
+        (Column(
+            "schedule", "schedule of the links' changes, by its name; null without one",
+            "schedule", "varchar",
+            number="text", words="links {}", unset="links as they are", head="schedule",
+        ),),
+        lambda _, __: None,
+        read=_recorded_name,
     ),
 )  # fmt: skip
 

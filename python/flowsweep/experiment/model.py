@@ -17,7 +17,7 @@ from flowsweep.experiment import refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
-from flowsweep.experiment.quantities import NAME, Duration, Model
+from flowsweep.experiment.quantities import NAME, Duration, Model, VariantName
 from flowsweep.experiment.workload import Axes, Workload
 from flowsweep.units import counted
 from flowsweep.validation import refused
@@ -63,6 +63,11 @@ class Experiment(Model):
     )
     schedule: list[Change] = Field(
         default_factory=list, description="Changes of links while the program runs."
+    )
+    schedules: dict[VariantName, list[Change]] = Field(
+        default_factory=dict,
+        description="Such changes by name, for the axis `schedule`; each stands in place of "
+        "`schedule`.",
     )
     testbed: testbeds.Testbed = Field(default_factory=testbeds.default)
     emulation: Emulation = Field(default_factory=Emulation)
@@ -188,7 +193,8 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _pairs_are_of_sites(self) -> Experiment:
-        changed = [change.between for change in self.schedule]
+        listed = [self.schedule, *self.schedules.values()]
+        changed = [change.between for changes in listed for change in changes]
         for ends in [*(pair.between for pair in self.pairs), *changed]:
             for end in ends or ():
                 if end not in self.sites:
@@ -219,6 +225,10 @@ class Experiment(Model):
                 if site not in self.sites:
                     known = ", ".join(self.sites)
                     raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {known}")
+            for name in given.get("schedule", []):
+                if name not in self.schedules:
+                    known = ", ".join(self.schedules) or "none; the file has no `schedules`"
+                    raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {known}")
             total = workload.ranks is not None or "ranks" in given
             if total and "ranks_per_host" in given:
                 raise refused(

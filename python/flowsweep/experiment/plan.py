@@ -202,6 +202,12 @@ def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str
             found=f'"{value}"',
             expected=f"one of {', '.join(experiment.sites)}",
         )
+    if axis == "schedule" and value not in experiment.schedules:
+        raise FlowsweepError(
+            f'--set schedule={text}: no schedule is called "{value}"',
+            found=f'"{value}"',
+            expected=f"one of {', '.join(experiment.schedules) or 'none; the file names none'}",
+        )
     most = max(len(site.hosts) for site in experiment.sites.values())
     if axis == "hosts" and value > most:
         raise FlowsweepError(

@@ -62,7 +62,10 @@ class Point:
     def link(self, base: Link) -> Link:
         """The link between sites at this point."""
         fields = [AXES[name].field for name in OF_LINK]
-        return base.model_copy(update={field: getattr(self, field) for field in fields})
+        known = type(base).model_fields  # a schedule is of all links together
+        return base.model_copy(
+            update={field: getattr(self, field) for field in fields if field in known}
+        )
 
 
 def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from flowsweep.experiment.points import problem_text
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
-    from flowsweep.experiment.network import Link
+    from flowsweep.experiment.network import Change, Link
     from flowsweep.experiment.points import Point
     from flowsweep.experiment.workload import Workload
 
@@ -86,6 +86,12 @@ class Run:
         return found
 
     @property
+    def schedule(self) -> list[Change]:
+        """The changes of links while the program runs."""
+        named = self.experiment.schedules
+        return named.get(self.point.schedule or "", self.experiment.schedule)
+
+    @property
     def ways_back(self) -> dict[tuple[str, str], Link]:
         """The direction from the second site to the first, where it differs."""
         return {
@@ -142,7 +148,7 @@ class Run:
             },
             "schedule": [
                 {"at_ns": change.at_ns, "between": change.between, **_json(change.given())}
-                for change in experiment.schedule
+                for change in self.schedule
             ],
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,

@@ -90,7 +90,7 @@ def _link(a: str, b: str, link: Link) -> LinkSpec:
 def _changes(run: Run) -> Iterator[ChangeSpec]:
     """The schedule, each entry with the whole link as it is from then on."""
     now = dict(run.links)
-    for change in sorted(run.experiment.schedule, key=lambda change: change.at_ns):
+    for change in sorted(run.schedule, key=lambda change: change.at_ns):
         for (a, b), link in now.items():
             if change.between is None or set(change.between) == {a, b}:
                 before = _link(a, b, link)

@@ -66,6 +66,23 @@ def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
     return found
 
 
+def with_links(spec: Spec, record: dict[str, Any]) -> dict[str, Any]:
+    """The emulator's record, each change of the schedule with what the link is from then on."""
+    changes = []
+    for change in record.get("changes", []):
+        link = spec.schedule[int(change["change"].removeprefix("schedule[").removesuffix("]"))].link
+        changes.append(
+            {
+                **change,
+                "between": [link.a, link.b],
+                "rtt_ns": link.rtt_ns,
+                "rate_bit_s": link.rate_bit_s,
+                "links": link.links,
+            }
+        )
+    return {**record, "changes": changes}
+
+
 def _port(site: str, uplink: UplinkSpec | None) -> dict[str, Any]:
     port: dict[str, Any] = {"name": site, "interface": f"wan-{site}"}
     if uplink is not None:

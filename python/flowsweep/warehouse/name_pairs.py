@@ -21,7 +21,7 @@ def name_pairs() -> str:
         if column.kind == "varchar"
     )
     return f"""\
--- One row per axis of names (congestion control, variant, placement) and point that has another
+-- One row per axis of names (congestion control, variant ...) and point that has another
 -- name than the baseline, with the point that differs from it in this name alone, and in what
 -- follows from it, and has the baseline's.
 with

@@ -82,7 +82,28 @@ SERIES = [
     *traffic("throughput_cdf"),
 ]  # fmt: skip
 
+
+def _changing(asked: Asked, without: str = "") -> set[str]:
+    """The runs of the figure whose links change while they run."""
+    found = asked.warehouse.select(
+        "select run from link_stretches group by run, site_a, site_b having count(*) > 1"
+    )
+    drawn = asked.warehouse.select(f"select run from {without}")["run"] if without else []
+    return set(found["run"]) & set(asked.rows("wan_throughput")["run"]) - set(drawn)
+
+
+def _named_change(asked: Asked, match: re.Match[str]) -> bool:
+    named = match[1].split(", ")
+    return bool(named) and set(named) <= _changing(asked, "shown_runs")
+
+
 WAN = [
+    Sentence("wan_throughput", r"Besides, of points whose links change in mid-run: (.+?)\.",
+             _named_change, due=lambda asked: bool(_changing(asked, "shown_runs"))),
+    Sentence("wan_throughput", r"A dotted line with steps: what the links carry, at the edge of the "
+             r"panel where that is more than is drawn\.", due=lambda asked: bool(_changing(asked))),
+    *always("wan_throughput",
+            rf"{N} of {N} such points are drawn; all: flowsweep query reconfiguration DIR\."),
     Sentence("wan_throughput", DRAWN, drawn_runs),
     *always("wan_throughput", r"Above the line what the first site sends, below it what comes back; "
              r"line: mean of a column, silence included; pale: its busiest step; the last step is as "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, theme
+from flowsweep.render import axes, cuts, doubts, link_changes, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
@@ -23,6 +23,10 @@ NOTABLE = 0.01
 LEAST_SIDE = 0.15
 #: The capacity is drawn where the peak comes as near to it as this.
 NEAR_CAPACITY = 0.6
+#: Pairs of sites of a run whose links change.
+CHANGED_PANELS = 2
+#: Such runs, one of a point.
+CHANGED_RUNS = 6
 ARROW = "→"
 
 
@@ -35,15 +39,20 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     runs = shown_runs(context, rows)
-    rows = rows.filter(pl.col("run").is_in(list(runs.values())))
+    stretches = context.model("link_stretches")
+    every_changed = link_changes.runs_of_points(context, rows, set(runs.values()))
+    changed = dict(list(every_changed.items())[:CHANGED_RUNS])
+    drawn = [*runs.values(), *changed]
+    rows = rows.filter(pl.col("run").is_in(drawn))
     outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
     rows = rows.filter("is_within")
+    own = {run: rows.filter(pl.col("run") == run) for run in drawn}
     # the busiest pair of each application first, then the second of each
     ranked = sorted(
         (
             (place, one.index, one, pair)
             for one in shown
-            for place, pair in enumerate(_pairs(context.of(rows, one)))
+            for place, pair in enumerate(_pairs(own[runs[one.app, one.problem]]))
         ),
         key=lambda item: item[:2],
     )
@@ -51,12 +60,37 @@ def draw(context: Context) -> Figure | None:
         return None
     # The first pair of every application is among them, however many there are.
     room = max(MAX_PANELS, len(shown))
-    chosen = [(one, pair) for _, _, one, pair in sorted(ranked[:room], key=lambda item: item[1])]
-    pairs = sum(len(_pairs(context.of(rows, one), 0)) for one in shown)
+    chosen = [
+        (one, runs[one.app, one.problem], pair)
+        for _, _, one, pair in sorted(ranked[:room], key=lambda item: item[1])
+    ]
+    told = cuts.told(
+        len(chosen),
+        sum(len(_pairs(own[runs[one.app, one.problem]], 0)) for one in shown),
+        "pairs of sites are drawn",
+        "wan_throughput",
+    )
+    few = any(len(_pairs(own[run], 0)) > len(_pairs(own[run])) for run in own)
+    chosen += [
+        (one, run, pair)
+        for one in shown
+        for run in changed
+        if not context.of(own[run], one).is_empty()
+        for pair in _pairs(own[run])[:CHANGED_PANELS]
+    ]
     alone = len(chosen) == 1
     size = (theme.FULL_WIDTH, 150) if alone else (theme.HALF_WIDTH, 96)
+    changing = [link_changes.of_pair(stretches, run, pair) for _, run, pair in chosen]
     panels = [
-        _panel(context.of(rows, one), one, pair, size, named=len(shown) > 1) for one, pair in chosen
+        _panel(
+            own[run],
+            one,
+            pair,
+            size,
+            steps,
+            name=_name(one, changed.get(run), several=len(shown) > 1),
+        )
+        for (one, run, pair), steps in zip(chosen, changing, strict=True)
     ]
     chart: Any = panels[0] if alone else alt.concat(*panels, columns=2, align="each", spacing=18)
     step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
@@ -66,6 +100,9 @@ def draw(context: Context) -> Figure | None:
         heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
         caption=sentence(
             context.drawn_runs(runs.values()),
+            f"Besides, of points whose links change in mid-run: {', '.join(changed)}."
+            if changed
+            else None,
             "Above the line what the first site sends, below it what comes back; line: mean of a "
             "column, silence included; pale: its busiest step; the last step is as short as what "
             f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
@@ -75,15 +112,20 @@ def draw(context: Context) -> Figure | None:
             "Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
             + (
                 " (dotted)."
-                if any(any(_near(_rates(context.of(rows, one), pair))) for one, pair in chosen)
+                if any(any(_near(_rates(own[run], pair))) for _, run, pair in chosen)
                 else "."
             ),
+            "A dotted line with steps: what the links carry, at the edge of the panel where that "
+            "is more than is drawn."
+            if any(not steps.is_empty() for steps in changing)
+            else None,
             "Some senders were not captured; there it is what arrived." if far else None,
             doubts.of_traffic(context, rows.select("run")),
-            cuts.told(len(chosen), pairs, "pairs of sites are drawn", "wan_throughput"),
+            told,
+            cuts.told(len(changed), len(every_changed), "such points are drawn", "reconfiguration"),
             f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
             "drawn."
-            if pairs > len(ranked)
+            if few
             else None,
         ),
         chart=chart,
@@ -134,6 +176,11 @@ def _rates(rows: pl.DataFrame, pair: tuple[str, str]) -> tuple[float | None, flo
     return rate * (links or 1) if rate else None, peaks[0], peaks[1]
 
 
+def _name(one: Series, point: str | None, *, several: bool) -> str:
+    """The head of a panel: the application where there are several, and a point of its own."""
+    return ", ".join(text for text in (one.label if several else "", point) if text)
+
+
 def _near(rates: tuple[float | None, float, float]) -> tuple[bool, bool]:
     """Whether the peaks there and back come near what the links carry."""
     capacity, there, back = rates
@@ -146,8 +193,9 @@ def _panel(
     one: Series,
     pair: tuple[str, str],
     size: tuple[int, int],
+    steps_of_links: pl.DataFrame,
     *,
-    named: bool,
+    name: str,
 ) -> Any:
     import altair as alt
 
@@ -163,7 +211,7 @@ def _panel(
     rates = _rates(rows, pair)
     rules = []
     for sign, near in zip((1, -1), _near(rates), strict=True):
-        if near and rates[0]:
+        if near and rates[0] and steps_of_links.is_empty():
             rules.append({"y": sign * rates[0]})
             up, down = (max(up, rates[0]), down) if sign > 0 else (up, max(down, rates[0]))
     end = float(there["end_s"].max())  # type: ignore[arg-type]
@@ -209,6 +257,8 @@ def _panel(
     if rules:
         limit = alt.Chart(values(rules)).mark_rule(strokeDash=[2, 2], color=theme.MUTED)
         layers.append(limit.encode(y=y("y:Q")))
+    if not steps_of_links.is_empty():
+        layers += link_changes.lines(steps_of_links, (-down, up), x, y)
     sent = (
         f"{pair[0]} {ARROW} {pair[1]} peak {numbers.estimate(peaks[0])}, "
         f"back {numbers.estimate(peaks[1])} Mbit/s"
@@ -216,7 +266,7 @@ def _panel(
     return alt.layer(*layers).properties(
         width=size[0],
         height=size[1],
-        title=panel_title(one.label if named else "", sent, one, size[0]),
+        title=panel_title(name, sent, one, size[0]),
         description=about(
             y=f"Mbit/s, from {pair[0]} up, back down",
             application=one.label,

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import launch, program, servers, transient
+from flowsweep.testbed import emulation, launch, program, servers, transient
 from flowsweep.testbed.lacking import LackingError
 from flowsweep.testbed.namespaces import (
     backend,
@@ -138,7 +138,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
             "backend": name,
             "backend_reason": why,
             "steering": steering.record() if steering is not None else None,
-            **validity.since(links_before, stats),
+            **emulation.with_links(spec, validity.since(links_before, stats)),
         },
         machine=got,
         frames={name: {"received": r, "sent": s} for name, (r, s) in frames.items()},

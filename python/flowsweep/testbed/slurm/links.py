@@ -57,6 +57,13 @@ def overlaid(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[Mac
             expected="flowsweep-wan",
             remedy="backend: auto",
         )
+    if spec.schedule:
+        raise FlowsweepError(
+            "schedule: links between nodes do not change while a program runs",
+            found="`testbed: {kind: slurm, emulate: true}` and a schedule",
+            expected="links that stay as they are",
+            remedy="`testbed: {kind: namespaces}`, or no schedule",
+        )
     numbers = _numbers(spec)
     found = []
     for host, machine in zip(spec.hosts, machines, strict=True):
