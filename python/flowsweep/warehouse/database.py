@@ -236,10 +236,10 @@ class Warehouse:
         return None
 
     def keep_rows(self, name: str) -> None:
-        """Makes the rows of a query the table `figure_rows`, which its claims read."""
+        """Gives the rows of a query the name `figure_rows`, by which its claims read them."""
         with self.reading():
             rows = f"select * from {self._answered(name)}"  # noqa: S608
-            self._execute(f"create or replace temp table figure_rows as {rows}")
+            self._execute(f"create or replace temp view figure_rows as {rows}")
 
     def script(self, name: str) -> str:
         """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
