@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_demand_page import context, experiment
 
-from flowsweep.render import cuts, points
+from flowsweep.render import cuts, points, tables
 from flowsweep.render.figure import Context
 from flowsweep.render.figures import (
     completion_by_rate,
@@ -21,6 +21,8 @@ from flowsweep.render.figures import (
     mpi_costs,
     packet_intervals,
     peak_by_ranks,
+    run_quality,
+    run_table,
     transfer_activity,
     transfer_times,
     wan_throughput,
@@ -98,6 +100,29 @@ def test_a_table_keeps_every_application_and_says_how_many_rows(
 def test_a_table_that_fits_says_nothing(experiment: Path) -> None:
     assert "rows; all:" not in str(lightpaths.draw(context(experiment)))
     assert "rows; all:" not in str(mpi_costs.draw(context(experiment)))
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "special"),
+    [
+        ("run_table", run_table.draw, {"status": "failed"}),
+        ("run_quality", run_quality.draw, {"grade": "C"}),
+    ],
+)
+def test_of_too_many_runs_those_that_are_special_stay(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, name: str, draw: Any, special: dict[str, str]
+) -> None:
+    monkeypatch.setattr(tables, "MAX_LISTED", 3)
+    given_ = context(experiment)
+    fine = given_.rows(name).head(1).with_columns(status=pl.lit("valid"))
+    if name == "run_quality":
+        fine = fine.with_columns(grade=pl.lit("A"))
+    last = fine.with_columns(run=pl.lit("the last"), **{k: pl.lit(v) for k, v in special.items()})
+    given_.cache[name] = pl.concat([fine] * 5 + [last])
+    html = str(draw(given_))
+    assert html.count("<tr") - html[: html.index("<tbody")].count("<tr") == 3
+    assert "the last" in html
+    assert f"3 of 6 rows; all: flowsweep query {name} DIR." in html
 
 
 def test_more_applications_than_panels_have_one_each(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GRADE_CLASS = {"A": "ok", "B": "ok", "C": "note", "D": "bad", numbers.NONE: "muted"}
 #: A longer description of a problem is cut; the run table and the rows have it whole.
 MAX_PROBLEM = 60
+#: Of tables with a row for each run or capture.
+MAX_LISTED = 1_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,12 @@ def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
         else:
             groups.append((column.spanner, [column]))
     return groups
+
+
+def listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
+    """At most `MAX_LISTED` rows, in their order; those that say something special go first."""
+    by_need = sorted(range(len(rows)), key=lambda at: is_fine(rows[at]))
+    return [rows[at] for at in sorted(by_need[:MAX_LISTED])]
 
 
 def cut_note(shown: int, total: int, query: str) -> Markup:

@@ -10,7 +10,9 @@ from flowsweep import numbers
 from flowsweep.render.tables import (
     Column,
     badge,
+    cut_note,
     grade,
+    listed,
     table,
     words,
 )
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 
 def draw(context: Context) -> Markup | None:
     """One row per capture file: grade, counters, reasons."""
-    rows = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
-    if not rows:
+    every = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
+    if not every:
         return None
+    rows = listed(every, _is_fine)
 
     def known(row: Row, key: str) -> str:
         return "?" if row[key] is None else numbers.count(row[key])
@@ -56,8 +59,12 @@ def draw(context: Context) -> Markup | None:
             *emulator,
             words("notes", rows, lambda row: row["grade_reasons"]),
         ],
-        fine=[row["grade"] == "A" and row["status"] == "valid" for row in rows],
-    )
+        fine=list(map(_is_fine, rows)),
+    ) + cut_note(len(rows), len(every), "run_quality")
+
+
+def _is_fine(row: Row) -> bool:
+    return bool(row["grade"] == "A" and row["status"] == "valid")
 
 
 def heading(context: Context) -> str:

@@ -10,7 +10,9 @@ from flowsweep import numbers
 from flowsweep.render.tables import (
     Column,
     badge,
+    cut_note,
     figures,
+    listed,
     table,
     words,
 )
@@ -27,9 +29,10 @@ STATUS_CLASS = {"valid": "ok", "invalid": "note", "failed": "bad"}
 
 def draw(context: Context) -> Markup | None:
     """Run by run, in the order in which they were made."""
-    rows = context.rows("run_table").rows(named=True)
-    if not rows:
+    every = context.rows("run_table").rows(named=True)
+    if not every:
         return None
+    rows = listed(every, _is_fine)
     columns = [
         words("run", rows, lambda row: row["run"]),
         Column("status", [_status(row) for row in rows], is_number=False),
@@ -52,7 +55,12 @@ def draw(context: Context) -> Markup | None:
         ),
         Column("reason", [_reason(row) for row in rows], is_number=False),
     ]
-    return table("runs", columns, fine=[row["status"] == "valid" for row in rows])
+    note = cut_note(len(rows), len(every), "run_table")
+    return table("runs", columns, fine=list(map(_is_fine, rows))) + note
+
+
+def _is_fine(row: Row) -> bool:
+    return bool(row["status"] == "valid")
 
 
 def _status(row: Row) -> Markup:
