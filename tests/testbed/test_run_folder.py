@@ -43,12 +43,18 @@ def add_theirs(directory: Path) -> None:
 
 
 def texts(directory: Path) -> dict[str, str]:
-    """Every file below, by its path."""
+    """Every file below, by its path; of a link its target.
+
+    Kernels that protect symlinks refuse even root to follow one of another user in a sticky folder.
+    """
     found = {}
-    for inner, _, names in os.walk(directory):
-        for name in names:
+    for inner, folders, names in os.walk(directory):
+        for name in [*folders, *names]:
             path = Path(inner, name)
-            found[str(path.relative_to(directory))] = path.read_text()
+            if path.is_symlink():
+                found[str(path.relative_to(directory))] = f"-> {path.readlink()}"
+            elif path.is_file():
+                found[str(path.relative_to(directory))] = path.read_text()
     return found
 
 
