@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flowsweep.runs import link_balance
-from flowsweep.testbed.namespaces import netem
+from flowsweep.testbed import netem
 
 README = Path(__file__).parents[2] / "capture" / "emulator" / "README.md"
 LINK = {"from": "west", "to": "east", "received": 100, "delivered": 100, "in_flight": 0}

@@ -11,8 +11,7 @@ import pytest
 from flowsweep import experiment
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES
-from flowsweep.testbed import describe, emulation
-from flowsweep.testbed.namespaces import netem
+from flowsweep.testbed import describe, emulation, netem
 from flowsweep.testbed.slurm import links as slurm_links
 
 EXPERIMENT = """\
@@ -109,6 +108,32 @@ def test_a_schedule_changes_only_what_it_says(spec):
     later = [(entry["a"], entry["b"], entry["delay_ns"]) for entry in config["schedule"][1:]]
     assert later == [("west", "east", 2_000_000), ("west", "south", 2_000_000),
                      ("east", "south", 2_000_000)]  # fmt: skip
+
+
+def test_netem_between_nodes_of_slurm_has_the_words_that_it_has_in_namespaces(spec):
+    made = link_with(spec, "loss: 1%")
+    told = {name: text.splitlines() for name, text in slurm_links.batches(made).items()}
+    assert told["netem.tc"] == netem.commands(made)
+    assert (
+        "qdisc add dev wan-east root handle 11: netem limit 4167 delay 10000.000us loss random 1%"
+        in (told["netem.tc"])
+    )
+    assert any(" htb rate 100000000bit " in line for line in told["netem.tc"])
+    # Every interface that gets a discipline is made, and each host is told of once a bridge.
+    made_here = " ".join(told["netem.ip"])
+    assert all(device in made_here for device in netem.devices(made))
+    for host in made.hosts:
+        assert [line.split()[4] for line in told["netem.bridge"] if host.mac in line] == [
+            f"vx-{host.site}",
+            f"wan-{host.site}",
+        ]
+
+
+def test_netem_is_refused_between_nodes_where_it_cannot_make_the_links(spec):
+    text = EXPERIMENT.replace("100Mbit/s}", "100Mbit/s, links: 2}")
+    with pytest.raises(FlowsweepError, match="netem cannot be used") as refused:
+        slurm_links.overlaid(spec(text + "emulation: {backend: netem}\n"), [], "10.0.0.1")
+    assert refused.value.found == "netem cannot do parallel links"
 
 
 def test_links_between_nodes_of_slurm_have_no_schedule(spec):

@@ -12,9 +12,11 @@ import pytest
 # What `namespaces.hub` is, with a discipline that every kernel has in place of netem.
 HUB = """
 import sys
-from flowsweep.testbed.namespaces import hub, netem
+from flowsweep.testbed import netem
+from flowsweep.testbed.namespaces import hub
+from flowsweep.testbed.namespaces import netem as in_place
 netem.netem = lambda link, undisturbed=False: "bfifo limit 10000000"
-netem.missing = lambda spec: None
+in_place.missing = lambda spec: None
 sys.exit(hub.main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
 """
 RUN = """

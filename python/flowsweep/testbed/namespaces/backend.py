@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed.namespaces import netem
+from flowsweep.testbed import netem
+from flowsweep.testbed.namespaces import netem as kernel_links
 from flowsweep.testbed.namespaces.agents import Emulator
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def choose(spec: Spec) -> tuple[str, str]:
     if spec.backend == WAN:
         return WAN, "as demanded"
     unable = netem.unable(spec)
-    lacking = None if unable else netem.missing(spec)
+    lacking = None if unable else kernel_links.missing(spec)
     if unable is None and lacking is None:
         return NETEM, "this kernel has it"
     why = f"netem cannot do {unable}" if unable else f"this kernel has {lacking}"
@@ -50,7 +51,7 @@ def choose(spec: Spec) -> tuple[str, str]:
 def start(name: str, spec: Spec, *, undisturbed: bool = False) -> Backend:
     """Puts the links in place and waits until they are."""
     if name == NETEM:
-        return netem.Netem(spec, undisturbed=undisturbed)
+        return kernel_links.Netem(spec, undisturbed=undisturbed)
     emulator = Emulator(spec, undisturbed=undisturbed)
     emulator.wait_ready()
     return emulator

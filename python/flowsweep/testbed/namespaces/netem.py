@@ -1,62 +1,21 @@
-"""A testbed's links to queueing disciplines of the kernel: the other backend.
-
-    hosts -- br-<site> -- up-<site> ~~ wan-<site> -- core (bridge)
-                              |             |
-        rate and queue, by destination   delay, loss, duplicates, by origin
-
-All of it lies in the namespace `wan`, between the hosts: on a sending host netem would meddle
-with TCP's small queues, and a drop would take a whole segmentation unit. Rate and delay are two
-stages, so that the queue holds what it is asked to hold, and netem's own limit, which counts what
-is on its way, never drops.
-"""
+"""The kernel's disciplines in the namespace `wan`, between the hosts: see `testbed.netem`."""
 
 from __future__ import annotations
 
-import json
-import math
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed import emulation, kernel, tools
+from flowsweep.testbed import kernel, netem, tools
 from flowsweep.testbed import spec as specs
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.spec import LinkSpec, Spec
-
-CORE = "core"
-FULL_FRAME_BYTES = 1514
-LEAST_FRAME_BYTES = 60
-MIN_LIMIT_PACKETS = 1000  # netem's own default
-# A token bucket that lasts shorter than this is emptied between two looks of the kernel.
-BURST_S = 100e-6
-# With any rate netem keeps the order of frames; this one delays none by more than 0.12 us.
-ORDERING_RATE = "100gbit"
-MAX_BANDS = 16  # of prio
-SQRT_3 = math.sqrt(3)
-
-
-def unable(spec: Spec) -> str | None:
-    """What the experiment asks for that these disciplines cannot do, or None."""
-    links = [way for link in spec.links for way in (link, link.back) if way is not None]
-    wanted = {
-        "parallel links": any(link.links > 1 for link in links),
-        "an uplink": bool(spec.uplinks),
-        "a schedule": bool(spec.schedule),
-        "the fate of each frame": spec.fates,
-        "no rate limit": any(link.rate_bit_s is None for link in links),
-        "a queue in bytes and packets": any(link.queue_packets is not None for link in links),
-        f"more than {MAX_BANDS} sites": len(spec.sites) > MAX_BANDS + 1,
-    }
-    return next((what for what, asked in wanted.items() if asked), None)
+    from flowsweep.testbed.spec import Spec
 
 
 def missing(spec: Spec) -> str | None:
     """What this kernel has not, or None: every kind of discipline is tried once, on `lo`."""
-    tried = ["netem delay 1ms", "htb", "bfifo limit 100000"]
-    tried += ["prio"] if len(spec.sites) > 2 else []
-    tried += ["codel"] if any(link.codel_ns is not None for link in spec.links) else []
     with kernel.network_namespace(specs.NETNS / specs.WAN):
-        for discipline in tried:
+        for discipline in netem.tried(spec):
             words = ["tc", "qdisc", "replace", "dev", "lo", "root", *discipline.split()]
             try:
                 done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -68,139 +27,18 @@ def missing(spec: Spec) -> str | None:
     return None
 
 
-def bridge_commands(spec: Spec) -> tuple[list[str], list[str]]:
-    """Lines for `ip -batch` and `bridge -batch` that join the sites."""
-    ip = [f"link add {CORE} type bridge stp_state 0 mcast_snooping 0"]
-    ip += [f"link set wan-{site} master {CORE} up" for site in spec.sites]
-    ip += [f"link set {CORE} up"]
-    fdb = [f"fdb add {host.mac} dev wan-{host.site} master static" for host in spec.hosts]
-    return ip, fdb
-
-
-def commands(spec: Spec, *, undisturbed: bool = False) -> list[str]:
-    """Lines for `tc -batch`: the disciplines of every site."""
-    lines = []
-    for site in spec.sites:
-        others = [other for other in spec.sites if other != site]
-        lines += _rates(spec, site, others)
-        lines += _delays(spec, site, others, undisturbed=undisturbed)
-    return lines
-
-
-def _network(spec: Spec, site: str) -> str:
-    """The addresses of a site: 10.77.<site>.0/24."""
-    return spec.at(site)[0].address.rsplit(".", 1)[0] + ".0/24"
-
-
-def _filter(device: str) -> str:
-    return f"filter add {device} parent 1: protocol ip prio 1 u32"
-
-
-def _rates(spec: Spec, site: str, others: list[str]) -> list[str]:
-    """Rate and queue of frames that leave a site, by their destination."""
-    device = f"dev up-{site}"
-    lines = [f"qdisc add {device} root handle 1: htb default 1"]
-    counted = ""
-    if spec.overhead:
-        counted = (
-            f" overhead {emulation.ETHERNET_OVERHEAD_BYTES}"
-            f" mpu {emulation.ETHERNET_LEAST_FRAME_BYTES + emulation.ETHERNET_OVERHEAD_BYTES}"
-        )
-    for band, other in enumerate(others, start=1):
-        minor = f"1:{band:x}"
-        link = spec.way(site, other)
-        rate = round(link.rate_bit_s or 0)
-        burst = max(2 * FULL_FRAME_BYTES, round(rate * BURST_S / 8))
-        rates = f"rate {rate}bit ceil {rate}bit burst {burst}b cburst {burst}b"
-        rates += f" quantum {FULL_FRAME_BYTES}"
-        lines += [
-            f"class add {device} parent 1: classid {minor} htb {rates}{counted}",
-            f"qdisc add {device} parent {minor} handle {band + 0x10:x}: {_queue(link)}",
-            f"{_filter(device)} match ip dst {_network(spec, other)} flowid {minor}",
-        ]
-    return lines
-
-
-def _queue(link: LinkSpec) -> str:
-    if link.codel_ns is None:
-        return f"bfifo limit {link.queue_bytes}"
-    target, interval = link.codel_ns
-    packets = max(1, link.queue_bytes // FULL_FRAME_BYTES)
-    return f"codel limit {packets} target {_us(target)} interval {_us(interval)} noecn"
-
-
-def _delays(spec: Spec, site: str, others: list[str], *, undisturbed: bool) -> list[str]:
-    """Delay, loss and duplicates of frames that come to a site, by their origin."""
-    device = f"dev wan-{site}"
-    if len(others) == 1:
-        described = netem(spec.way(others[0], site), undisturbed=undisturbed)
-        return [f"qdisc add {device} root handle 11: {described}"]
-    bands = max(3, len(others))
-    lines = [f"qdisc add {device} root handle 1: prio bands {bands} priomap{' 0' * 16}"]
-    for band, other in enumerate(others, start=1):
-        minor = f"1:{band:x}"
-        described = netem(spec.way(other, site), undisturbed=undisturbed)
-        lines += [
-            f"qdisc add {device} parent {minor} handle {band + 0x10:x}: {described}",
-            f"{_filter(device)} match ip src {_network(spec, other)} flowid {minor}",
-        ]
-    return lines
-
-
-def netem(link: LinkSpec, *, undisturbed: bool = False) -> str:
-    """The arguments of `netem` for one direction of a link."""
-    words = [f"netem limit {limit_packets(link)} delay {_us(link.delay_ns)}"]
-    if undisturbed:
-        return words[0]
-    if link.jitter_ns:
-        # Without a distribution netem takes the half width of a uniform one.
-        uniform = link.jitter_law == "uniform"
-        words.append(_us(round(link.jitter_ns * SQRT_3) if uniform else link.jitter_ns))
-        if not uniform:
-            words.append(f"distribution {link.jitter_law}")
-    described = emulation.loss(link.loss, link.loss_burst)
-    if described is not None and "rate" in described:
-        words.append(f"loss random {_percent(described['rate'])}")
-    elif described is not None:
-        # p, r, loss in the bad state, loss in the good state.
-        words.append(f"loss gemodel {_percent(described['p'])} {_percent(described['r'])} 100% 0%")
-    if link.duplicate:
-        words.append(f"duplicate {_percent(link.duplicate)}")
-    if link.jitter_ns and not link.reorder:
-        words.append(f"rate {ORDERING_RATE}")
-    return " ".join(words)
-
-
-def limit_packets(link: LinkSpec) -> int:
-    """Frames that netem may hold: twice what can be on its way, if all frames were small.
-
-    Nothing may be dropped here for want of room: the queue is in front of it.
-    """
-    slowest_ns = link.delay_ns + 10 * link.jitter_ns
-    on_the_way = (link.rate_bit_s or 0.0) * slowest_ns / 8e9 / LEAST_FRAME_BYTES
-    return max(MIN_LIMIT_PACKETS, math.ceil(2 * on_the_way))
-
-
-def _us(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e3:.3f}us"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.7g}%"
-
-
 class Netem:
     """The disciplines in place; the same questions can be asked as of `Emulator`."""
 
     def __init__(self, spec: Spec, *, undisturbed: bool = False) -> None:
         self._bed = spec
         with kernel.network_namespace(specs.NETNS / specs.WAN):
-            tools.batch("tc", commands(spec, undisturbed=undisturbed))
+            tools.batch("tc", netem.commands(spec, undisturbed=undisturbed))
 
     @staticmethod
     def join_sites(spec: Spec) -> None:
         """Once, before the first use: the bridge between the sites."""
-        ip, fdb = bridge_commands(spec)
+        ip, fdb = netem.bridge_commands(spec)
         with kernel.network_namespace(specs.NETNS / specs.WAN):
             tools.batch("ip", ip)
             tools.batch("bridge", fdb)
@@ -208,11 +46,11 @@ class Netem:
     @staticmethod
     def part_sites(spec: Spec) -> None:
         """Takes everything away again, as far as it came."""
-        devices = [f"{end}-{site}" for site in spec.sites for end in ("up", "wan")]
         with kernel.network_namespace(specs.NETNS / specs.WAN):
-            for words in [["tc", "qdisc", "del", "dev", device, "root"] for device in devices]:
+            for device in netem.devices(spec):
+                words = ["tc", "qdisc", "del", "dev", device, "root"]
                 subprocess.run(words, capture_output=True, check=False)
-            subprocess.run(["ip", "link", "del", CORE], capture_output=True, check=False)
+            subprocess.run(["ip", "link", "del", netem.CORE], capture_output=True, check=False)
 
     def check_alive(self) -> None:
         """Does nothing: netem is part of the kernel and does not end."""
@@ -221,57 +59,18 @@ class Netem:
         """Does nothing: netem has no schedules (see `unable`)."""
 
     def stats(self) -> dict[str, Any]:
-        """What went through and what was dropped, per link and direction, as flowsweep-wan."""
-        spec = self._bed
-        found = {}
+        """The counters: see `netem.record`."""
         with kernel.network_namespace(specs.NETNS / specs.WAN):
-            for device in [f"{end}-{site}" for site in spec.sites for end in ("up", "wan")]:
-                text = tools.output(["tc", "-s", "-j", "qdisc", "show", "dev", device])
-                found[device] = {entry["handle"]: entry for entry in json.loads(text)}
-        links = []
-        for here in spec.sites:
-            for there in [site for site in spec.sites if site != here]:
-                outgoing = [site for site in spec.sites if site != here].index(there) + 0x11
-                incoming = [site for site in spec.sites if site != there].index(here) + 0x11
-                links.append(
-                    link_record(
-                        here,
-                        there,
-                        found[f"up-{here}"][f"{outgoing:x}:"],
-                        found[f"wan-{there}"][f"{incoming:x}:"],
-                    )
-                )
-        return {
-            "links": links,
-            "ports": [{"name": site, "kernel_dropped": 0} for site in spec.sites],
-            "scheduling": "kernel",
-            "drops_before_uplink": True,  # the queue is on the site's side of its uplink
-            "lateness_ns": None,  # the kernel does not tell
-        }
+            told = {
+                device: tools.output(["tc", "-s", "-j", "qdisc", "show", "dev", device])
+                for device in netem.devices(self._bed)
+            }
+        return netem.record(self._bed, told)
 
     def final_stats(self) -> dict[str, Any]:
         """Takes the disciplines away; their counters at the end."""
         record = self.stats()
-        devices = [f"{end}-{site}" for site in self._bed.sites for end in ("up", "wan")]
+        lines = [f"qdisc del dev {device} root" for device in netem.devices(self._bed)]
         with kernel.network_namespace(specs.NETNS / specs.WAN):
-            tools.batch("tc", [f"qdisc del dev {device} root" for device in devices])
+            tools.batch("tc", lines)
         return record
-
-
-def link_record(
-    here: str, there: str, queue: dict[str, Any], delay: dict[str, Any]
-) -> dict[str, Any]:
-    """One direction of a link, from the counters of its two stages."""
-    passed = queue["packets"]
-    in_delay = delay["packets"] + delay["drops"] + delay["qlen"]
-    return {
-        "from": here,
-        "to": there,
-        "received": passed + queue["drops"] + queue["qlen"],
-        "delivered": delay["packets"],
-        "duplicated": max(0, in_delay - passed),
-        "dropped_queue": queue["drops"],
-        "dropped_loss": delay["drops"],
-        "dropped_send": 0,
-        "in_flight": queue["qlen"] + delay["qlen"],
-    }

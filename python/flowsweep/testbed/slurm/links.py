@@ -1,12 +1,13 @@
-"""Links between nodes: a network on top of theirs, with flowsweep-wan between the sites.
+"""Links between nodes: a network on top of theirs, with an emulator between the sites.
 
     host    exp0 ..... every frame to a host of its own site: straight to that node
                  ..... every other frame: to the node of the emulator
     there   wan-west, wan-east ..... flowsweep-wan forwards from one to the other
+       or   vx-west, vx-east ....... in the bridges and disciplines of `testbed.netem`
 
-`exp0` and `wan-<site>` are ends of VXLAN tunnels (RFC 7348): a number for each site, and two ports,
-so that a node can be host and have the emulator. Who is where is told beforehand: nothing is
-flooded or learned, so captures hold what the program sends and nothing else.
+`exp0`, `wan-<site>` and `vx-<site>` are ends of VXLAN tunnels (RFC 7348): a number for each site,
+and two ports, so that a node can be host and have the emulator. Who is where is told beforehand:
+nothing is flooded or learned, so captures hold what the program sends and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed import emulation, launch
+from flowsweep.testbed import emulation, launch, netem
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.machines.machine import KEEPER, Machine
 from flowsweep.testbed.machines.spec import MachineSpec
@@ -50,12 +51,13 @@ def overlaid(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[Mac
         machines: With the addresses that they have.
         emulator: The address that its node has.
     """
-    if spec.backend == "netem":
+    unable = netem.unable(spec)
+    if spec.backend == "netem" and unable:
         raise FlowsweepError(
-            "emulation.backend: netem makes no links between nodes",
-            found="`testbed: {kind: slurm, emulate: true}` and `backend: netem`",
-            expected="flowsweep-wan",
-            remedy="backend: auto",
+            "emulation.backend: netem cannot be used",
+            found=f"netem cannot do {unable}",
+            expected="links that it can make",
+            remedy="backend: flowsweep-wan",
         )
     if spec.schedule:
         raise FlowsweepError(
@@ -96,12 +98,13 @@ def between(
 
 
 class Emulated:
-    """flowsweep-wan on a node: see `machines.reach.Links`."""
+    """Netem or flowsweep-wan on a node: see `machines.reach.Links`."""
 
     def __init__(self, spec: SlurmSpec, node: Machine, machines: list[Machine]) -> None:
         self._bed = spec
         self._node = node
         self._machines = machines
+        self._backend = ""
 
     def start(self) -> None:
         """Puts the emulator on its node, starts it, and lets it see where each host is."""
@@ -111,31 +114,29 @@ class Emulated:
         there = node.run(f"sha256sum {node.folder}/flowsweep-wan 2>/dev/null; true").split()
         if not there or there[0].decode() != hashlib.sha256(data).hexdigest():
             node.put("flowsweep-wan", data, mode="700")
-        node.put_all(
-            {
-                "wan.json": (json.dumps(emulation.config(self._bed)).encode(), "600"),
-                "links": ("".join(f"{line}\n" for line in self._lines()).encode(), "600"),
-                SCRIPT.name: (SCRIPT.read_bytes(), "700"),
-            }
-        )
+        texts = {"wan.json": json.dumps(emulation.config(self._bed)), "links": self._lines()}
+        if netem.unable(self._bed) is None:
+            texts |= batches(self._bed)
+        files = {name: (text.encode(), "600") for name, text in texts.items()}
+        node.put_all({**files, SCRIPT.name: (SCRIPT.read_bytes(), "700")})
         node.keep(SCRIPT.name)
-        node.wait_ready()
+        self._backend = node.wait_ready()
         list(ThreadPoolExecutor(len(self._machines)).map(self._announce, self._machines))
 
-    def _lines(self) -> list[str]:
+    def _lines(self) -> str:
         spec = self._bed
         under = {machine.name: machine.overlay[0].split()[3] for machine in spec.machines}
-        return [
+        tried = []
+        if spec.backend != "flowsweep-wan" and netem.unable(spec) is None:
+            tried = [f"try {discipline}" for discipline in netem.tried(spec)]
+        lines = [
             f"address {self._node.address}",
-            *(
-                f"port wan-{site} {number} {EMULATOR_PORT}"
-                for site, number in _numbers(spec).items()
-            ),
-            *(
-                f"peer wan-{host.site} {host.mac} {under[host.name]} {HOST_PORT}"
-                for host in spec.hosts
-            ),
+            *tried,
+            *(["demanded"] if spec.backend == "netem" else []),
+            *(f"port {site} {number} {EMULATOR_PORT}" for site, number in _numbers(spec).items()),
+            *(f"peer {host.site} {host.mac} {under[host.name]} {HOST_PORT}" for host in spec.hosts),
         ]
+        return "".join(f"{line}\n" for line in lines)
 
     def _announce(self, machine: Machine) -> None:
         spec = self._bed
@@ -155,15 +156,53 @@ class Emulated:
         )
         self._node.ask_to_stop()
         self._node.wait_stopped()
-        told = self._node.run(f"cat {self._node.folder}/wan.stats.json")
-        record: dict[str, Any] = json.loads(told)
         return {
-            "backend": "flowsweep-wan",
-            "backend_reason": f"between the nodes, on {self._node.login}",
+            "backend": self._backend,
+            "backend_reason": f"between the nodes, on {self._node.login}{self._why()}",
             "steering": None,
-            **record,
+            **self._counted(),
         }
+
+    def _why(self) -> str:
+        """Why it is not netem, where that is not what was asked for."""
+        if self._backend == "netem" or self._bed.backend == "flowsweep-wan":
+            return ""
+        unable = netem.unable(self._bed)
+        if unable is not None:
+            return f"; netem cannot do {unable}"
+        return f"; its kernel has {self._read('lacks').strip()}"
+
+    def _counted(self) -> dict[str, Any]:
+        if self._backend == "netem":
+            lines = self._read("netem.stats").splitlines()
+            return netem.record(self._bed, dict(line.split(" ", 1) for line in lines))
+        record: dict[str, Any] = json.loads(self._read("wan.stats.json"))
+        return record
+
+    def _read(self, name: str) -> str:
+        return self._node.run(f"cat {self._node.folder}/{name}").decode()
 
     def leave(self) -> None:
         """Its tunnels go with it."""
         self._node.leave()
+
+
+def batches(spec: Spec) -> dict[str, str]:
+    """By file, what `ip`, `bridge` and `tc` are told where netem makes the links."""
+    ip = []
+    for site in spec.sites:
+        ip += [
+            f"link add br-{site} type bridge stp_state 0 mcast_snooping 0",
+            f"link add up-{site} type veth peer name wan-{site}",
+            *(f"link set {end}-{site} master br-{site} up" for end in ("vx", "up")),
+            f"link set br-{site} up",
+        ]
+    core, between = netem.bridge_commands(spec)
+    # Told beforehand here too: no frame goes where it is not for.
+    near = [f"fdb add {host.mac} dev vx-{host.site} master static" for host in spec.hosts]
+    lines = {
+        "netem.ip": ip + core,
+        "netem.bridge": near + between,
+        "netem.tc": netem.commands(spec),
+    }
+    return {name: "".join(f"{line}\n" for line in some) for name, some in lines.items()}

@@ -24,9 +24,9 @@ class Settings(settings.Settings):
     )
     emulate: bool = Field(
         False,
-        description="slurm: make the links that the experiment describes, by flowsweep-wan on a "
-        "node, on top of the nodes' network. Needs root on the nodes, and VXLAN. Else the network "
-        "is what it is.",
+        description="slurm: make the links that the experiment describes, by netem or "
+        "flowsweep-wan on a node, on top of the nodes' network. Needs root on the nodes, and "
+        "VXLAN. Else the network is what it is.",
     )
 
     @property
