@@ -156,6 +156,40 @@ def test_what_the_ring_removed_stays_in_the_tables(folder, once):
     assert packets(folder) == {(name, "pc1"): 1 for name in (FIRST, SECOND, THIRD)}
 
 
+def test_what_the_ring_removed_before_it_was_parsed_is_told(folder, once):
+    told = folder / "pc1.capture.json"
+    for number in range(2):
+        write(folder / f"pc1-{number:05}.pcap", number * HOUR_S + 10)
+    manifest(told)
+    once()
+    # Both that were parsed are gone: nothing is lost.
+    for number in range(2):
+        (folder / f"pc1-{number:05}.pcap").unlink()
+    write(folder / "pc1-00002.pcap", 2 * HOUR_S)
+    manifest(told, removed_files=2)
+    done = once()
+    assert done.returncode == 0, done.stderr
+    assert "removed before" not in done.stderr
+    # Three more were removed, of which one was parsed.
+    (folder / "pc1-00002.pcap").unlink()
+    write(folder / "pc1-00005.pcap", 5 * HOUR_S)
+    manifest(told, removed_files=5)
+    done = once()
+    assert done.returncode == 1
+    assert f"{folder}: captures of pc1 were removed before they were parsed" in done.stderr
+    assert "2 of the 5 files that its ring removed are in no table" in done.stderr
+    assert "remedy    more room for the ring (--max-disk" in done.stderr
+    # Another start of the agent counts from 0, and what was lost before it stays lost.
+    (folder / "before").mkdir()
+    for path in (told, folder / "pc1-00005.pcap"):
+        path.rename(folder / "before" / path.name)
+    write(folder / "pc1-00001.pcap", 7 * HOUR_S)
+    manifest(told, removed_files=1, start="2026-03-29T05:30:00Z")
+    done = once()
+    assert "2 of the 5 files" in done.stderr
+    assert "1 of the 1 files" in done.stderr
+
+
 def test_files_that_the_service_moved_at_its_restart_are_the_same(folder, once):
     write(folder / "eth0.pcap", 10)
     once()

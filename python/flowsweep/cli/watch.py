@@ -52,7 +52,7 @@ def watch(
     flowsweep-capture writes into FOLDER and rotates, on one host or several; a folder in it is of
     the host that it is called after. Each hour of the clock (--period) is a run of all hosts. It is
     parsed once it is over and its files are whole, and again only if files come or change. What the
-    ring of an agent removes stays in the tables.
+    ring of an agent removes stays in the tables; what it removed before it was parsed is told.
 
     Ended by a signal, and started again, it goes on where it was.
 
@@ -102,6 +102,11 @@ class _Told:
             self._notes.add(text)
             print(text, file=sys.stderr)
 
+    def lost(self, text: str) -> None:
+        """A line that is said once, of data that was lost."""
+        self.note(text)
+        self.status = max(self.status, 1)
+
 
 class _Watch:
     """Looks at the folder, and brings the results up to date."""
@@ -134,6 +139,15 @@ class _Watch:
             self._told.note(
                 f"note: {path}: came when run {run} was parsed and other captures of it were gone; "
                 "it is left out"
+            )
+        for host, count, removed in self._periods.lost(arrivals):
+            self._told.lost(
+                f"{self._captures.path}: captures of {host} were removed before they were parsed\n"
+                f"  found     {count:,} of the {removed:,} files that its ring removed are in no "
+                "table\n"
+                "  expected  files that stay until their period is over and parsed\n"
+                "  remedy    more room for the ring (--max-disk of flowsweep-capture), a shorter "
+                "--period, or a watch that runs all the time"
             )
         if not self._is_current and self._periods.has_any():
             self._is_current = self._report()

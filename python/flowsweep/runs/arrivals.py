@@ -25,15 +25,19 @@ _State = tuple[Path, int, int]
 
 @dataclass(frozen=True)
 class Counters:
-    """The drop counters of a capture that may still run.
+    """What a capture that may still run has lost.
 
     Attributes:
         start: When the capture was started: another start counts from 0 again.
         drops: Packets that were dropped since then.
+        series: The name that its files have before their numbers.
+        removed: Files that its ring has removed since then.
     """
 
     start: str
     drops: Drops
+    series: str
+    removed: int
 
 
 @dataclass(frozen=True)
@@ -210,7 +214,9 @@ class _Packets:
 def _counters(manifest: Path, about: dict[str, Any] | None) -> Counters | None:
     if about is None or not isinstance(about.get("start"), str):
         return None
-    return Counters(about["start"], manifests.drops_in(about, manifest))
+    drops, removed = manifests.drops_in(about, manifest), about.get("removed_files")
+    series = manifest.name.removesuffix(MANIFEST)
+    return Counters(about["start"], drops, series, removed if type(removed) is int else 0)
 
 
 def _stem(path: Path) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results
-from flowsweep.files import inputs, outputs
+from flowsweep.files import capture_names, inputs, outputs
 from flowsweep.units import format_time
 
 if TYPE_CHECKING:
@@ -115,6 +115,36 @@ class Periods:
             if parsed and not is_parsed and not parsed.keys() <= here:
                 yield run, one.path
 
+    def lost(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[str, int, int]]:
+        """Hosts of which a ring removed captures that are in no table.
+
+        Returns:
+            The host, how many of its captures are in no table, and how many were removed in all.
+        """
+        here = {(one.host, one.first_ns) for one in arrivals}
+        rings = {(one.host, one.counters) for one in arrivals if one.counters is not None}
+        for host, ring in sorted(rings, key=lambda each: (each[0], each[1].series, each[1].start)):
+            begin = _nanoseconds(ring.start)
+            later = [
+                _nanoseconds(other.start)
+                for name, other in rings
+                if (name, other.series) == (host, ring.series) and other.start > ring.start
+            ]
+            if begin is None or None in later:
+                continue
+            end = min((start for start in later if start is not None), default=2**63)
+            read = {
+                one["first"]
+                for record in self._done.values()
+                for one in record["captures"]
+                if one["host"] == host
+                and begin <= one["first"] < end
+                and ring.series in _series(one["file"])
+            }
+            gone = sum((host, first) not in here for first in read)
+            if ring.removed > gone:
+                yield host, ring.removed - gone, ring.removed
+
     def _name(self, number: int) -> str:
         return datetime.fromtimestamp(number * self._period_s, UTC).strftime(NAME)
 
@@ -183,3 +213,20 @@ def _sum(one: Drops, other: Drops) -> Drops:
         None if a is None or b is None else a + b for a, b in zip(one, other, strict=True)
     )
     return kernel, interface
+
+
+def _series(file: str) -> tuple[str, str | None]:
+    """The names that the series of a capture file may have."""
+    stem = capture_names.stem(Path(file))
+    return stem, capture_names.first_part(stem)
+
+
+def _nanoseconds(start: str) -> int | None:
+    """The time at which a capture was started, ns since 1970; None of what is no time."""
+    try:
+        moment = datetime.fromisoformat(start)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1_000
