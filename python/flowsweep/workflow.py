@@ -17,6 +17,8 @@ from flowsweep.experiment import Experiment, Run, refined
 
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
+#: The image of `analysis_image`: made of the Containerfile, in the folder where Snakemake is started.
+IMAGE = "flowsweep.sif"
 #: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
 #: of a run has no earlier output that could be restored. Groups are for schedulers of clusters.
 CHATTER = (
@@ -33,6 +35,15 @@ def use_own_programs() -> None:
     """Rules call `flowsweep` of this very environment, also where it is not activated."""
     own = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def analysis_image() -> str:
+    """The image for rules that analyse, where `snakemake --sdm apptainer` asks for one.
+
+    A file, or an address with its scheme; `FLOWSWEEP_CONTAINER` names another one.
+    """
+    named = os.environ.get("FLOWSWEEP_CONTAINER", IMAGE)
+    return named if "://" in named else str(Path(named).absolute())
 
 
 def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:

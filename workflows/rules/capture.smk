@@ -58,6 +58,8 @@ if EXPERIMENT.refine:
             f"{LOGS}/refine/{{number}}.log",
         benchmark:
             f"{BENCHMARKS}/refine/{{number}}.tsv"
+        container:
+            CONTAINER
         resources:
             testbed=1,
         params:

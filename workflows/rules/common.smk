@@ -17,6 +17,7 @@ from flowsweep.files import names
 from flowsweep.runs.run_folder import recorded_files
 from flowsweep.testbed import kinds
 from flowsweep.workflow import (
+    analysis_image,
     experiment_file,
     known_plan,
     quieten,
@@ -128,6 +129,9 @@ def listed():
     )
 
 
+# By `--sdm apptainer` the analysis is that of an image. Runs are not: they need what this machine,
+# or its scheduler, lets them do.
+CONTAINER = analysis_image()
 # What a command says goes to the terminal, and by `tee` into the log of its rule.
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"

@@ -33,6 +33,8 @@ rule parse_run:
         f"{LOGS}/parse_run/{{run_id}}.log",
     benchmark:
         f"{BENCHMARKS}/parse_run/{{run_id}}.tsv"
+    container:
+        CONTAINER
     resources:
         testbed=1,
     params:

@@ -11,6 +11,8 @@ rule runs:
         f"{LOGS}/runs.log",
     benchmark:
         f"{BENCHMARKS}/runs.tsv"
+    container:
+        CONTAINER
     resources:
         testbed=1,
     params:
@@ -66,6 +68,8 @@ rule report:
         f"{LOGS}/report.log",
     benchmark:
         f"{BENCHMARKS}/report.tsv"
+    container:
+        CONTAINER
     resources:
         testbed=1,
     params:
