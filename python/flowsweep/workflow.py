@@ -17,7 +17,7 @@ from flowsweep.experiment import Experiment, Run, refined
 
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
-#: The image of `analysis_image`: made of the Containerfile, in the folder where Snakemake is started.
+#: The image of `analysis_image`, made of the Containerfile, where Snakemake is started.
 IMAGE = "flowsweep.sif"
 #: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
 #: of a run has no earlier output that could be restored. Groups are for schedulers of clusters.
