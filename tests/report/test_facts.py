@@ -14,7 +14,8 @@ from hypothesis import given, settings
 
 from flowsweep.warehouse import Warehouse, facts, figure_names, reports_folder, signatures
 
-FACTS = sorted(path.stem for path in (reports_folder() / "facts").glob("*.sql"))
+FOLDER = reports_folder() / "facts"
+FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
 #: What `sent` asks for.
 ASKED = ["host_totals"]
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -157,6 +158,22 @@ def test_another_sql_of_a_fact_makes_that_fact_anew(
     assert made_of == [(["host_totals"], ["r0", "r1", "r2"])]
     after = files(directory)
     assert [fact for fact in after if after[fact] != before[fact]] == ["host_totals"]
+
+
+def test_another_macro_makes_the_facts_that_call_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = experiment(tmp_path / "experiment")
+    Warehouse(directory).keep_facts()
+    reports = shutil.copytree(reports_folder(), tmp_path / "reports")
+    macros = reports / "macros.sql"
+    macros.write_text(macros.read_text().replace("log2(greatest(value, 1e-300))", "log2(value)"))
+    monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
+    made_of = told_of(monkeypatch)
+    Warehouse(directory).keep_facts()
+    calling = {name for name in FACTS if "bucket_of(" in (FOLDER / f"{name}.sql").read_text()}
+    assert "throughput_histogram" in calling and "windows" not in calling
+    assert {name for names, _ in made_of for name in names} == calling
 
 
 def test_many_small_parts_become_few(tmp_path: Path) -> None:

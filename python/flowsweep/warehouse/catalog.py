@@ -12,9 +12,10 @@ from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 
-from flowsweep import addresses, content
+from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.warehouse import axis_models, computed, figures, papers, shown, signatures
+from flowsweep.warehouse.macros import Macros
 from flowsweep.warehouse.order import in_order, table_names
 
 
@@ -44,8 +45,8 @@ class Catalog:
         #: Of these the query `published` alone reads.
         self.of_papers = papers.models(self.folder, tables.parent)
         self.models |= self.of_papers
-        macros = (self.folder / "macros.sql").read_text(encoding="utf-8")
-        self.preamble = f"set timezone = 'UTC';\n\n{macros}\n{addresses.MACRO}"
+        self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
+        self.preamble = self._macros.script
 
     def zeek_tables(self) -> list[str]:
         """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
@@ -80,12 +81,13 @@ class Catalog:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """A digest of each fact: of its SQL, of all that it reads and what Python makes of that."""
+        """A digest of each fact: of its SQL, of all that it reads, and of the macros in these."""
         found = {}
         for name, text in self.facts.items():
             read = sorted(self.closure(text))
             texts = [self.models.get(one) or computed.source(one) for one in read]
-            found[name] = signatures.digest("\n".join([self.preamble, text, *read, *texts]))
+            macros = self._macros.used([text, *texts])
+            found[name] = signatures.digest("\n".join([*macros.values(), text, *read, *texts]))
         return found
 
     @cached_property

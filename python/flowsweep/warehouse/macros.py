@@ -1,0 +1,42 @@
+"""The macros of the SQL in reports/: which there are, and which of them a text uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from flowsweep import addresses
+
+BEGIN = re.compile(r"^create or replace temp macro ([a-z_]+)\(", re.MULTILINE)
+
+
+class Macros:
+    """The formulas that several questions use, by name.
+
+    Args:
+        text: `create or replace temp macro` for each of them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.script = f"set timezone = 'UTC';\n\n{text}\n{addresses.MACRO}"
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        code = re.sub(r"--[^\n]*\n", "", self.script)
+        begins = list(BEGIN.finditer(code))
+        ends = [*(one.start() for one in begins[1:]), len(code)]
+        return {
+            one[1]: code[one.start() : end].strip() for one, end in zip(begins, ends, strict=True)
+        }
+
+    def used(self, texts: Iterable[str]) -> dict[str, str]:
+        """The macros that these texts call, directly or through others, sorted by name."""
+        found: set[str] = set()
+        waiting = list(texts)
+        while waiting:
+            words = set(re.findall(r"\b([a-z_]+)\(", waiting.pop()))
+            new = (words & self._texts.keys()) - found
+            found |= new
+            waiting.extend(self._texts[name] for name in new)
+        return {name: self._texts[name] for name in sorted(found)}
