@@ -12,108 +12,91 @@ create or replace temp macro bucket_of(value) as
 if(value > 0, ceil(log2(greatest(value, 1e-300)) * 64 - 1e-9), -100000)::integer;
 
 -- The empirical distribution function of each series, at the largest value of each bucket, where
--- it is exact. `counted` names a table with one row per series, run and bucket: `top`, the largest
--- value in it, and `count`. The runs of a series are added up; `share_low` and `share_high` are
--- the least and the greatest share of one of them. `run` is theirs where there is one.
-create or replace temp macro distribution(counted) as table (
-    -- Numbers are joined and sorted quicker than series: they stand for a series, and for one run
-    -- of it.
-    with named as (
+-- it is exact. `summed` names a table with one row per series, run and bucket: `top`, the largest
+-- value in it, `count`, the count up to it in its run (`up_to`), and that of the run (`of_count`).
+-- The runs of a series are added up; `share_low` and `share_high` are the least and the greatest
+-- share of one of them. `run` is theirs where there is one.
+create or replace temp macro distribution_of(summed) as table (
+    with buckets as (
         select
-            row_number() over () as series_id,
             series,
-        from (select distinct series from query_table(counted))
+            bucket,
+            max(top) as value,
+            sum(count) as count,
+            max(up_to / of_count) as highest,
+            min((up_to - count) / of_count) as lowest_before,
+            count(*) filter (is_last) as last_of_runs,
+            any_value(run) filter (is_last) as run,
+        from (
+            select
+                *,
+                up_to = of_count and count > 0 as is_last,
+            from query_table(summed)
+        )
+        group by series, bucket
     ),
 
     runs_of as (
         select
-            row_number() over () as part_id,
-            named.series_id,
-            counts.series,
-            counts.run,
-            sum(counts.count) as of_count,
-        from query_table(counted) as counts
-        inner join named on counts.series = named.series
-        group by named.series_id, counts.series, counts.run
+            series,
+            sum(count) as of_count,
+            sum(last_of_runs)::bigint as runs,
+            any_value(run) as run,
+        from buckets
+        group by series
     ),
 
-    own as (
-        select
-            runs_of.series_id,
-            runs_of.part_id,
-            counts.bucket,
-            counts.top,
-            counts.count,
-        from query_table(counted) as counts
-        inner join runs_of
-            on
-                counts.series = runs_of.series
-                and counts.run is not distinct from runs_of.run
-    ),
-
-    pooled as (
-        select
-            series_id,
-            bucket,
-            max(top) as value,
-            sum(count) as count,
-        from own
-        group by series_id, bucket
-    ),
-
-    placed as (
-        select
-            pooled.series_id,
-            pooled.bucket,
-            runs_of.part_id,
-            runs_of.of_count,
-        from pooled
-        inner join runs_of on pooled.series_id = runs_of.series_id
-    ),
-
+    -- A share of a run only rises: the greatest one at a bucket was reached there or before, and
+    -- the least one is that before the next rise of a run, or 1 where none rises any more.
     risen as (
         select
-            placed.*,
-            sum(coalesce(own.count, 0)) over (
-                partition by placed.part_id order by placed.bucket
-            ) as below,
-        from placed
-        left join own
-            on
-                placed.part_id = own.part_id
-                and placed.bucket = own.bucket
-    ),
-
-    spread as (
-        select
-            series_id,
-            bucket,
-            min(below / of_count) as share_low,
-            max(below / of_count) as share_high,
-            sum(below) / sum(of_count) as share,
-            sum(of_count) as of_count,
-            count(*) as runs,
-            if(count(*) = 1, any_value(part_id), null) as part_id,
-        from risen
-        group by series_id, bucket
+            *,
+            sum(count) over up_to_here as up_to,
+            max(highest) over up_to_here as share_high,
+            coalesce(min(lowest_before) over behind, 1) as share_low,
+        from buckets
+        window
+            up_to_here as (
+                partition by series order by bucket
+                rows between unbounded preceding and current row
+            ),
+            behind as (
+                partition by series order by bucket
+                rows between 1 following and unbounded following
+            )
     )
 
     select
-        named.series,
-        pooled.bucket,
-        pooled.value,
-        pooled.count::bigint as count,
-        spread.of_count::bigint as of_count,
-        round(spread.share, 6) as share,
-        round(spread.share_low, 6) as share_low,
-        round(spread.share_high, 6) as share_high,
-        spread.runs,
-        runs_of.run,
-    from pooled
-    inner join spread
-        on
-            pooled.series_id = spread.series_id
-            and pooled.bucket = spread.bucket
-    inner join named on pooled.series_id = named.series_id
-    left join runs_of on spread.part_id = runs_of.part_id
+        risen.series,
+        risen.bucket,
+        risen.value,
+        risen.count::bigint as count,
+        runs_of.of_count::bigint as of_count,
+        round(risen.up_to / runs_of.of_count, 6) as share,
+        round(risen.share_low, 6) as share_low,
+        round(risen.share_high, 6) as share_high,
+        runs_of.runs,
+        if(runs_of.runs = 1, runs_of.run, null) as run,
+    from risen
+    inner join runs_of on risen.series = runs_of.series
+);
+
+-- The same of a table with one row per series, run and bucket, `top` and `count`.
+create or replace temp macro distribution(counted) as table (
+    with summed as (
+        select
+            *,
+            sum(count) over (
+                one_run
+                rows between unbounded preceding and current row
+            ) as up_to,
+            sum(count) over (
+                one_run
+                rows between unbounded preceding and unbounded following
+            ) as of_count,
+        from query_table(counted)
+        window one_run as (partition by series, run order by bucket)
+    )
+
+    select * from distribution_of('summed')
 );

@@ -3,6 +3,7 @@
 -- bucket of `bucket_of` (bit/s), the largest rate there, and the rate that is exceeded for at most
 -- 1 % of the time. Time is counted in bins, so that the last step of a run, which may be shorter,
 -- weighs what it lasts; `bins` less the sum of `bins_in` are those of steps without a packet.
+-- `bins_up_to` are those at the rate of a bucket or below it, without a packet too.
 with
 
 hosts_and_pairs as (
@@ -140,6 +141,7 @@ listed as (
         step_bins,
         list(bucket order by bucket) as buckets,
         list(bins_in order by bucket) as bins_in,
+        list(bins - bins_above order by bucket)::bigint[] as bins_up_to,
         list(max_mbit_s order by bucket) as tops_mbit_s,
         sum(steps)::bigint as busy_steps,
         sum(wire_bytes)::bigint as wire_bytes,
@@ -166,6 +168,7 @@ select
     series.bins,
     coalesce(listed.buckets, []) as buckets,
     coalesce(listed.bins_in, []) as bins_in,
+    coalesce(listed.bins_up_to, []) as bins_up_to,
     coalesce(listed.tops_mbit_s, []) as tops_mbit_s,
     coalesce(listed.busy_steps, 0) as busy_steps,
     coalesce(listed.wire_bytes, 0) as wire_bytes,

@@ -5,95 +5,66 @@ with
 
 named as (
     select
-        pool_runs.point,
-        pool_runs.alone,
-        coalesce(host_roles.role, throughput.host) as host,
-        throughput.from_site,
-        throughput.to_site,
-        throughput.direction,
-        throughput.step_bins * throughput.bin_ns as bin_ns,
+        {
+            'point': pool_runs.point,
+            'alone': pool_runs.alone,
+            'host': coalesce(host_roles.role, throughput.host),
+            'from_site': throughput.from_site,
+            'to_site': throughput.to_site,
+            'direction': throughput.direction,
+            'bin_ns': throughput.step_bins * throughput.bin_ns
+        } as key,
         throughput.run,
+        throughput.host,
         throughput.buckets,
         throughput.bins_in,
+        throughput.bins_up_to,
         throughput.tops_mbit_s,
-        throughput.busy_steps,
+        throughput.bins,
         throughput.bins - coalesce(list_sum(throughput.bins_in), 0)
             as silent_bins,
         (throughput.bins + throughput.step_bins - 1) // throughput.step_bins
             as steps,
+        steps - throughput.busy_steps as empty_steps,
     from throughput_histogram as throughput
     inner join pool_runs using (run)
     left join host_roles using (run, host)
     where not throughput.is_longer
 ),
 
--- Numbers for a series and a run are grouped and joined quicker than their names.
-series_of as (
-    select
-        *,
-        dense_rank() over (
-            order by
-                point, alone, host, from_site, to_site, direction, bin_ns
-        ) as series,
-        dense_rank() over (order by run) as run_number,
-    from named
-),
-
-listed as (
-    select
-        series,
-        run_number as run,
-        unnest(buckets) as bucket,
-        unnest(tops_mbit_s) as top,
-        unnest(bins_in) as time,
-    from series_of
-    union all by name
-    select
-        series,
-        run_number as run,
-        bucket_of(0) as bucket,
-        0.0 as top,
-        silent_bins as time,
-    from series_of
-),
-
--- two hosts of one run may have one role
-counted as (
-    select
-        series,
-        run,
-        bucket,
-        max(top) as top,
-        sum(time)::bigint as count,
-    from listed
-    group by series, run, bucket
-),
-
 totals as (
     select
-        series,
-        any_value(point) as point,
-        any_value(alone) as alone,
-        any_value(host) as host,
-        any_value(from_site) as from_site,
-        any_value(to_site) as to_site,
-        any_value(direction) as direction,
-        any_value(bin_ns) as bin_ns,
+        row_number() over (order by key) as series,
+        key,
         if(count(distinct run) = 1, any_value(run), null) as run,
         sum(steps)::bigint as bins,
-        sum(steps - busy_steps)::bigint as empty_bins,
-    from series_of
-    group by series
+        sum(empty_steps)::bigint as empty_bins,
+    from named
+    group by key
+),
+
+-- Rate 0 is a bucket too. Numbers are grouped quicker than names.
+summed as (
+    select
+        totals.series,
+        named.run,
+        named.bins as of_count,
+        unnest(list_prepend(bucket_of(0), named.buckets)) as bucket,
+        unnest(list_prepend(0.0, named.tops_mbit_s)) as top,
+        unnest(list_prepend(named.silent_bins, named.bins_in)) as count,
+        unnest(list_prepend(named.silent_bins, named.bins_up_to)) as up_to,
+    from named
+    inner join totals on named.key = totals.key
 )
 
 select
-    totals.point,
-    totals.alone,
-    totals.host,
-    totals.from_site,
-    totals.to_site,
-    totals.direction,
-    totals.bin_ns,
+    totals.key.point,
+    totals.key.alone,
+    totals.key.host,
+    totals.key.from_site,
+    totals.key.to_site,
+    totals.key.direction,
+    totals.key.bin_ns,
     totals.run,
     steps.value as mbit_s,
     steps.share,
@@ -102,5 +73,5 @@ select
     steps.runs,
     totals.bins,
     totals.empty_bins,
-from distribution('counted') as steps
+from distribution_of('summed') as steps
 inner join totals on steps.series = totals.series
