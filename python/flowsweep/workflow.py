@@ -19,6 +19,10 @@ from flowsweep.experiment import Experiment, Run, refined
 DEFAULT = "workflows/experiments/demo.yaml"
 #: The image of `analysis_image`, made of the Containerfile, where Snakemake is started.
 IMAGE = "flowsweep.sif"
+#: Snakemake's line on an object, `s3://bucket/key`, that it could not bring or fetch.
+LOST_STORAGE = re.compile(
+    r"Failed to (?:store output in storage|retrieve storage object from) (\S+)"
+)
 #: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
 #: of a run has no earlier output that could be restored. Groups are for schedulers of clusters.
 CHATTER = (
@@ -92,6 +96,37 @@ def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object])
             remedy="start snakemake once for each experiment; join files that are one by hand",
         )
     return without_braces(files[0] if files else content.root() / DEFAULT)
+
+
+def tell_remedies(logger: logging.Logger) -> None:
+    """Says what to do below an error of Snakemake that does not: a storage that was lost.
+
+    By its log and not by `onerror:`, which Snakemake 9.27 does not reach where the server is gone.
+
+    Args:
+        logger: Snakemake's.
+    """
+    told: set[str] = set()
+
+    def note(record: logging.LogRecord) -> bool:
+        for key in LOST_STORAGE.findall(record.getMessage()):
+            if key not in told:
+                told.add(key)
+                record.msg = f"{record.getMessage()}\n{_lost(key)}"
+                record.args = ()
+        return True
+
+    logger.addFilter(note)
+
+
+def _lost(key: str) -> FlowsweepError:
+    return FlowsweepError(
+        f"{key}: could not be stored or read",
+        found="its server was lost, or does not answer as one of S3",
+        expected="a server that is there until the workflow has ended",
+        remedy="the same snakemake again, once the server is back: what is stored is whole, and "
+        "only the rest is made",
+    )
 
 
 def known_plan(file: str, runs: Path) -> dict[str, Run]:

@@ -18,6 +18,11 @@ from .conftest import CAPTURED
 
 RUNS = ("nqueens-baseline-r1", "nqueens-rtt_64ms-r1", "nqueens-rtt_16ms-r1")
 SNAKEFILE = """
+from snakemake.logging import logger
+from flowsweep.workflow import tell_remedies
+
+tell_remedies(logger)
+
 storage:
     provider="s3", endpoint_url="{url}", access_key="testing", secret_key="testing-secret"
 
@@ -115,6 +120,9 @@ def test_runs_that_are_there_stay_and_the_rest_follows(
     # The place: the object, and the server that did not answer.
     assert f"Failed to store output in storage s3://results/{keys[1]}" in said
     assert f'Could not connect to the endpoint URL: "{door.url}/results/{keys[1]}"' in said
+    # And what a person can do, by our word: Snakemake has none.
+    assert f"s3://results/{keys[1]}: could not be stored or read" in said
+    assert "remedy    the same snakemake again, once the server is back" in said
     # Nothing is there by half, and what was there is.
     before = stored()
     assert [*before] == keys[:1]
@@ -123,6 +131,7 @@ def test_runs_that_are_there_stay_and_the_rest_follows(
     again = snakemake(folder, server)
     said = again.stdout + again.stderr
     assert again.returncode == 0, said
+    assert "remedy" not in said
     assert f"runs/{RUNS[0]}/" not in said
     after = stored()
     assert sorted(after) == sorted(keys)

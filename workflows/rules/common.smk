@@ -22,12 +22,14 @@ from flowsweep.workflow import (
     known_plan,
     quieten,
     refined_ids,
+    tell_remedies,
     use_own_programs,
     without_braces,
 )
 
 use_own_programs()
 quieten(logger, lists_jobs=lambda: workflow.dryrun)
+tell_remedies(logger)
 
 # Runs take all of the testbed, the analysis one hundredth: a reader-writer lock.
 # Without a limit Snakemake ignores the resource without a word, so one is made here.
