@@ -1,4 +1,4 @@
-"""The unit file of the capture service: systemd takes it, it confines, the agent can live so."""
+"""The unit files of capture and report: systemd takes them, they confine, programs live so."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "capture" / "agent" / "flowsweep-capture@.service"
+WATCH = UNIT.with_name("flowsweep-watch@.service")
 INSTALLED = "/usr/local/bin/flowsweep-capture"
 
 
@@ -62,6 +63,26 @@ def test_its_options_are_those_of_the_agent(capture_program: Path) -> None:
     assert [option for option in options if f"{option} " not in known] == []
     told = set(re.findall(r"\$\{([A-Z_]+)\}", command))
     assert told == set(re.findall(r"([A-Z_]+)=", setting("Environment")[0]))
+
+
+def test_the_unit_of_the_report_is_taken_and_confined(tmp_path: Path, command) -> None:
+    unit = tmp_path / WATCH.name
+    unit.write_text(WATCH.read_text().replace("/usr/local/bin/flowsweep", "/bin/sh"))
+    done = analyze("verify", unit)
+    assert (done.returncode, done.stderr) == (0, "")
+    level = re.search(
+        r"exposure level .*: ([0-9.]+)", analyze("security", "--offline=true", WATCH).stdout
+    )
+    assert level is None or float(level[1]) <= 2.5
+    line = re.search(r"^ExecStart=(.*?[^\\])$", WATCH.read_text(), re.MULTILINE | re.DOTALL)
+    assert line is not None
+    known = command("flowsweep", "watch", "--help").stdout
+    options = re.findall(r"--[a-z]+", line[1])
+    assert set(options) == {"--output", "--interval", "--period", "--quiet"}
+    assert [option for option in options if f"{option} " not in known] == []
+    # Where the captures are that the other unit makes.
+    assert "StateDirectory=flowsweep/%i" in UNIT.read_text()
+    assert "watch %S/private/flowsweep/%i " in line[1]
 
 
 def test_the_files_of_the_start_before_are_kept_and_older_ones_go(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 HERE = Path(__file__).parent
 UNIT = HERE.parents[1] / "capture" / "agent" / "flowsweep-capture@.service"
+WATCH = UNIT.with_name("flowsweep-watch@.service")
 SERVICE = "flowsweep-capture@lo"
 SPACES = ["--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup"]
 BURST = """
@@ -46,9 +47,14 @@ class Box:
         return Path(f"/proc/{pid}/task/{pid}/children").read_text().strip()
 
     @property
+    def root(self) -> Path:
+        """What is / in it."""
+        return Path(f"/proc/{self.first}/root")
+
+    @property
     def captures(self) -> Path:
         """The folder of the service."""
-        return Path(f"/proc/{self.first}/root/var/lib/private/flowsweep/lo")
+        return self.root / "var/lib/private/flowsweep/lo"
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a command in it."""
@@ -136,3 +142,37 @@ def test_it_captures_confined_and_comes_back(
     assert told["lo.pcap.zst"] == manifest["packets_written"]
     before = json.loads((box.captures / "before/lo.capture.json").read_text())
     assert told["lo.pcap.zst.part"] >= before["packets_written"] >= 1_000
+
+
+def test_a_unit_beside_it_keeps_the_report(box: Box, until: Callable[..., None]) -> None:
+    until((box.captures / "lo.capture.json").exists, "the manifest")
+    box.burst(until)
+    own = f"{sys.executable} -m flowsweep"
+    # The Python of these tests may lie in somebody's home. An hour is too long to wait for.
+    text = WATCH.read_text().replace("/usr/local/bin/flowsweep", own)
+    text = text.replace("ProtectHome=yes", "ProtectHome=read-only")
+    text = text.replace("INTERVAL=1min PERIOD=1h QUIET=1min", "INTERVAL=1s PERIOD=1s QUIET=100ms")
+    (box.root / "etc/systemd/system" / WATCH.name).write_text(text)
+    box.run("systemctl", "daemon-reload")
+    # What is being written waits: the first file is whole once its agent is ended.
+    box.run("systemctl", "stop", SERVICE)
+    written = box.manifest()["packets_written"]
+    done = box.run("systemctl", "start", "flowsweep-watch@lo")
+    assert done.returncode == 0, done.stderr
+    results = box.root / "var/lib/flowsweep-report/lo"
+
+    def log() -> str:
+        return box.run("journalctl", "-u", "flowsweep-watch@lo", "--no-pager").stdout
+
+    until((results / "report.html").exists, "the report")
+    rows = pl.read_parquet(results / "tables/captures/**/*.parquet")
+    assert rows["packets"].sum() == written, log()
+    pid = box.run("systemctl", "show", "--property=MainPID", "--value", "flowsweep-watch@lo")
+    status = box.run("cat", f"/proc/{pid.stdout.strip()}/status").stdout.split("\n")
+    about = dict(line.split(":\t", 1) for line in status if ":\t" in line)
+    # It may read what others may not, and nothing else of root's.
+    assert about["CapEff"] == f"{1 << 2:016x}"
+    assert (about["NoNewPrivs"], about["Seccomp"]) == ("1", "2")
+    assert box.run("systemctl", "stop", "flowsweep-watch@lo").returncode == 0
+    state = box.run("systemctl", "show", "--property=Result", "--value", "flowsweep-watch@lo")
+    assert state.stdout == "success\n", log()
