@@ -197,7 +197,7 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
                 assert (row["verdict"] == "reproduced") == (off <= 0.1), row
 
 
-APPS = ("nqueens", "jigsaw", "lu", "taskgraph", "modelcheck", "awari", "video4k", "supernova",
+APPS = ("nqueens", "jigsaw", "ssor", "taskgraph", "modelcheck", "awari", "video4k", "supernova",
         "pingpong", "lambda", "udp")  # fmt: skip
 PAPERS = [path.parent.name for path in content.papers()]
 

@@ -65,4 +65,4 @@ select
     app,
     ours,
 from empty
-where app in ('lu', 'taskgraph') and bin_ms = 10
+where app in ('ssor', 'taskgraph') and bin_ms = 10

@@ -29,7 +29,7 @@ select
     app as key,
     avg(share) as ours,
 from still
-where app in ('nqueens', 'lu')
+where app in ('nqueens', 'ssor')
 group by app
 union all
 select

@@ -25,6 +25,6 @@ select
     app || ' buffer',
     arg_min(completion_s, buffer_bytes) / arg_max(completion_s, buffer_bytes),
 from far
-where app in ('lu', 'taskgraph')
+where app in ('ssor', 'taskgraph')
 group by app
 having count(distinct buffer_bytes) > 1

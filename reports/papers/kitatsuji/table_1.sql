@@ -1,16 +1,35 @@
 -- Traffic of the shown host at the baseline. The problem of an application that takes longest
--- stands beside the larger of the paper, the next beside the smaller.
+-- stands beside the larger of the paper, the next beside the smaller; those of LU have its sizes,
+-- and each of its iterations sends the same and takes as long.
 with
+
+own as (
+    select
+        *,
+        try_cast(regexp_extract(problem, 'side (\d+)', 1) as integer) as side,
+        250 / try_cast(
+            regexp_extract(problem, 'iterations (\d+)', 1) as integer
+        ) as scale,
+    from figure_totals
+    where is_baseline
+),
 
 sized as (
     select
-        *,
-        list_extract(
-            ['large', 'small'],
-            dense_rank() over (partition by app order by completion_s desc)
+        * replace (
+            if(app = 'ssor', in_mb * scale, in_mb) as in_mb,
+            if(app = 'ssor', out_mb * scale, out_mb) as out_mb,
+            if(app = 'ssor', completion_s * scale, completion_s) as completion_s
+        ),
+        if(
+            app = 'ssor',
+            case side when 36 then 'small' when 64 then 'large' end,
+            list_extract(
+                ['large', 'small'],
+                dense_rank() over (partition by app order by completion_s desc)
+            )
         ) as size,
-    from figure_totals
-    where is_baseline
+    from own
 )
 
 select

@@ -10,5 +10,6 @@ pub mod jigsaw;
 pub mod lu;
 pub mod nqueens;
 pub mod outbox;
+pub mod ssor;
 pub mod supernova;
 pub mod video;
