@@ -1,6 +1,6 @@
 -- One row per run and transfer: from which host to which, how many bytes, when. As the
--- application's record tells; without one a transfer is a connection with payload, in the
--- direction that had more of it, from its first packet to its last.
+-- application's record tells, with the rank that receives; without one a transfer is a connection
+-- with payload, in the direction that had more of it, from its first packet to its last.
 with
 
 spans as (
@@ -19,6 +19,7 @@ told as (
         coalesce(senders.site, 'elsewhere') as from_site,
         coalesce(receivers.host, 'rank ' || (record ->> 'to')) as to_host,
         coalesce(receivers.site, 'elsewhere') as to_site,
+        (record ->> 'to')::bigint as to_rank,
         (record ->> 'bytes')::bigint as bytes,
         (record ->> 'start_s')::double as start_s,
         (record ->> 'end_s')::double as end_s,
@@ -53,6 +54,7 @@ seen as (
         coalesce(senders.place, 'elsewhere') as from_site,
         coalesce(directions.receiver, 'elsewhere') as to_host,
         coalesce(receivers.place, 'elsewhere') as to_site,
+        null::bigint as to_rank,
         directions.payload_bytes as bytes,
         (directions.first_ns - windows.start_ns) / 1e9 as start_s,
         (directions.last_ns - windows.start_ns) / 1e9 as end_s,

@@ -24,6 +24,7 @@ from flowsweep.render.figures import (
     run_quality,
     run_table,
     transfer_activity,
+    transfer_raster,
     transfer_times,
     wan_throughput,
 )
@@ -161,6 +162,16 @@ def test_the_last_application_keeps_its_panels_of_transfers(
     assert "grid-base" in figure.caption
 
 
+def test_ranks_without_a_row_are_told(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = transfer_raster.draw(context(experiment))
+    assert everything is not None
+    assert "ranks are drawn" not in everything.caption
+    monkeypatch.setattr(transfer_raster, "MOST_ROWS", 4)
+    figure = transfer_raster.draw(context(experiment))
+    assert figure is not None
+    assert " ranks are drawn; all: flowsweep query transfer_raster DIR." in figure.caption
+
+
 def test_an_application_with_few_transfers_is_named(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,8 +181,11 @@ def test_an_application_with_few_transfers_is_named(
         transfers=pl.when(pl.col("app") == "grid").then(3).otherwise("transfers")
     )
     given_.cache["transfer_activity"] = few
+    given_.cache["transfer_raster"] = given_.rows("transfer_raster").with_columns(
+        transfers=pl.when(pl.col("app") == "grid").then(0).otherwise("transfers")
+    )
     label = next(one.label for one in given_.series if one.app == "grid")
-    for make in (transfer_activity.draw, transfer_times.draw):
+    for make in (transfer_activity.draw, transfer_times.draw, transfer_raster.draw):
         figure = make(given_)
         assert figure is not None
         assert f"Not drawn: {label} (no run has 10 transfers that come and go)" in figure.caption

@@ -21,6 +21,7 @@ from flowsweep.render.figures import (
     phase_times,
     throughput_per_core,
     transfer_activity,
+    transfer_raster,
     transfer_table,
     transfer_times,
     wan_throughput,
@@ -103,7 +104,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 FIGURES = (
     wan_throughput.draw, peak_by_ranks.draw, throughput_per_core.draw, transfer_activity.draw,
-    transfer_times.draw, phase_times.draw,
+    transfer_times.draw, transfer_raster.draw, phase_times.draw,
 )  # fmt: skip
 TABLES = (
     lightpaths.draw, mpi_costs.draw, transfer_table.draw, fairness.draw,
@@ -131,7 +132,7 @@ def test_nothing_is_shown_without_data(tmp_path: Path, make: Any) -> None:
 def test_the_page_has_them_all(experiment: Path) -> None:
     html = page.build(experiment).html
     for name in ("wan_throughput", "peak_by_ranks", "throughput_per_core", "transfer_activity",
-                 "transfer_times", "phase_times"):  # fmt: skip
+                 "transfer_times", "transfer_raster", "phase_times"):  # fmt: skip
         assert f'<figure id="figure-{name}">' in html
     for name in ("lightpaths", "mpi_costs", "transfer_table"):
         assert f'<div class="part" id="part-{name}">' in html

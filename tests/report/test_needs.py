@@ -28,7 +28,7 @@ def test_runs_that_do_not_count_are_in_none_of_them(tmp_path: Path) -> None:
 
 NEW = (
     "wan_throughput", "peak_by_ranks", "lightpaths", "throughput_per_core", "transfer_activity",
-    "transfer_times", "phase_times", "mpi_costs", "transfer_table", "fairness",
+    "transfer_times", "transfer_raster", "phase_times", "mpi_costs", "transfer_table", "fairness",
 )  # fmt: skip
 
 

@@ -37,6 +37,22 @@ def test_transfers_under_way_agree_with_counting(tmp_path: Path) -> None:
     assert rows(tmp_path, "transfer_activity", role="sending", place="pc3") == []
 
 
+def test_a_row_for_each_rank_agrees_with_counting(tmp_path: Path) -> None:
+    with_transfers(tmp_path)
+    assert {
+        (row["site"], row["host"], row["rank"], row["transfers"])
+        for row in rows(tmp_path, "transfer_raster")
+    } == {("east", "pc3", 2, 3 + 1), ("north", "pc4", 3, 2)}
+    for rank in (2, 3):
+        found = rows(tmp_path, "transfer_raster", rank=rank)
+        assert len(found) == 100
+        chosen = [span for span in SPANS if span[1] == rank]
+        for number, row in enumerate(found):
+            begin, end = number / 10, (number + 1) / 10
+            overlap = sum(max(min(s[4], end) - max(s[3], begin), 0) for s in chosen)
+            assert row["mean_active"] == pytest.approx(overlap / 0.1, abs=1e-4)
+
+
 def test_transfer_times_by_class_of_size(tmp_path: Path) -> None:
     with_transfers(tmp_path)
     found = rows(tmp_path, "transfer_times", from_site="west", to_site="east")
@@ -71,6 +87,7 @@ def test_without_a_record_connections_with_payload_are_transfers(tmp_path: Path)
     (row,) = rows(tmp_path, "transfer_times")
     assert (row["source"], row["transfers"], row["bytes"]) == ("connections", 1, 25_000)
     assert (row["duration_s_p50"], row["goodput_mbit_s_p50"]) == (0.25, 0.8)
+    assert rows(tmp_path, "transfer_raster") == []
     found = rows(tmp_path, "transfer_activity", role="sending")
     # the run lasts 1 s: hundredths 10 to 34 are busy
     assert [n for n, row in enumerate(found) if row["mean_active"]] == list(range(10, 35))

@@ -31,6 +31,14 @@ TRANSFERS = [
              r"with payload\.", lambda asked, _: _only("application")(asked)
              and _only("connections")(asked)),
     *traffic("transfer_activity"),
+    Sentence("transfer_raster", DRAWN, drawn_runs),
+    Sentence("transfer_raster", r"Beside it the run at the lowest rate, of these with the longest "
+             r"RTT: .+?\."),
+    *always("transfer_raster", r"A row is a rank, dark where a transfer to it is under way; pale: for "
+             r"a part of a hundredth of the run\. Spans from the application's record\.",
+             rf"{N} of {N} ranks are drawn; all: flowsweep query transfer_raster DIR\.",
+             r"Not drawn: .+? \(no run has 10 transfers that come and go\); all: flowsweep query "
+             r"transfer_raster DIR\."),
     *always("transfer_times", rf"{N} transfers? of the valid runs, between sites where there are "
              r"several\.",
              r"Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "

@@ -37,7 +37,7 @@ def draw(context: Context) -> Figure | None:
     shown = context.series_in(rows)
     first = shown_runs(context, rows)
     runs = {
-        one: list(dict.fromkeys([first[one.app, one.problem], _hardest(context.of(rows, one))]))
+        one: list(dict.fromkeys([first[one.app, one.problem], hardest_run(context.of(rows, one))]))
         for one in shown
     }
     places = {
@@ -51,7 +51,7 @@ def draw(context: Context) -> Figure | None:
     names: list[str] = []
     for one, number in zip(shown, room, strict=True):
         mine = context.of(rows, one)
-        differing = _differing(mine.filter(pl.col("run").is_in(runs[one])))
+        differing = what_differs(mine.filter(pl.col("run").is_in(runs[one])))
         for place in places[one][:number]:
             frames = [frame for run in runs[one] if not (frame := _at(mine, run, place)).is_empty()]
             top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def _at(rows: pl.DataFrame, run: str, place: str) -> pl.DataFrame:
     return rows.filter((pl.col("run") == run) & (pl.col("place") == place)).sort("start_s")
 
 
-def _hardest(rows: pl.DataFrame) -> str:
+def hardest_run(rows: pl.DataFrame) -> str:
     """The run at the lowest rate; of these the one with the longest RTT."""
     order = rows.sort(
         ["rate_mbit_s", "rtt_ms", "run"], descending=[False, True, False], nulls_last=True
@@ -144,7 +144,7 @@ def _hardest(rows: pl.DataFrame) -> str:
     return str(order["run"][0])
 
 
-def _differing(rows: pl.DataFrame) -> list[tuple[str, str]]:
+def what_differs(rows: pl.DataFrame) -> list[tuple[str, str]]:
     """What tells two runs apart, with its unit: by more than a measurement may differ."""
     found = []
     for key, unit in (("rate_mbit_s", "Mbit/s"), ("rtt_ms", "ms")):
