@@ -4,7 +4,7 @@ BIN := .venv/bin
 PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 
-.PHONY: help build demo papers notebook test bench truth check
+.PHONY: help build demo papers notebook live test bench truth check
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -30,6 +30,9 @@ papers: build ## The quick experiments of five papers, their tests, and what the
 notebook: build ## The notebooks in JupyterLab
 	@.config/prepare.sh notebook
 	$(BIN)/jupyter lab notebooks/01-first-look.ipynb
+
+live: build ## DuckDB for `flowsweep report DIR --live`, a page that answers questions
+	@.config/prepare.sh live
 
 test: build ## Every test
 	@.config/prepare.sh test

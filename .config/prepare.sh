@@ -2,7 +2,7 @@
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
 # Quick when nothing is missing. Says in one line each thing that it installs.
 #
-#   .config/prepare.sh [build|test|bench|notebook|slurm]   the others also want what only they use
+#   .config/prepare.sh [build|test|bench|notebook|slurm|live]   the others also want what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -129,3 +129,22 @@ locked requirements.lock .venv/.requirements
 case $purpose in notebook | test) locked notebooks/requirements.lock .venv/.requirements-notebook ;; esac
 case $purpose in slurm | test) locked workflows/profiles/slurm/requirements.lock .venv/.requirements-slurm ;; esac
 if [ "$purpose" = test ]; then locked tests/engines/requirements.lock .venv/.requirements-engines; fi
+
+# --- DuckDB for a page, from npm -----------------------------------------------------
+# Not a part of what `make build` needs: a report carries it where it was asked for alone.
+live() {
+    lock=.config/live/package-lock.json; target=.venv/share/flowsweep
+    cmp -s "$lock" "$target/.live" && return
+    if ! have npm; then
+        say "no npm: DuckDB-WASM, for flowsweep report --live, cannot be installed"
+        [ "$purpose" = test ] && say "its tests will be skipped" && return
+        say "remedy: install npm and run again"; exit 2
+    fi
+    say "installing DuckDB-WASM (for flowsweep report --live)"
+    mkdir -p "$target"
+    cp .config/live/package.json "$lock" "$target/"
+    if npm ci --prefix "$target" --ignore-scripts --no-audit --no-fund --silent; then cp "$lock" "$target/.live"
+    elif [ "$purpose" = test ]; then say "npm could not install it: its tests will be skipped"
+    else say "remedy: see what npm said above, and run again"; exit 2; fi
+}
+case $purpose in live | test) live ;; esac

@@ -66,6 +66,18 @@ def build_remedy() -> str:
     return "make build"
 
 
+def live_remedy(package: str, variable: str) -> str:
+    """Names the command that brings what a page for questions carries.
+
+    Args:
+        package: Of npm, with its version.
+        variable: Environment variable that names the folder of packages.
+    """
+    if SHARE.is_dir():
+        return f"npm install {package}, and set {variable} to its folder node_modules"
+    return "make live"
+
+
 def papers() -> list[Path]:
     """Files with the items of each paper whose numbers may stand beside ours."""
     return sorted((folder("reports") / "papers").glob("*/items.yaml"))

@@ -12,9 +12,14 @@ def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     add_results(parser)
     add_against(parser)
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="Write DIRECTORY/live.html too, a page with DuckDB inside that answers any question.",
+    )
 
 
-def report(*, directory: Path, against: Path | None) -> None:
+def report(*, directory: Path, against: Path | None, live: bool) -> None:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
@@ -27,15 +32,36 @@ def report(*, directory: Path, against: Path | None) -> None:
     before a change, on another cluster, or with another congestion control.
 
     Example: flowsweep report results/grid --against results/cluster
+
+    With --live: DIRECTORY/live.html holds the rows of all figures, what was kept of each run, and
+    DuckDB-WASM. It needs no network; `make live` brings what it needs once.
+
+    Example: flowsweep report results/demo --live
     """
     from flowsweep.render import page
 
+    if live:
+        from flowsweep.render.live import assets
+
+        assets.find()  # A lack is told before the work.
     path, made = page.write(directory, against)
     if made.first:
         print(made.first, file=sys.stderr)
     for contradiction in made.contradictions:
         print(f"warning: the report contradicts its tables: {contradiction}", file=sys.stderr)
     _tell_invalid(directory)
+    print(path)
+    if live:
+        _write_live(directory)
+
+
+def _write_live(directory: Path) -> None:
+    """Writes the page for questions, prints its path, and tells what it leaves out."""
+    from flowsweep.render.live import write
+
+    path, made = write(directory)
+    if made.left_out:
+        print(f"note: too large for it: {', '.join(made.left_out)}", file=sys.stderr)
     print(path)
 
 

@@ -50,8 +50,8 @@ def policy(style: Markup, code: Markup) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"style-src {_hash(style)}",
-            f"script-src {_hash(code)}",
+            f"style-src {digest(style)}",
+            f"script-src {digest(code)}",
             "img-src data:",  # the icon, and a figure on its way to a PNG
             "base-uri 'none'",
             "form-action 'none'",
@@ -59,9 +59,10 @@ def policy(style: Markup, code: Markup) -> str:
     )
 
 
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+def digest(text: str) -> str:
+    """The source of a Content-Security-Policy that allows this text."""
+    found = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(found).decode()}'"
 
 
 def embedded(text: str) -> Markup:

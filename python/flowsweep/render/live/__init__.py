@@ -1,0 +1,5 @@
+"""The page of `flowsweep report --live`: the tables of a report, and DuckDB to ask them."""
+
+from flowsweep.render.live.page import LivePage, write
+
+__all__ = ["LivePage", "write"]
