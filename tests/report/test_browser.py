@@ -128,6 +128,18 @@ def test_a_table_of_runs_without_anything_to_note_is_not_printed(
     assert tab.locator("#part-run_table .paper").is_visible()
 
 
+def test_a_table_that_fits_on_a_page_is_printed_on_one(opened: Any) -> None:
+    tab = opened()
+    tab.emulate_media(media="print")
+    found = tab.evaluate(
+        "[...document.querySelectorAll('table.cells')].map((table) =>"
+        " [table.tBodies[0].rows.length, getComputedStyle(table).breakInside])"
+    )
+    assert {rows for rows, _ in found if rows < 36}
+    assert {rows for rows, _ in found if rows >= 36}
+    assert all(rule == ("avoid" if rows < 36 else "auto") for rows, rule in found)
+
+
 def test_the_page_prints(opened: Any, tmp_path: Path) -> None:
     tab = opened()
     tab.pdf(path=str(tmp_path / "report.pdf"), format="A4")
