@@ -177,6 +177,27 @@ def test_another_macro_makes_the_facts_that_call_it_anew(
     assert {name for names, _ in made_of for name in names} == calling
 
 
+def test_who_was_stopped_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = experiment(tmp_path / "experiment", runs=5)
+    monkeypatch.setattr(facts, "BATCH_RUNS", 1)
+    told = told_of(monkeypatch)
+    write = Warehouse._write_facts
+
+    def stop(self, names, runs, place):  # type: ignore[no-untyped-def]
+        if len(told) == 3:
+            raise KeyboardInterrupt
+        write(self, names, runs, place)
+
+    monkeypatch.setattr(Warehouse, "_write_facts", stop)
+    with pytest.raises(KeyboardInterrupt):
+        sent(directory)
+    monkeypatch.setattr(Warehouse, "_write_facts", write)
+    assert sent(directory) == {f"r{one}": 300 * (one + 1) for one in range(5)}
+    assert [runs for _, runs in told] == [["r0"], ["r1"], ["r2"], ["r3"], ["r4"]]
+
+
 def test_many_small_parts_become_few(tmp_path: Path) -> None:
     for runs in range(1, 12):
         experiment(tmp_path, runs)

@@ -79,6 +79,8 @@ class Kept:
         self._state = ""
         #: Facts that are there, of every part.
         self._held: set[str] = set()
+        #: Files of which the disk has all.
+        self._synced: set[Path] = set()
 
     def query(self, fact: str) -> str | None:
         """A query over the rows of a fact; None where there is no run."""
@@ -146,6 +148,8 @@ class Kept:
             self._fill(part, sorted(self._held), wanted)
             self._parts.append(part)
             self._join_small()
+            # Who is stopped goes on from here, not from the first run.
+            self._write("")
         self._write(state)
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
@@ -212,9 +216,10 @@ class Kept:
                 self._held = {fact for fact, sql in known if said["facts"].get(fact) == sql}
 
     def _write(self, state: str) -> None:
-        for fact in self._held:
-            for part in self._parts:
-                outputs.sync(self._file(fact, part))
+        files = {self._file(fact, part) for fact in self._held for part in self._parts}
+        for path in sorted(files - self._synced):
+            outputs.sync(path)
+        self._synced = files
         said = {
             "format": FORMAT,
             "state": state,
