@@ -101,7 +101,8 @@ def _build(warehouse: Warehouse) -> Page:
         context.rows("requirement").rows(named=True),
         {(one.app, one.problem): one.label for one in context.series},
         list(context.rows("run_table").rows(named=True)),
-        list(context.rows("side_by_side").rows(named=True)),
+        beside=list(context.rows("side_by_side").rows(named=True)),
+        others=list(context.rows("axis_thresholds").rows(named=True)),
     )
     compared = differences.first(context.rows("against").rows(named=True))
     counter = iter(range(1, 1000))

@@ -12,7 +12,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import threshold_words, verdict_groups, verdict_limits
+from flowsweep.render import threshold_words, verdict_axes, verdict_groups, verdict_limits
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
@@ -53,7 +53,9 @@ def verdict(
     requirements: Sequence[dict[str, Any]],
     labels: dict[tuple[str, str], str],
     runs: Sequence[dict[str, Any]] = (),
+    *,
     beside: Sequence[dict[str, Any]] = (),
+    others: Sequence[dict[str, Any]] = (),
 ) -> Verdict:
     """The sentences for all applications.
 
@@ -63,6 +65,7 @@ def verdict(
         labels: Name of each application and problem, in the order of the report.
         runs: Rows of the query `run_table`, for why none counts.
         beside: Rows of the query `side_by_side`, for what variants change.
+        others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
     """
     few, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
@@ -88,6 +91,7 @@ def verdict(
     if fixed:
         sentences.append(_not_varied(_names(fixed, labels, apps)))
         sentences += _variants_of(fixed, labels, beside)
+    sentences += verdict_axes.sentences(others, labels)
     return Verdict(
         sentences,
         verdict_limits.unknown(thresholds, rows, few),
