@@ -100,3 +100,7 @@ create or replace temp macro distribution(counted) as table (
 
     select * from distribution_of('summed')
 );
+
+-- The moment that lies so many ns before another.
+create or replace temp macro earlier(moment, by_ns) as
+make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

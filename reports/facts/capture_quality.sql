@@ -126,6 +126,7 @@ final as (
         end_ns,
         silence_from_ns,
         silence_ns,
+        coalesce(clock_offsets.shift_ns, 0) as clock_shift_ns,
         ---------- beside the grade
         snaplen,
         wire_bytes,
@@ -138,6 +139,7 @@ final as (
     left join missed using (run, host)
     left join times using (run, host)
     left join silences using (run, host)
+    left join clock_offsets using (run, host)
 )
 
 select * from final

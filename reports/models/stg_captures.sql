@@ -36,7 +36,29 @@ filled as (
     select * from contract
     union all by name
     select * from file_captures
+),
+
+shifts as (
+    select
+        run,
+        host,
+        shift_ns,
+    from clock_offsets
+    where shift_ns <> 0
+),
+
+-- by the clock that most hosts of the run share
+shifted as (
+    select
+        filled.* replace (
+            if(shift_ns is null, first_time, earlier(first_time, shift_ns))
+                as first_time,
+            if(shift_ns is null, last_time, earlier(last_time, shift_ns))
+                as last_time
+        ),
+    from filled
+    left join shifts using (run, host)
 )
 
-select * from filled
+select * from shifted
 where run not in (select run from left_out)

@@ -42,12 +42,23 @@ filled as (
     select * from file_flows
 ),
 
+shifts as (
+    select
+        run,
+        host,
+        shift_ns,
+    from clock_offsets
+    where shift_ns <> 0
+),
+
 renamed as (
     select
-        * exclude (first_time, last_time),
-        epoch_ns(first_time) as first_ns,
-        epoch_ns(last_time) as last_ns,
+        * exclude (first_time, last_time, shift_ns),
+        -- by the clock that most hosts of the run share
+        epoch_ns(first_time) - coalesce(shift_ns, 0) as first_ns,
+        epoch_ns(last_time) - coalesce(shift_ns, 0) as last_ns,
     from filled
+    left join shifts using (run, host)
     where run not in (select run from left_out)
 )
 

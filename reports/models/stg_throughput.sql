@@ -19,7 +19,30 @@ filled as (
     select * from contract
     union all by name
     select * from file_throughput
+),
+
+shifts as (
+    select
+        run,
+        host,
+        shift_ns,
+    from clock_offsets
+    where shift_ns <> 0
+),
+
+-- by the clock that most hosts of the run share, as whole bins
+shifted as (
+    select
+        filled.* replace (
+            if(
+                shift_ns is null,
+                bin_start,
+                earlier(bin_start, round(shift_ns / bin_ns)::bigint * bin_ns)
+            ) as bin_start
+        ),
+    from filled
+    left join shifts using (run, host)
 )
 
-select * from filled
+select * from shifted
 where run not in (select run from left_out)

@@ -9,26 +9,24 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import shifted
 
 from .conftest import FLOWSWEEP, LIMIT_S
 
 OUTER = """\
-sites: {west: [pc1, pc2], east: [pc3]}
+sites: SITES
 link: {rtt: 10ms, rate: 100Mbit/s}
 workload: {command: 'true'}
 """
 EXPERIMENT = """\
-sites: {west: [pc1, pc2], east: [pc3]}
+sites: SITES
 tcp: {congestion_control: reno, buffer: 64KiB}
 workload: {command: COMMANDMORE}
 testbed:
   kind: ssh
   options: [-F, FOLDER/config]
   folder: FOLDER/there
-  hosts:
-    pc1: {address: 10.77.1.1}
-    pc2: {address: 10.77.1.2}
-    pc3: {address: 10.77.2.1}
+  hosts: HOSTS
 timeout: 200s
 limits: {cpu_pressure: 100%}
 """
@@ -57,10 +55,10 @@ Host pcNAME
 """
 UP = """\
 mkdir -p /run/sshd
-for host in pc1 pc2 pc3; do
+for host in NAMES; do
     on $host SSHD -f FOLDER/$host.conf -E FOLDER/$host.log || exit 3
 done
-until (on pc1 true && for n in 2 3 4; do : </dev/tcp/10.99.0.$n/2222 || exit 1; done) 2>/dev/null
+until (on pc1 true && for n in NUMBERS; do : </dev/tcp/10.99.0.$n/2222 || exit 1; done) 2>/dev/null
 do sleep 0.05; done
 """
 STATE = """\
@@ -69,13 +67,32 @@ on pc1 sh -c 'cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_no_metrics_
 """
 
 
+#: Machines by the name of their site.
+THREE = {"west": ["pc1", "pc2"], "east": ["pc3"]}
+FIVE = {"west": ["pc1", "pc2", "pc3"], "east": ["pc4", "pc5"]}
+
+
+def about(text: str, sites: dict[str, list[str]]) -> str:
+    """A text with the machines in it, numbered from 2 on the network by which they are reached."""
+    names = [name for some in sites.values() for name in some]
+    addresses = {
+        name: {"address": f"10.77.{site}.{place}"}
+        for site, some in enumerate(sites.values(), start=1)
+        for place, name in enumerate(some, start=1)
+    }
+    text = text.replace("SITES", json.dumps(sites)).replace("HOSTS", json.dumps(addresses))
+    numbers = " ".join(str(number) for number in range(2, 2 + len(names)))
+    return text.replace("NAMES", " ".join(names)).replace("NUMBERS", numbers)
+
+
 def sshd() -> str | None:
     return shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
 @pytest.fixture
-def machines(tmp_path, namespaces):
-    """Runs a bash script beside three machines on which sshd listens."""
+def machines(request, tmp_path, namespaces):
+    """Runs a bash script beside machines on which sshd listens: three, or as the parameter says."""
+    sites = getattr(request, "param", THREE)
     for program in (sshd(), shutil.which("ssh"), shutil.which("ethtool"), shutil.which("setsid")):
         if program is None:
             pytest.skip("no sshd, ssh, ethtool or setsid (apt install openssh-server ethtool)")
@@ -89,20 +106,20 @@ def machines(tmp_path, namespaces):
         words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name]
         subprocess.run(words, check=True)
     key = " ".join((tmp_path / "hostkey.pub").read_text().split()[:2])
-    for number, host in enumerate(["pc1", "pc2", "pc3"], start=2):
+    for number, host in enumerate([name for some in sites.values() for name in some], start=2):
         (tmp_path / f"{host}.conf").write_text(filled(SSHD, number))
         with (tmp_path / "config").open("a") as config:
             config.write(filled(CONFIG, number))
         with (tmp_path / "known").open("a") as known:
             known.write(f"[10.99.0.{number}]:2222 {key}\n")
-    (tmp_path / "outer.yaml").write_text(OUTER)
+    (tmp_path / "outer.yaml").write_text(about(OUTER, sites))
 
     def run(command: str, script: str, more: str = "") -> tuple[str, Path]:
         text = EXPERIMENT.replace("COMMAND", json.dumps(command)).replace("MORE", more)
-        text = text.replace("FOLDER", folder)
+        text = about(text.replace("FOLDER", folder), sites)
         (tmp_path / "ssh.yaml").write_text(text)
         flowsweep = " ".join(f"'{word}'" for word in FLOWSWEEP)
-        whole = filled(UP) + f'flowsweep() {{ {flowsweep} "$@"; }}\n' + script
+        whole = filled(about(UP, sites)) + f'flowsweep() {{ {flowsweep} "$@"; }}\n' + script
         words = ["testbed", "shell", tmp_path / "outer.yaml", "--", "bash", "-c", whole]
         done = subprocess.run(
             [*FLOWSWEEP, *map(str, words)],
@@ -250,11 +267,70 @@ ls there/pc1
     assert not (folder / "one").exists()
 
 
+@pytest.mark.parametrize("machines", [FIVE], indirect=True)
+def test_five_machines_whose_clocks_are_a_minute_apart(machines, flowsweep):
+    """Their captures as such machines would have stamped them: here they share one clock."""
+    serve = ", serve: {command: head -c 200000 /dev/zero >page; exec python3 -m http.server 8000, "
+    serve += "hosts: [pc1], port: 8000}"
+    fetch = "from urllib.request import urlopen; urlopen('http://10.77.1.1:8000/page').read()"
+    command = f'test $FLOWSWEEP_RANK = 0 || python3 -c "{fetch}"'
+    _, folder = machines(command, "flowsweep run ssh.yaml -o runs/one", serve)
+    one = folder / "runs" / "one"
+    assert json.loads((one / "run.json").read_text())["status"] == "valid"
+    apart = {"pc1": 0, "pc2": 60, "pc3": 0, "pc4": -60, "pc5": 0}
+    for host, seconds in apart.items():
+        data = shifted.ahead(one / f"{host}.pcap.zst", seconds)
+        (one / f"{host}.pcap.zst").unlink()
+        (one / f"{host}.pcap").write_bytes(data)
+    out = folder / "results"
+    for words in (
+        ["ingest", "--output", out / "tables", "--bin", "10ms", one],
+        ["runs", "--output", out / "tables" / "runs.parquet", folder / "runs"],
+    ):
+        done = flowsweep(*words)
+        assert done.returncode == 0, done.stderr
+    rows = json.loads(flowsweep("query", "clocks", out, "--format", "json").stdout)
+    put_back = {row["host"]: row["put_back_ms"] for row in rows}
+    assert put_back == pytest.approx({host: 1e3 * s for host, s in apart.items()}, abs=15)
+    # All that crossed is in the time of the run, but for the pings before and after it.
+    rows = json.loads(flowsweep("query", "wan_throughput", out, "--format", "json").stdout)
+    outside = [row["wire_bytes"] for row in rows if not row["is_within"]]
+    assert sum(outside) <= 2 * 2 * 5 * 98 * len(apart)
+    inside = {
+        site: sum(row["wire_bytes"] for row in rows if row["to_site"] == site and row["is_within"])
+        for site in ("east", "west")
+    }
+    assert 400_000 < inside["east"] < 500_000
+    assert inside["west"] > 2_000  # what acknowledges it
+
+
+def test_a_machine_without_the_right_to_capture_is_named(machines, tmp_path):
+    if shutil.which("setpriv") is None:
+        pytest.skip("no setpriv (part of util-linux)")
+    with (tmp_path / "pc2.conf").open("a") as config:
+        config.write(
+            'ForceCommand exec setpriv --bounding-set=-net_raw -- sh -c "$SSH_ORIGINAL_COMMAND"\n'
+        )
+    said, folder = machines(
+        "true",
+        f"{STATE}\necho ====\nflowsweep run ssh.yaml -o one 2>said; echo code $? >>said\n{STATE}",
+    )
+    before, after = said.split("====\n")
+    assert after == before
+    told = (folder / "said").read_text()
+    assert told.endswith("code 2\n")
+    assert "testbed: pc2" in told
+    assert "nothing can be captured: socket: Operation not permitted" in told
+    assert f"setcap cap_net_raw+ep {folder}/there/pc2/flowsweep-capture" in told
+    assert not (folder / "one").exists()
+
+
 def test_a_machine_that_is_not_there_is_named(tmp_path, flowsweep):
     if shutil.which("ssh") is None:
         pytest.skip("no ssh")
     (tmp_path / "config").write_text("Host *\n  HostName 127.0.0.1\n  Port 1\n")
     text = EXPERIMENT.replace("COMMANDMORE", "'true'").replace("FOLDER", str(tmp_path))
+    text = about(text, THREE)
     (tmp_path / "ssh.yaml").write_text(text)
     done = flowsweep("run", tmp_path / "ssh.yaml", "-o", tmp_path / "one")
     assert done.returncode == 2

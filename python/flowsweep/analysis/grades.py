@@ -112,7 +112,7 @@ RULES = (
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
     "missed_bytes",
-    "begin_ns", "end_ns", "silence_ns", "silence_from_ns",
+    "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
 )  # fmt: skip
 
 
@@ -180,7 +180,8 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             `is_truncated`, `midstream_connections`, of TCP with payload `repeated_packets`,
             `repeated_bytes` and `payload_bytes`, of Zeek's logs alone `missed_bytes`, and of the
             host's whole capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and
-            `silence_ns` (how long the longest silence was). Absent ones are 0.
+            `silence_ns` (how long the longest silence was), and `clock_shift_ns`, by which its
+            clock was ahead of that of most hosts and its times are put back. Absent ones are 0.
     """
     notes = (
         *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_missed(facts),
@@ -250,6 +251,14 @@ def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
     said = jump(facts)
     if said is not None:
         yield Note("silence_ns", said, "B")
+    ahead = _number(facts, "clock_shift_ns")
+    if ahead:
+        yield Note(
+            "clock_shift_ns",
+            f"its clock was {abs(ahead) / 1e9:,.3f} s {'ahead of' if ahead > 0 else 'behind'}"
+            " that of most hosts: its times are put right (flowsweep query clocks)",
+            "B",
+        )
 
 
 def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:

@@ -400,6 +400,10 @@ echo $agent >capture.pid
 tries=0
 until grep -qs ready ready; do
     if ! kill -0 $agent 2>/dev/null || [ $tries -ge 200 ]; then
+        ! grep -qs CAP_NET_RAW capture.log ||
+            undo "nothing can be captured: $(sed -n 's/^  found *//p' capture.log)" \
+                "the right to open raw sockets (CAP_NET_RAW)" \
+                "login as root, testbed: {sudo: true}, or there: setcap cap_net_raw+ep $folder/flowsweep-capture"
         undo "flowsweep-capture did not start: $(tail -n 4 capture.log | tr '\n\t' '  ')" "ready" ""
     fi
     sleep 0.05
