@@ -129,7 +129,7 @@ def test_the_same_tables_give_the_same_bytes(
 def test_a_table_that_is_too_large_is_named(
     directory: Path, found: assets.Assets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "MAX_TABLE_BYTES", 100_000)
+    monkeypatch.setattr(page, "MAX_TABLE_BYTES", 20_000)
     made = page.build(database_file.path_of(directory), found)
     assert "throughput_cdf" in made.left_out
     assert 'data-table="throughput_cdf"' not in made.html

@@ -25,8 +25,8 @@ from flowsweep.warehouse import database_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes of a table, as Arrow writes it, above which it is left out: a page grows with each.
-MAX_TABLE_BYTES = 20_000_000
+#: Bytes of a table, compressed, above which it is left out: a page grows with each.
+MAX_TABLE_BYTES = 6_000_000
 #: Schemas of the database of the report, in the order in which they are listed, and what they hold.
 SCHEMAS = {"main": "Rows of the figures", "models": "Runs and points", "facts": "Kept of each run"}
 FIRST = "from run_table"
@@ -106,12 +106,11 @@ def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
             # A fact is several files, whose rows come in any order; a figure's have theirs.
             order = " order by all" if schema == "facts" else ""
             rows = connection.sql(f'from {schema}."{name}"{order}').pl()
-            packed = _arrow(rows)
-            if len(packed) > MAX_TABLE_BYTES:
+            part = _part(f"table-{len(parts)}", _arrow(rows))
+            if len(part["base64"]) > MAX_TABLE_BYTES:
                 left_out.append(title)
                 continue
-            part = f"table-{len(parts)}"
-            parts.append(_part(part, packed))
+            parts.append(part)
             tables.append(
                 {
                     "schema": schema,
@@ -120,7 +119,7 @@ def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
                     "about": about or "",
                     "rows": rows.height,
                     "columns": _columns(connection, schema, name),
-                    "part": part,
+                    "part": part["id"],
                 }
             )
     return tables, parts, left_out
