@@ -157,6 +157,38 @@ def test_each_cell_of_the_paper_has_its_error(paper: Path) -> None:
     ) in html
 
 
+def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:
+    """Two set-ups of one cell with loss, one of them of a cell with jitter too."""
+    measured = [
+        # app, schedule, loss in %, jitter and added latency in ms, seconds
+        ("plain", None, 1, 0, 16, 4.956 * 1.4), ("plain", None, 0, 0, 0, 9.0),
+        ("plain", "overtaking", 0, 12.8, 16, 1.872 * 0.8),
+        ("plain", None, 0, 12.8, 16, 1.872 * 2), ("plain", None, 0, 3.2, 4, 1.117 * 1.5),
+        ("sackless", None, 1, 0, 16, 4.956 * 0.9), ("sackless", None, 0, 0, 0, 9.0),
+    ]  # fmt: skip
+    runs = [
+        tiny.run(
+            f"r{number}", app=app, schedule=schedule, loss=loss / 100, rate_asked_bit_s=3e8,
+            rtt_asked_ns=round((10.1 + latency) * 1e6), jitter_ns=round(jitter * 1e6),
+            json=told(answer={"sizes": [{"message_bytes": 4 << 20, "mean_s": seconds}]}),
+        )
+        for number, (app, schedule, loss, jitter, latency, seconds) in enumerate(measured)
+    ]  # fmt: skip
+    found = [
+        (
+            row["disturbed_by"], row["place"], row["app"], row["schedule"], row["cells"],
+            row["mean_error"], row["mean_distance"], row["lowest_error"], row["highest_error"],
+        )
+        for row in rows(tiny.runs(tmp_path, runs), "transfer_setups")
+    ]  # fmt: skip
+    assert found == [
+        ("loss", 1, "sackless", None, 1, -0.1, 0.1, -0.1, -0.1),
+        ("loss", 2, "plain", None, 1, 0.4, 0.4, 0.4, 0.4),
+        ("jitter", 1, "plain", "overtaking", 1, -0.2, 0.2, -0.2, -0.2),
+        ("jitter", 2, "plain", None, 2, 0.75, 0.75, 0.5, 1.0),
+    ]
+
+
 def test_no_other_link_is_compared_with_the_paper(tmp_path: Path) -> None:
     size = {"message_bytes": 4 << 20, "mean_s": 0.703}
     tiny.runs(tmp_path, [tiny.run("r", json=told(answer={"sizes": [size]}))])

@@ -38,11 +38,12 @@ def _run(name: str, app: str, application: dict[str, Any], **changes: Any) -> di
 
 def _pingpong() -> list[dict[str, Any]]:
     found = []
-    for latency, seconds in ((0, 0.7), (2, 0.9), (4, 1.0)):
+    for latency, seconds, loss in ((0, 0.7, 0.0), (2, 0.9, 0.0), (4, 1.0, 0.0), (4, 3.0, 0.01)):
         sizes = [{"message_bytes": size * MB, "mean_s": size / 4 * seconds} for size in (4, 16)]
         found.append(
-            _run(f"ping-{latency}", "pingpong", {"answer": {"sizes": sizes}}, baseline=latency == 0,
-                 rtt_asked_ns=(5 + latency) * tiny.MS, rate_asked_bit_s=3e8, loss=0.0)
+            _run(f"ping-{latency}-{loss:g}", "pingpong", {"answer": {"sizes": sizes}},
+                 baseline=latency == 0, rtt_asked_ns=(5 + latency) * tiny.MS,
+                 rate_asked_bit_s=3e8, loss=loss)
         )  # fmt: skip
     return found
 

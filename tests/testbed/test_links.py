@@ -80,6 +80,26 @@ def test_hosts_are_told_alike_of_every_kind(spec):
     assert small["tcp_wmem"] == "2048 2048 2048"
 
 
+def test_settings_of_a_workload_are_told_apart_from_those_of_routes(spec):
+    text = EXPERIMENT.replace("nqueens}", "nqueens, tcp: {tcp_sack: 0, quickack: 1}}")
+    made = spec(text, congestion="reno")
+    assert made.asked_settings == {"tcp_sack": "0"}
+    assert made.of_routes == "congctl reno quickack 1"
+    assert (spec().asked_settings, spec().of_routes) == ({}, "")
+
+
+def test_routes_of_real_machines_stay_as_they_are(tmp_path):
+    path = tmp_path / "machines.yaml"
+    path.write_text(
+        "sites: {west: [pc1], east: [pc2]}\n"
+        "testbed: {kind: ssh, hosts: {pc1: {login: a, address: 192.0.2.1}, "
+        "pc2: {login: b, address: 192.0.2.2}}}\n"
+        "workload: {app: nqueens, tcp: {quickack: 1}}\n"
+    )
+    with pytest.raises(FlowsweepError, match="routes of real machines stay as they are"):
+        experiment.load(path)
+
+
 def test_a_way_back_says_only_what_differs(spec):
     own = "pairs: [{between: [east, west], back: {rate: 1Mbit/s, queue: 64KiB}}]\n"
     made = spec(EXPERIMENT + own)

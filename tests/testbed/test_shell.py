@@ -137,6 +137,22 @@ def test_a_congestion_control_that_is_not_there_is_refused(experiment, flowsweep
     assert "available:" in done.stderr
 
 
+def test_settings_of_a_workload_hold_on_every_host(experiment, flowsweep):
+    text = experiment.read_text().replace(
+        "  app: nqueens\n", "  app: nqueens\n  tcp: {tcp_sack: 0, tcp_recovery: 0, quickack: 1}\n"
+    )
+    experiment.write_text(text)
+    script = "for h in pc1 pc3; do on $h sh -c 'cd /proc/sys/net/ipv4; cat tcp_sack tcp_recovery; \
+        ip route show dev exp0'; done"
+    done = flowsweep("testbed", "shell", experiment, "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.isdigit()] == ["0"] * 4
+    routes = [line for line in lines if "10.77" in line]
+    assert len(routes) == 2
+    assert all("congctl reno" in line and "quickack 1" in line for line in routes), routes
+
+
 def test_check_answers_with_a_line_for_each_part(namespaces, flowsweep):
     done = flowsweep("testbed", "check")
     assert done.returncode in (0, 1), done.stderr

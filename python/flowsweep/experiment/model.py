@@ -18,7 +18,7 @@ from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import NAME, Duration, Model, VariantName
-from flowsweep.experiment.workload import Axes, Workload
+from flowsweep.experiment.workload import QUICKACK, Axes, Workload
 from flowsweep.units import counted
 from flowsweep.validation import refused
 
@@ -277,6 +277,13 @@ class Experiment(Model):
         names = [name for site in self.sites.values() for name in site.hosts]
         axes = {workload.name: self.axes_of(workload) for workload in self.workloads}
         self.testbed.check(names, axes)
+        for workload in self.workloads:
+            if QUICKACK in workload.tcp and self.testbed.kind != testbeds.DEFAULT:
+                raise refused(
+                    f"{workload.name}: routes of real machines stay as they are",
+                    f"`tcp: {{{QUICKACK}: ...}}`",
+                    "a testbed of network namespaces",
+                )
         return self
 
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:

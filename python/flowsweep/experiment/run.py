@@ -139,6 +139,7 @@ class Run:
             "axes": axes,
             "queue_bytes": point.link(experiment.link).effective_queue_bytes if is_shaped else None,
             "congestion_control": point.congestion,
+            **({"tcp_asked": self.workload.tcp} if self.workload.tcp else {}),
             "testbed": experiment.testbed.recorded(),
             "links": self._link_specs() if is_shaped else [],
             "uplinks": {

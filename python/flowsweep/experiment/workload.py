@@ -125,6 +125,19 @@ Where = Annotated[
 ]
 
 
+#: A setting of routes, unlike the others.
+QUICKACK = "quickack"
+TcpSetting = Literal[
+    "tcp_sack",
+    "tcp_dsack",
+    "tcp_recovery",
+    "tcp_timestamps",
+    "tcp_frto",
+    "tcp_early_retrans",
+    "quickack",
+]
+
+
 def _canonical(problem: dict[str, Any]) -> str:
     return json.dumps(problem, sort_keys=True, default=str)
 
@@ -183,6 +196,11 @@ class Workload(Model):
         default_factory=dict,
         description="Variants of the program side by side, each a name and the parameters that "
         "differ from `problem`: `no-flush: {flush: false}`. An axis, called variant.",
+    )
+    tcp: dict[TcpSetting, Annotated[int, Field(ge=0, le=255)]] = Field(
+        default_factory=dict,
+        description="Settings of net.ipv4 of its hosts: `{tcp_sack: 0}`. `quickack: 1`, of their "
+        "routes, makes them acknowledge at once.",
     )
     axes: Axes = Field(
         default_factory=Axes,

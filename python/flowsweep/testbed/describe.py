@@ -45,6 +45,7 @@ def spec_of(run: Run, folder: Path | None = None) -> Spec:
             for axis in AXES.values()
             if axis.applies_to == "sockets"
         },
+        tcp={name: str(value) for name, value in run.workload.tcp.items()},
         limits=_limits(run),
         seed=experiment.seed,
         snaplen=experiment.capture.snaplen,

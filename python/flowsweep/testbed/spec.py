@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flowsweep.experiment.workload import QUICKACK
+
 # State inside the private mount namespace. Short: MPI puts Unix sockets (108 bytes) below.
 STATE = Path("/run")
 NETNS = STATE / "netns"  # where `ip netns` looks
@@ -140,6 +142,7 @@ class Spec:
     fates: bool = False
     buffer_bytes: int | None = None
     congestion: str | None = None
+    tcp: dict[str, str] = field(default_factory=dict)  # see `experiment.workload.Workload`
     limits: LimitsSpec = LimitsSpec()
     seed: int = 1
     snaplen: int = 262_144
@@ -158,10 +161,19 @@ class Spec:
     @property
     def asked_settings(self) -> dict[str, str]:
         """The settings of net.ipv4 that make TCP of a host what was asked for."""
+        settings = {name: value for name, value in self.tcp.items() if name != QUICKACK}
         if self.buffer_bytes is None:
-            return {}
+            return settings
         sizes = f"{min(self.buffer_bytes, 4096)} {self.buffer_bytes} {self.buffer_bytes}"
-        return {"tcp_rmem": sizes, "tcp_wmem": sizes}
+        return {"tcp_rmem": sizes, "tcp_wmem": sizes, **settings}
+
+    @property
+    def of_routes(self) -> str:
+        """What the routes of a host say of its connections, in the words of `ip route`."""
+        words = [] if self.congestion is None else [f"congctl {self.congestion}"]
+        if QUICKACK in self.tcp:
+            words.append(f"{QUICKACK} {self.tcp[QUICKACK]}")
+        return " ".join(words)
 
     @property
     def sites(self) -> list[str]:

@@ -129,6 +129,8 @@ is_sysctl() {
     case $1 in
     net.ipv4.tcp_rmem | net.ipv4.tcp_wmem) ;;
     net.ipv4.tcp_no_metrics_save | net.ipv4.tcp_slow_start_after_idle) ;;
+    net.ipv4.tcp_sack | net.ipv4.tcp_dsack | net.ipv4.tcp_recovery) ;;
+    net.ipv4.tcp_timestamps | net.ipv4.tcp_frto | net.ipv4.tcp_early_retrans) ;;
     *) return 1 ;;
     esac
     case $2 in '' | *[!0-9\ ]*) return 1 ;; esac

@@ -69,24 +69,26 @@ def use(spec: Spec) -> None:
     Raises:
         LackingError: If the kernel has it not, and cannot load it.
     """
-    if spec.congestion is not None:
+    if spec.of_routes:
         for host in spec.hosts:
             with kernel.network_namespace(host.namespace):
                 _use(spec, host, spec.congestion)
 
 
-def _use(spec: Spec, host: HostSpec, name: str) -> None:
+def _use(spec: Spec, host: HostSpec, name: str | None) -> None:
     """By route: a namespace may not choose by sysctl what its owner did not allow."""
     device = f"dev {specs.EXPERIMENT_INTERFACE}"
     route = f"{specs.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
-    if not NAME.fullmatch(name):
+    if name is not None and not NAME.fullmatch(name):
         raise LackingError(name, available())
     try:
-        batch("ip", [f"route change {route} congctl {name}"])
+        batch("ip", [f"route change {route} {spec.of_routes}"])
     except TransientError:
-        if name in available():
+        if name is None or name in available():
             raise
         raise LackingError(name, available()) from None
+    if name is None:
+        return
     other = next(peer for peer in spec.hosts if peer is not host)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
         attempt.setblocking(False)
