@@ -13,6 +13,9 @@ import pytest
 from .conftest import ROOT
 from .test_slurm import BIN, record
 
+#: Completion times of single runs are compared: other tests beside them would be seen in these.
+pytestmark = pytest.mark.measured
+
 DEMO = ROOT / "workflows" / "experiments" / "demo.yaml"
 TESTBED = """
 testbed:
