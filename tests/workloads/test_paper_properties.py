@@ -35,7 +35,6 @@ PROPERTIES = {
             "figure 6": ["nqueens short"],
             "figure 6 peak": ["long"],
             "figure 7": ["ssor", "taskgraph"],
-            "table 3": ["ssor severe", "taskgraph severe"],
         },
     },
     "das3-quick": {
@@ -72,7 +71,7 @@ PROPERTIES = {
             "throughput": [
                 f"{path} {way}"
                 for path in ("cavewave", "teragrid")
-                for way in ("iperf_udp", "memory_to_memory")
+                for way in ("iperf_udp", "memory_to_memory", "disk_to_memory", "disk_to_disk")
             ],
             "comparable": ["all"],
         },
