@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: More rows than so many are taken from DuckDB as Arrow.
 MANY_ROWS = 50_000
+#: Rows of a group in a Parquet file whose columns hold lists.
+LIST_ROWS = 2_048
 
 
 class Warehouse:
@@ -204,7 +206,11 @@ class Warehouse:
         """Writes the rows of a query as one of flowsweep's tables."""
         # Parquet has no integers of 128 bits: DuckDB would write doubles.
         self._execute(f"describe {query}")
-        wide = [row[0] for row in self.connection.fetchall() if row[1] == "HUGEINT"]
+        types = {row[0]: row[1] for row in self.connection.fetchall()}
+        wide = [name for name, kind in types.items() if kind == "HUGEINT"]
+        # A group of rows is held whole while it is written, and one with lists is large.
+        has_lists = any(kind.endswith("[]") for kind in types.values())
+        groups = f", row_group_size {LIST_ROWS}" if has_lists else ""
         narrow = ", ".join(f'"{name}"::bigint as "{name}"' for name in wide)
         chosen = f"* replace ({narrow})" if wide else "*"
         rows = query.strip().rstrip(";")
@@ -212,7 +218,7 @@ class Warehouse:
         mark = f"{{'{TABLE_MARK.decode()}': '{path.parent.name}'}}"
         self._execute(
             f"copy (select {chosen} from ({rows}\n)) to {place} "  # noqa: S608
-            f"(format parquet, compression zstd, kv_metadata {mark})"
+            f"(format parquet, compression zstd, kv_metadata {mark}{groups})"
         )
 
     def lack(self, name: str) -> str | None:
