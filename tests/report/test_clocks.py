@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 import shifted
 
+from flowsweep.render.figures import clocks as drawing
 from flowsweep.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +148,16 @@ def test_the_capture_says_so(apart: Warehouse, together: Warehouse) -> None:
         else:
             assert "clock" not in why
     assert not together.rows("run_quality")["grade_reasons"].str.contains("clock").any()
+
+
+def test_the_report_lists_the_clocks_that_were_put_right(
+    apart: Warehouse, together: Warehouse
+) -> None:
+    html = drawing.draw(SimpleNamespace(rows=apart.rows))  # type: ignore[arg-type]
+    assert html is not None
+    rows = re.findall(r"<tr>\s*<td[^>]*>([^<]*)</td>\s*<td[^>]*>([^<]*)</td>", html)
+    assert sorted(rows) == sorted((run, host) for run in RUNS for host in AHEAD)
+    assert drawing.draw(SimpleNamespace(rows=together.rows)) is None  # type: ignore[arg-type]
 
 
 def test_clocks_within_a_second_are_left_as_they_are(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def arguments(parser: Parser) -> None:
     )
 
 
-def report(*, directory: Path, against: Path | None, live: bool) -> None:
+def report(*, directory: Path, against: Path | None, live: bool = False) -> None:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
