@@ -1,6 +1,6 @@
--- One row per run and pair of places: the demands between them, and how long each was. The demand
--- of a moment is the rate, as in `wan_rates`, of the busier direction, because a link carries its
--- rate both ways at once. Silence is left out.
+-- One row per run, pair of places and demand between them: how long it was that. The demand of a
+-- moment is the rate, as in `wan_rates`, of the busier direction, because a link carries its rate
+-- both ways at once. Silence is left out.
 with
 
 pairs as (
@@ -68,24 +68,15 @@ ended as (
     group by stretches.pair_id, stretches.window_bytes
 ),
 
-rates as (
-    select
-        pair_id,
-        bins * bin_ns as held_ns,
-        window_bytes * 8e3 / step_ns as mbit_s,
-    from ended
-),
-
 final as (
     select
         pairs.run,
         pairs.site_a,
         pairs.site_b,
-        list(rates.mbit_s order by rates.mbit_s) as demands_mbit_s,
-        list(rates.held_ns order by rates.mbit_s) as held_ns,
-    from rates
+        ended.bins * ended.bin_ns as held_ns,
+        ended.window_bytes * 8e3 / ended.step_ns as mbit_s,
+    from ended
     inner join pairs using (pair_id)
-    group by pairs.run, pairs.site_a, pairs.site_b
 )
 
 select * from final

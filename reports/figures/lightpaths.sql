@@ -40,7 +40,11 @@ pairs as (
                 coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
                 * coalesce(links.links, points.links, 1)
             ) as capacity_mbit_s,
-        from wan_demands as demands
+        from (select distinct
+            run,
+            site_a,
+            site_b
+        from wan_demands) as demands
         inner join point_runs using (run)
         inner join points using (point)
         left join wan_links as links
@@ -60,6 +64,7 @@ pairs as (
             and seen.site_b = scales.site_b
 ),
 
+-- Among millions of demands names are looked up once.
 pairs_of_runs as (
     select
         point_runs.run,
@@ -72,18 +77,12 @@ pairs_of_runs as (
 
 demands as (
     select
-        pair_id,
-        mbit_s,
-        sum(held_ns)::bigint as held_ns,
-    from (
-        select
-            pairs_of_runs.pair_id,
-            unnest(wan_demands.demands_mbit_s) as mbit_s,
-            unnest(wan_demands.held_ns) as held_ns,
-        from wan_demands
-        inner join pairs_of_runs using (run, site_a, site_b)
-    )
-    group by pair_id, mbit_s
+        pairs_of_runs.pair_id,
+        demands.mbit_s,
+        sum(demands.held_ns)::bigint as held_ns,
+    from wan_demands as demands
+    inner join pairs_of_runs using (run, site_a, site_b)
+    group by pairs_of_runs.pair_id, demands.mbit_s
 ),
 
 lengths as (
