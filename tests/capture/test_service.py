@@ -80,7 +80,7 @@ def test_the_unit_of_the_report_is_taken_and_confined(tmp_path: Path, command) -
     options = re.findall(r"--[a-z]+", line[1])
     assert set(options) == {"--output", "--interval", "--period", "--quiet"}
     assert [option for option in options if f"{option} " not in known] == []
-    # Where the captures are that the other unit makes.
+    # It watches the folder into which the capture unit writes.
     assert "StateDirectory=flowsweep/%i" in UNIT.read_text()
     assert "watch %S/private/flowsweep/%i " in line[1]
 

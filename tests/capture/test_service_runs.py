@@ -48,7 +48,7 @@ class Box:
 
     @property
     def root(self) -> Path:
-        """What is / in it."""
+        """The root folder of the box, as this machine reaches it."""
         return Path(f"/proc/{self.first}/root")
 
     @property

@@ -89,7 +89,7 @@ def test_the_demo_has_the_report_of_one_machine(box, tmp_path: Path, command) ->
         assert made["status"] == "valid", made["reason"]
         asked, measured = (made["axes"]["rtt"][key] for key in ("asked", "measured"))
         assert measured is not None, asked
-    # What is swept really differs, and the program feels it.
+    # RTT and rate really differ between the points, and the program feels it.
     by_axis = {row["axis"]: row for row in thresholds(there, command) if row["level"] == 1.1}
     assert set(by_axis) == {"rtt", "rate"}
     assert by_axis["rtt"]["hardest"] > 60

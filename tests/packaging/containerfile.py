@@ -20,7 +20,7 @@ class Stage:
     steps: list[tuple[str, str]] = field(default_factory=list)
 
     def packages(self) -> set[str]:
-        """What its steps install by apt-get."""
+        """The Debian packages that its steps install by apt-get."""
         found: set[str] = set()
         for instruction, text in self.steps:
             for command in re.split("&&|;", text) if instruction == "RUN" else ():

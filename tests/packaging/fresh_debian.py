@@ -23,6 +23,8 @@ SKIPPED = 77
 SUITE = "bookworm"
 OF_THIS_MACHINE = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+#: Their place in a root that is made.
+TRUSTED = "/certificates.pem"
 TRUST = ("SSL_CERT_FILE", "PIP_CERT", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO")
 RUST = "/opt/rust-of-this-machine"
 SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -58,7 +60,7 @@ def why_not() -> str | None:
 
 
 def mirror() -> str:
-    """Where this machine has its packages from."""
+    """The address from which this machine's apt takes packages of the suite."""
     words = ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(CREATED_BY)"]
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     found = [line.split()[0] for line in told.splitlines() if line.split()[1:2] == [SUITE]]
@@ -91,7 +93,7 @@ class Built:
         if keys.is_dir():
             shutil.copytree(keys, root / "usr/share/keyrings", dirs_exist_ok=True)
         # The package `ca-certificates` has a file of that name in its place.
-        shutil.copy(CERTIFICATES, root / "root" / "certificates")
+        shutil.copy(CERTIFICATES, root / TRUSTED[1:])
 
     def steps(self, stage: Stage) -> None:
         """Every instruction of a stage, in order."""
@@ -110,7 +112,7 @@ class Built:
             (self.root / RUST[1:]).mkdir(parents=True, exist_ok=True)
             mounts = f"mount --bind {shlex.quote(sysroot)} $root{RUST} && "
             path = f"{RUST}/bin:{path}"
-        trusted = dict.fromkeys(TRUST, "/root/certificates")
+        trusted = dict.fromkeys(TRUST, TRUSTED)
         inside = f"cd {shlex.quote(self._folder)} && {command}"
         script = (
             f"root={shlex.quote(str(self.root))}; mount --bind $root $root && "

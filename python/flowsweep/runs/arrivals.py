@@ -25,7 +25,7 @@ _State = tuple[Path, int, int]
 
 @dataclass(frozen=True)
 class Counters:
-    """What a capture that may still run has lost.
+    """The losses of a capture that may still run, so far.
 
     Attributes:
         start: When the capture was started: another start counts from 0 again.

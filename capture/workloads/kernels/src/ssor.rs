@@ -31,7 +31,7 @@ impl Block {
     }
 }
 
-/// Which corner a sweep starts from.
+/// The direction of a sweep, by the corner that it starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     /// From the first point; a plane holds residuals before.

@@ -21,7 +21,7 @@ LIBRARY, ARROW = f"{DUCKDB}/dist/duckdb-browser.cjs", "apache-arrow/Arrow.es2015
 
 @dataclass(frozen=True)
 class Assets:
-    """What a page needs to answer questions.
+    """The programs that a page carries to answer questions.
 
     Attributes:
         version: Of DuckDB-WASM.
