@@ -38,15 +38,6 @@ filled as (
     select * from file_captures
 ),
 
-shifts as (
-    select
-        run,
-        host,
-        shift_ns,
-    from clock_offsets
-    where shift_ns <> 0
-),
-
 -- by the clock that most hosts of the run share
 shifted as (
     select
@@ -57,7 +48,7 @@ shifted as (
                 as last_time
         ),
     from filled
-    left join shifts using (run, host)
+    left join clock_shifts using (run, host)
 )
 
 select * from shifted

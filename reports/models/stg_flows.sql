@@ -42,15 +42,6 @@ filled as (
     select * from file_flows
 ),
 
-shifts as (
-    select
-        run,
-        host,
-        shift_ns,
-    from clock_offsets
-    where shift_ns <> 0
-),
-
 renamed as (
     select
         * exclude (first_time, last_time, shift_ns),
@@ -58,7 +49,7 @@ renamed as (
         epoch_ns(first_time) - coalesce(shift_ns, 0) as first_ns,
         epoch_ns(last_time) - coalesce(shift_ns, 0) as last_ns,
     from filled
-    left join shifts using (run, host)
+    left join clock_shifts using (run, host)
     where run not in (select run from left_out)
 )
 

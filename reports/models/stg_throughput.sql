@@ -21,15 +21,6 @@ filled as (
     select * from file_throughput
 ),
 
-shifts as (
-    select
-        run,
-        host,
-        shift_ns,
-    from clock_offsets
-    where shift_ns <> 0
-),
-
 -- by the clock that most hosts of the run share, as whole bins
 shifted as (
     select
@@ -41,7 +32,7 @@ shifted as (
             ) as bin_start
         ),
     from filled
-    left join shifts using (run, host)
+    left join clock_shifts using (run, host)
 )
 
 select * from shifted
