@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import made as made_runs
+import polars as pl
 import pytest
+import synthetic
 import tiny
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
@@ -215,9 +217,37 @@ def test_every_paper_has_all_its_rows_whatever_was_run(
     with tempfile.TemporaryDirectory() as folder:
         directory = made_runs.write(Path(folder), renamed)
         (directory / "experiment.yaml").write_text(f"papers: [{', '.join(PAPERS)}]\n")
-        warehouse = Warehouse(directory)
-        rows = warehouse.rows("published")
-        assert rows.height == sum(len(cells(path.parent)) for path in content.papers())
-        assert [str(one) for one in contradictions(warehouse, ["published"])] == []
-        for row in rows.rows(named=True):
-            assert row["ours"] is None or math.isfinite(row["ours"]), row
+        _has_all_rows(directory)
+
+
+@pytest.fixture(scope="module")
+def two_problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One program at two problems, each with a baseline and traffic between the sites."""
+    apps = [
+        dataclasses.replace(synthetic.NQUEENS, name=f"problem-{n}", problem={"n": n})
+        for n in (1, 2)
+    ]
+    plan = synthetic.Plan(apps=apps, rtts_ms=(1, 4), rates_mbit_s=(100, 10), repetitions=1)
+    directory = synthetic.make(tmp_path_factory.mktemp("problems"), plan)
+    (directory / "experiment.yaml").write_text(f"papers: [{', '.join(PAPERS)}]\n")
+    return directory
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_every_paper_has_all_its_rows_of_an_application_with_two_problems(
+    two_problems: Path, app: str
+) -> None:
+    """The whole experiments have second sizes of their problems; the paper has one value."""
+    runs = two_problems / "tables" / "runs.parquet"
+    pl.read_parquet(runs).with_columns(app=pl.lit(app)).write_parquet(runs)
+    _has_all_rows(two_problems)
+
+
+def _has_all_rows(directory: Path) -> None:
+    """Every value that a paper states has one row, whatever is beside it."""
+    warehouse = Warehouse(directory)
+    rows = warehouse.rows("published")
+    assert rows.height == sum(len(cells(path.parent)) for path in content.papers())
+    assert [str(one) for one in contradictions(warehouse, ["published"])] == []
+    for row in rows.rows(named=True):
+        assert row["ours"] is None or math.isfinite(row["ours"]), row

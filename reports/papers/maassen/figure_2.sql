@@ -9,6 +9,7 @@ timed as (
         median(own.completion_s) filter (own.placement is not null)
             as cluster_s,
     from figure_totals as own
+    inner join main_problems using (app, problem)
     inner join points as base using (app, problem)
     where
         own.app = 'modelcheck'

@@ -6,6 +6,7 @@ peaks as (
         median(peak_mbit_s) filter (links = 2)
         / median(peak_mbit_s) filter (is_baseline) as ours,
     from figure_peak_by_ranks
+    inner join main_problems using (app, problem)
     where app = 'modelcheck'
 ),
 
@@ -17,6 +18,7 @@ phases as (
         ) = 1 as is_first,
     from app_phases as spans
     inner join runs using (run)
+    inner join main_problems using (app, problem)
     where runs.is_baseline and runs.is_used and runs.app = 'modelcheck'
 )
 

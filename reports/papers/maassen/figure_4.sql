@@ -10,12 +10,14 @@ rates as (
             starts_with(variant, 'flush') and placement is null
         ) as limited_bytes,
     from figure_message_rate
+    inner join main_problems using (app, problem)
     where app = 'modelcheck'
 ),
 
 steps as (
     select max(messages_s) / median(messages_s) as ours
     from figure_message_rate_series
+    inner join main_problems using (app, problem)
     where app = 'modelcheck' and is_baseline
 )
 

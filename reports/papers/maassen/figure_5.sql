@@ -7,6 +7,7 @@ counted as (
         ranks,
         median(peak_mbit_s) as peak_mbit_s,
     from rank_peaks
+    inner join main_problems using (app, problem)
     where app = 'modelcheck'
     group by ranks
 ),
@@ -14,6 +15,7 @@ counted as (
 most as (
     select arg_max(predicted_mbit_s / measured_mbit_s, ranks) as ours
     from figure_peak_prediction
+    inner join main_problems using (app, problem)
     where app = 'modelcheck' and is_tried
     having count(*) > 1
 )

@@ -4,12 +4,14 @@ with
 checked as (
     select *
     from figure_peak_by_ranks
+    inner join main_problems using (app, problem)
     where is_baseline and app = 'modelcheck'
 ),
 
 rates as (
     select *
     from figure_message_rate
+    inner join main_problems using (app, problem)
     where is_baseline and app = 'modelcheck'
 ),
 
@@ -22,6 +24,7 @@ sizes as (
             sum(messages.bytes) as octets,
         from messages
         inner join runs using (run)
+        inner join main_problems using (app, problem)
         where runs.is_baseline and runs.is_used and runs.app = 'modelcheck'
         group by messages.bytes
     )

@@ -7,6 +7,7 @@ timed as (
         median(runs.completion_s) as completion_s,
     from axis_points
     inner join runs using (app, problem, point)
+    inner join main_problems using (app, problem)
     where
         axis_points.axis = 'ranks'
         and axis_points.app = 'awari'

@@ -4,6 +4,7 @@ select
     median(completion_s) filter (placement is null)
     / median(completion_s) filter (placement is not null) as ours,
 from figure_totals
+inner join main_problems using (app, problem)
 where
     app = 'awari'
     and variant = 'none'

@@ -4,6 +4,7 @@ select
     sum(phase_s) filter (phase = 'sync')
     / nullif(sum(phase_s) filter (phase = 'busy'), 0) as ours,
 from figure_phase_times
+inner join main_problems using (app, problem)
 where
     app = 'awari'
     and placement is null

@@ -4,4 +4,5 @@ select
     median(completion_s) filter (is_baseline)
     / median(completion_s) filter (placement is not null) - 1 as ours,
 from figure_totals
+inner join main_problems using (app, problem)
 where app = 'awari' and variant is null

@@ -9,6 +9,7 @@ sent as (
         sum(flows.wire_bytes) filter (flows.is_between_sites) as wan_bytes,
     from flows
     inner join runs using (run)
+    inner join main_problems using (app, problem)
     where
         runs.is_baseline
         and runs.is_used
@@ -20,6 +21,7 @@ sent as (
 counted as (
     select median(ranks) as ranks
     from points
+    inner join main_problems using (app, problem)
     where app = 'awari' and is_baseline
 )
 

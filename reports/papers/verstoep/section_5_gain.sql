@@ -4,6 +4,7 @@ select
     median(completion_s) filter (variant = 'none')
     / median(completion_s) filter (is_baseline) - 1 as ours,
 from figure_totals
+inner join main_problems using (app, problem)
 where
     app = 'awari'
     and placement is null

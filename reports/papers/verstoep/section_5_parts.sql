@@ -6,6 +6,7 @@ timed as (
         variant,
         median(completion_s) as completion_s,
     from figure_totals
+    inner join main_problems using (app, problem)
     where
         app = 'awari'
         and links = 1
