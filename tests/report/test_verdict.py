@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.render.verdict import plain, verdict
+from flowsweep.render import verdict_lightpaths
+from flowsweep.render.verdict import _joined, plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
@@ -303,3 +304,60 @@ def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
     found = verdict([], requirements, labels, others=rows).sentences
     assert sum("a loss of at most" in one for one in found) == 4
     assert found[-1] == "What 3 more need of such axes is in the table below."
+
+
+def test_sentences_of_one_application_are_joined_to_one() -> None:
+    told = [
+        "**a** needs 8 Mbit/s.",
+        "The RTT that **a** needs cannot be told: 1 run.",
+        "It is 50 % slower at 2 Mbit/s.",
+    ]
+    joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be told: 1 run."
+    assert _joined(told) == joined
+
+
+def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any]:
+    row = {
+        "app": app, "problem": "", "site_a": "east", "site_b": "west", "is_baseline": True,
+        "is_rate_assumed": False, "doubtful_runs": 0, "lightpath_mbit_s": 100.0,
+        "p99_lightpaths": number, "peak_lightpaths": peak, "is_supply_limited": False,
+    }  # fmt: skip
+    return row | changes
+
+
+def lightpaths(*rows: dict[str, Any]) -> str | None:
+    labels = dict.fromkeys((row["app"], row["problem"]) for row in rows)
+    said = verdict_lightpaths.sentence(rows, {key: key[0] for key in labels})
+    return said and plain(said)
+
+
+def test_lightpaths_that_carry_all_are_told_together() -> None:
+    rows = [lightpath("lu", 1, 1), lightpath("lu", 0, 1, site_b="north"), lightpath("farm", 1, 1)]
+    assert lightpaths(*rows) == (
+        "At the baseline 1 lightpath of 100 Mbit/s between any two sites carries all that lu and "
+        "farm send."
+    )
+
+
+def test_lightpaths_that_a_peak_exceeds_are_told_with_it() -> None:
+    assert lightpaths(lightpath("lu", 2, 3, lightpath_mbit_s=10.0)) == (
+        "At the baseline 2 lightpaths of 10 Mbit/s between the sites carry what lu sends for 99 % "
+        "of the time (3 at the peak)."
+    )
+
+
+def test_who_fills_the_links_might_use_more() -> None:
+    rows = [lightpath("lu", 1, 1), lightpath("film", 2, 2, is_supply_limited=True)]
+    assert lightpaths(*rows) == (
+        "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends; "
+        "film fills more than 80 % of what the links carry at its peak, and might use more."
+    )
+
+
+@pytest.mark.parametrize(
+    "changes", [{"is_baseline": False}, {"is_rate_assumed": True}, {"doubtful_runs": 1}]
+)
+def test_lightpaths_of_another_point_or_an_assumed_rate_are_not_told(
+    changes: dict[str, Any],
+) -> None:
+    assert lightpaths(lightpath("lu", 1, 1, **changes)) is None

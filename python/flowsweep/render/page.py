@@ -103,6 +103,7 @@ def _build(warehouse: Warehouse) -> Page:
         list(context.rows("run_table").rows(named=True)),
         beside=list(context.rows("side_by_side").rows(named=True)),
         others=list(context.rows("axis_thresholds").rows(named=True)),
+        lightpaths=list(context.rows("lightpaths").rows(named=True)),
     )
     compared = differences.first(context.rows("against").rows(named=True))
     counter = iter(range(1, 1000))

@@ -12,7 +12,13 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import threshold_words, verdict_axes, verdict_groups, verdict_limits
+from flowsweep.render import (
+    threshold_words,
+    verdict_axes,
+    verdict_groups,
+    verdict_lightpaths,
+    verdict_limits,
+)
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
@@ -56,6 +62,7 @@ def verdict(
     *,
     beside: Sequence[dict[str, Any]] = (),
     others: Sequence[dict[str, Any]] = (),
+    lightpaths: Sequence[dict[str, Any]] = (),
 ) -> Verdict:
     """The sentences for all applications.
 
@@ -66,6 +73,7 @@ def verdict(
         runs: Rows of the query `run_table`, for why none counts.
         beside: Rows of the query `side_by_side`, for what variants change.
         others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
+        lightpaths: Rows of the query `lightpaths`.
     """
     few, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
@@ -84,7 +92,8 @@ def verdict(
     for of_app in list(apps.values())[:MAX_APPS]:
         sentences += _told(of_app, runs, beside, is_only=len(apps) == 1)
     if len(apps) > MAX_APPS:
-        sentences.append(f"{len(apps) - MAX_APPS} more are in the table below.")
+        more = len(apps) - MAX_APPS
+        sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
     for label, _, mine in varied:
         if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in mine):
             few.append(label)
@@ -92,6 +101,8 @@ def verdict(
         sentences.append(_not_varied(_names(fixed, labels, apps)))
         sentences += _variants_of(fixed, labels, beside)
     sentences += verdict_axes.sentences(others, labels)
+    if said := verdict_lightpaths.sentence(lightpaths, labels):
+        sentences.append(said)
     return Verdict(
         sentences,
         verdict_limits.unknown(thresholds, rows, few),
@@ -172,9 +183,7 @@ def _joined(told: Sequence[str]) -> str:
     """One sentence of what is told of an application; where it gets 50 % slower is in the table."""
     kept = [text.removesuffix(".") for text in told if not text.startswith("It is 50 %")]
     first, *more = kept
-    return (
-        "; ".join([first, *(f"it{text[2:]}" if text[:3] == "It " else text for text in more)]) + "."
-    )
+    return "; ".join([first, *(text[:1].lower() + text[1:] for text in more)]) + "."
 
 
 def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:

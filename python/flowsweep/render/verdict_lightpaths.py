@@ -1,0 +1,88 @@
+"""What the verdict says of lightpaths: how many carry what was sent between two sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowsweep import numbers
+
+Row = dict[str, Any]
+MAX_APPS = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one application sent between two sites at the baseline.
+
+    Attributes:
+        rate_mbit_s: Of one lightpath.
+        number: So many carry it for 99 % of the time.
+        peak: So many carry it all the time.
+    """
+
+    rate_mbit_s: float
+    number: int
+    peak: int
+
+
+def sentence(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> str | None:
+    """One sentence on all applications; None where no link of the baseline has a rate.
+
+    Args:
+        rows: Rows of the query `lightpaths`.
+        labels: Name of each application and problem, in the order of the report.
+    """
+    counted = [row for row in rows if _counts(row)]
+    are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
+    carried: dict[Answer, list[str]] = {}
+    filled: list[str] = []
+    for key, label in labels.items():
+        mine = [row for row in counted if (row["app"], row["problem"]) == key]
+        # A capture that may not be relied on lets nothing be said of its application.
+        if not mine or any(row["doubtful_runs"] for row in mine):
+            continue
+        if any(row["is_supply_limited"] for row in mine):
+            filled.append(label)
+            continue
+        most = max(mine, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
+        answer = Answer(
+            most["lightpath_mbit_s"], max(most["p99_lightpaths"], 1), most["peak_lightpaths"]
+        )
+        carried.setdefault(answer, []).append(label)
+    where = "between any two sites" if are_many else "between the sites"
+    parts = [_carried(answer, where, named) for answer, named in carried.items()]
+    if filled:
+        fill, their = ("fills", "its") if len(filled) == 1 else ("fill", "their")
+        parts.append(
+            f"{_named(filled)} {fill} more than 80 % of what the links carry at {their} peak, and "
+            "might use more"
+        )
+    return f"At the baseline {'; '.join(parts)}." if parts else None
+
+
+def _counts(row: Row) -> bool:
+    """Whether a row tells how many lightpaths of a known rate carry the baseline."""
+    return bool(row["is_baseline"]) and not row["is_rate_assumed"]
+
+
+def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
+    noun = "lightpath" if answer.number == 1 else "lightpaths"
+    carry = "carries" if answer.number == 1 else "carry"
+    send = "sends" if len(named) == 1 else "send"
+    rate = f"{numbers.plain(answer.rate_mbit_s)} Mbit/s"
+    between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
+    if answer.peak <= answer.number:
+        return f"{between} all that {_named(named)} {send}"
+    return (
+        f"{between} what {_named(named)} {send} for 99 % of the time "
+        f"(**{answer.peak}** at the peak)"
+    )
+
+
+def _named(labels: Sequence[str]) -> str:
+    names = [f"**{label}**" for label in labels[:MAX_APPS]]
+    if len(labels) > MAX_APPS:
+        names.append(f"{len(labels) - MAX_APPS} more")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
