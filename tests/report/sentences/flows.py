@@ -76,7 +76,7 @@ FLOWS = [
              r"captured)?\.", _flows),
     Sentence("flow_sizes", r"One point per direction\.",
              due=lambda asked: not _drawn_flows(asked)["is_cell"].any()),
-    Sentence("flow_sizes", r"R4: cells of 1/8 and 1/6 decade, area = number of flows\.",
+    Sentence("flow_sizes", r"Cells of 1/8 and 1/6 decade, area = number of flows\.",
              due=lambda asked: bool(_drawn_flows(asked)["is_cell"].any())),
     Sentence("flow_sizes", rf"Open points: ({N}) that began before or ended after the capture\.",
              counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
@@ -106,7 +106,7 @@ FLOWS = [
                      " (select run from pool_runs)")),
     *always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
              r"line: the other\. Data and bare ACK packets are not told apart\.",
-             r"R3: share of all gaps of the direction per 1/20 decade\.",
+             r"Height: share of all gaps of the direction per 1/20 decade\.",
              rf"{N} of {N} points are drawn; all: flowsweep query packet_intervals DIR\."),
     Sentence("packet_intervals", r"Dotted: predicted places of .+? from one share to the other\.",
              due=_predicted),

@@ -64,7 +64,7 @@ SERIES = [
     Sentence("throughput_series", r"Every bin of .+? ms is drawn\.",
              due=lambda asked: _series_bins(asked) <= 1),
     Sentence("throughput_series", r"Pale: the busiest bin of a column; line: mean of all its bins, "
-             rf"empty ones included \(R1: columns of up to ({N}) bins?\)\.",
+             rf"empty ones included \(columns of up to ({N}) bins?\)\.",
              lambda asked, match: match[1] == numbers.count(_series_bins(asked)),
              due=lambda asked: _series_bins(asked) > 1),
     Sentence("throughput_series", OUTSIDE, due=_outside("throughput_series")),

@@ -50,7 +50,7 @@ def draw(context: Context) -> Figure | None:
                 if far
                 else "."
             ),
-            "R4: cells of 1/8 and 1/6 decade, area = number of flows."
+            "Cells of 1/8 and 1/6 decade, area = number of flows."
             if rows["is_cell"].any()
             else "One point per direction.",
             f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not tell."

@@ -63,7 +63,7 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(pools['runs'].sum()), 'run')} at all points.",
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",
-            "R3: share of all gaps of the direction per 1/20 decade.",
+            "Height: share of all gaps of the direction per 1/20 decade.",
             _predicted(rows),
             left_out,
             cuts.told(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),

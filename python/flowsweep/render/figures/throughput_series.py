@@ -47,7 +47,7 @@ def draw(context: Context) -> Figure | None:
     bins = rows["bins"].max()
     drawn = (
         "Pale: the busiest bin of a column; line: mean of all its bins, empty ones included "
-        f"(R1: columns of up to {numbers.plural(bins, 'bin')})."
+        f"(columns of up to {numbers.plural(bins, 'bin')})."
         if isinstance(bins, int) and bins > 1
         else f"Every bin of {bin_ms} is drawn."
     )
