@@ -75,6 +75,11 @@ def test_the_whole_script_gives_the_same_rows_in_plain_duckdb(
     assert [tuple(row) for row in found] == [tuple(row) for row in warehouse.rows(name).rows()]
 
 
+def test_a_script_needs_nothing_that_was_asked_before(one_app: Path) -> None:
+    for name in ("throughput_series", "engines", "thresholds"):
+        assert Warehouse(one_app).script(name).endswith(";\n"), name
+
+
 def test_a_column_of_the_series_keeps_the_peak_and_counts_empty_bins(tmp_path: Path) -> None:
     # 1,000 bins of 10 ms in 400 columns: the first column has bins 0, 1 and 2
     directory = one_run(tmp_path, {0: 12_500, 1: 2_500, 3: 25_000})

@@ -276,7 +276,7 @@ class Warehouse:
         if name in self.catalog.models:
             return self.catalog.models[name]
         if name.startswith(shown.FILES):
-            runs = self._frame("select run from shown_runs order by run")["run"]
+            runs = self.select("select run from shown_runs order by run")["run"]
             folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
             return parquet_files.of_folders(self.tables, table, folders)
