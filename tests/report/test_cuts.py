@@ -176,11 +176,10 @@ def test_an_application_with_few_transfers_is_named(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_ = context(experiment)
-    rows = given_.rows("transfer_activity")
-    few = rows.with_columns(
-        transfers=pl.when(pl.col("app") == "grid").then(3).otherwise("transfers")
+    given_.asked("transfer_activity", "select count(*) from figure_rows")
+    given_.warehouse.connection.execute(
+        "update rows_of_transfer_activity set transfers = 3 where app = 'grid'"
     )
-    given_.cache["transfer_activity"] = few
     given_.cache["transfer_raster"] = given_.rows("transfer_raster").with_columns(
         transfers=pl.when(pl.col("app") == "grid").then(0).otherwise("transfers")
     )

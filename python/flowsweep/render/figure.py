@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.files.parquet_files import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Between the parts of the name of a point.
 SEPARATOR = " · "
+#: Of a query with more rows a page carries none to download.
+MAX_DATA_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,23 @@ class Context:
         if name not in self.cache:
             self.cache[name] = self.warehouse.rows(name)
         return self.cache[name]
+
+    def asked(self, name: str, sql: str) -> pl.DataFrame:
+        """Rows over those of a query, which `sql` calls figure_rows: where it may have millions."""
+        key = f"{name} {sql}"
+        if key not in self.cache:
+            self.cache[key] = self.warehouse.asked(name, sql)
+        return self.cache[key]
+
+    def of_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
+        """The rows of some runs."""
+        listed = ", ".join(quoted(run) for run in dict.fromkeys(runs))
+        return self.asked(name, f"from figure_rows where run in ({listed})")
+
+    def first_rows(self, name: str) -> tuple[pl.DataFrame, int]:
+        """As many rows of a query as a page carries, and the number of all."""
+        rows = self.asked(name, f"from figure_rows limit {MAX_DATA_ROWS}")
+        return rows, self.asked(name, "select count(*) from figure_rows").item()
 
     def model(self, name: str) -> pl.DataFrame:
         """Rows of a model, for what a figure draws beside its query."""
@@ -72,8 +93,10 @@ class Figure:
     """A picture, what to know about it, and the rows behind it.
 
     Attributes:
+        rows: Those behind the picture, or the first of them.
         heading: Where it depends on the rows; else that of the figure's .yaml.
         finding: What the numbers say, above the picture; may be empty.
+        all_rows: How many there are where `rows` are the first.
     """
 
     name: str
@@ -82,6 +105,12 @@ class Figure:
     rows: pl.DataFrame
     finding: str = ""
     heading: str = ""
+    all_rows: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows are behind the picture."""
+        return self.rows.height if self.all_rows is None else self.all_rows
 
 
 def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:

@@ -23,7 +23,7 @@ from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.render import differences, inline, svg, tables, templates, theme
 from flowsweep.render import verdict as words
-from flowsweep.render.figure import Context, Figure, empty
+from flowsweep.render.figure import MAX_DATA_ROWS, Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import Part, Section, sections
 from flowsweep.render.theme import Series
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from flowsweep.analysis.adds_up import Contradiction
 
-MAX_DATA_ROWS, MAX_DATA_BYTES = 5_000, 250_000
+MAX_DATA_BYTES = 250_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
@@ -173,7 +173,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
         "caption": " ".join(words for words in caption if words),
         "html": html,
         "rows": len(rows),
-        "csv": _csv(rows),
+        "csv": _csv(rows, rows.height),
         "sql": context.warehouse.catalog.sql(part.name),
         "size": html.count("<tr"),
         "fine": html.count('<tr class="is-fine">'),
@@ -198,11 +198,11 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "finding": figure.finding,
         "caption": figure.caption,
         "svg": _drawn(figure),
-        "rows": figure.rows.height,
-        "csv": _csv(figure.rows),
+        "rows": figure.count,
+        "csv": _csv(figure.rows, figure.count),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),
         "sql": context.warehouse.catalog.sql(figure.name),
-        "shown": min(figure.rows.height, MAX_TABLE_ROWS),
+        "shown": min(figure.count, MAX_TABLE_ROWS),
     }
 
 
@@ -210,9 +210,9 @@ def _filled(caption: str, context: Context) -> str:
     return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
-def _csv(rows: pl.DataFrame) -> Markup | None:
+def _csv(rows: pl.DataFrame, count: int) -> Markup | None:
     """Rows for download; None above the limit: then the page names the command."""
-    if rows.height > MAX_DATA_ROWS:
+    if count > MAX_DATA_ROWS:
         return None
     text = rows.write_csv()
     return inline.embedded(text) if len(text) <= MAX_DATA_BYTES else None

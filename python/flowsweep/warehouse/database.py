@@ -132,6 +132,12 @@ class Warehouse:
             self._made.add(table)
         return table
 
+    def asked(self, name: str, sql: str) -> pl.DataFrame:
+        """The rows of a query over those of the figure `name`, which it calls `figure_rows`."""
+        with self.reading():
+            self.keep_rows(name)
+            return self._frame(sql)
+
     def select(self, sql: str) -> pl.DataFrame:
         """The rows of any query over the models.
 

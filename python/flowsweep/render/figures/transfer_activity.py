@@ -25,13 +25,45 @@ MAX_PANELS = 16
 #: A measured value that is larger by more is another one.
 SAME = 1.05
 HEIGHT = 66
+#: The places of runs with so many transfers, that they come and go, as a figure needs.
+#: Connections that stay for the whole run are no transfers.
+BUSY = f"""
+with
+
+places as (
+    select
+        app,
+        problem,
+        is_baseline,
+        run,
+        rate_mbit_s,
+        rtt_ms,
+        place,
+        any_value(transfers) as transfers,
+        max(max_active) as max_active,
+        any_value(source) as source,
+    from figure_rows
+    where role = 'receiving'
+    group by all
+)
+
+select * from places
+window one_run as (partition by run)
+qualify
+    sum(transfers) over one_run >= {FEWEST}
+    and (
+        source = 'application'
+        or sum(transfers) over one_run >= 2 * sum(max_active) over one_run
+    )
+order by app, problem, is_baseline desc, run, place
+"""  # noqa: S608 - a number of this file
 
 
 def draw(context: Context) -> Figure | None:
     """How many transfers are under way to each site, at the baseline and at the hardest point."""
     import altair as alt
 
-    rows = busy(context)
+    rows = context.asked(NAME, BUSY)
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
@@ -47,13 +79,16 @@ def draw(context: Context) -> Figure | None:
     }
     widest = max(len(mine) for mine in runs.values())
     room = cuts.fair([len(mine) for mine in places.values()], MAX_PANELS // widest)
+    steps = context.of_runs(NAME, [run for mine in runs.values() for run in mine])
     panels: list[Any] = []
     names: list[str] = []
     for one, number in zip(shown, room, strict=True):
         mine = context.of(rows, one)
         differing = what_differs(mine.filter(pl.col("run").is_in(runs[one])))
         for place in places[one][:number]:
-            frames = [frame for run in runs[one] if not (frame := _at(mine, run, place)).is_empty()]
+            frames = [
+                frame for run in runs[one] if not (frame := _at(steps, run, place)).is_empty()
+            ]
             top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
             panels += [
                 _activity_panel(frame, one, top, differing, named=len(shown) > 1)
@@ -66,6 +101,7 @@ def draw(context: Context) -> Figure | None:
             panels.append(_blank())
     columns = 2 if len(panels) > 1 else 1
     sources = set(rows.filter(pl.col("run").is_in(names))["source"])
+    first_rows, count = context.first_rows(NAME)
     main = [run for run in dict.fromkeys(names) if run in first.values()]
     hardest = [run for run in dict.fromkeys(names) if run not in first.values()]
     return Figure(
@@ -89,7 +125,8 @@ def draw(context: Context) -> Figure | None:
             few(context, rows, NAME),
         ),
         chart=alt.concat(*panels, columns=columns, align="each", spacing=16),
-        rows=context.rows("transfer_activity"),
+        rows=first_rows,
+        all_rows=count,
     )
 
 
@@ -102,7 +139,8 @@ def few(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
         query: The query that has the others.
     """
     kept = context.series_in(drawn)
-    others = [one.label for one in context.series_in(context.rows(query)) if one not in kept]
+    every = context.asked(query, "select distinct app, problem from figure_rows")
+    others = [one.label for one in context.series_in(every) if one not in kept]
     if not others:
         return None
     return (
@@ -111,29 +149,9 @@ def few(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
     )
 
 
-def busy(context: Context) -> pl.DataFrame:
-    """Activity at sites in runs with so many transfers, that they come and go, as a figure needs.
-
-    Connections that stay for the whole run are no transfers.
-    """
-    rows = context.rows("transfer_activity").filter(pl.col("role") == "receiving")
-    places = rows.group_by("run", "place").agg(
-        pl.col("transfers").first(),
-        pl.col("max_active").max(),
-        pl.col("source").first() == "application",
-    )
-    runs = places.group_by("run").agg(
-        pl.col("transfers").sum(), pl.col("max_active").sum(), pl.col("source").first()
-    )
-    kept = runs.filter(
-        (pl.col("transfers") >= FEWEST)
-        & (pl.col("source") | (pl.col("transfers") >= 2 * pl.col("max_active")))
-    )
-    return rows.filter(pl.col("run").is_in(kept["run"].to_list()))
-
-
 def _at(rows: pl.DataFrame, run: str, place: str) -> pl.DataFrame:
-    return rows.filter((pl.col("run") == run) & (pl.col("place") == place)).sort("start_s")
+    own = (pl.col("run") == run) & (pl.col("role") == "receiving") & (pl.col("place") == place)
+    return rows.filter(own).sort("start_s")
 
 
 def hardest_run(rows: pl.DataFrame) -> str:

@@ -32,7 +32,9 @@ def draw(context: Context) -> Figure | None:
     )
     known = {
         (row["app"], row["problem"])
-        for row in transfer_activity.busy(context).iter_rows(named=True)
+        for row in context.asked(transfer_activity.NAME, transfer_activity.BUSY).iter_rows(
+            named=True
+        )
     }
     kept = [one for one in context.series_in(rows) if (one.app, one.problem) in known]
     if not kept:

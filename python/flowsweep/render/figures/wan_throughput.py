@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
+NAME = "wan_throughput"
+#: The runs in the order of the rows.
+RUNS = """
+select
+    app,
+    problem,
+    run,
+from figure_rows
+group by app, problem, is_baseline, run
+order by app, problem, is_baseline desc, run
+"""
 MAX_PANELS = 12
 #: A pair of sites with a smaller share of the traffic of its run is not drawn.
 NOTABLE = 0.01
@@ -34,16 +45,16 @@ def draw(context: Context) -> Figure | None:
     """What crosses between two sites over time, one direction up and the other down."""
     import altair as alt
 
-    rows = context.rows("wan_throughput")
-    if rows.is_empty():
+    every = context.asked(NAME, RUNS)
+    if every.is_empty():
         return None
-    shown = context.series_in(rows)
-    runs = shown_runs(context, rows)
+    shown = context.series_in(every)
+    runs = shown_runs(context, every)
     stretches = context.model("link_stretches")
-    every_changed = link_changes.runs_of_points(context, rows, set(runs.values()))
+    every_changed = link_changes.runs_of_points(context, every, set(runs.values()))
     changed = dict(list(every_changed.items())[:CHANGED_RUNS])
     drawn = [*runs.values(), *changed]
-    rows = rows.filter(pl.col("run").is_in(drawn))
+    rows = context.of_runs(NAME, drawn)
     outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
     rows = rows.filter("is_within")
     own = {run: rows.filter(pl.col("run") == run) for run in drawn}
@@ -68,7 +79,7 @@ def draw(context: Context) -> Figure | None:
         len(chosen),
         sum(len(_pairs(own[runs[one.app, one.problem]], 0)) for one in shown),
         "pairs of sites are drawn",
-        "wan_throughput",
+        NAME,
     )
     few = any(len(_pairs(own[run], 0)) > len(_pairs(own[run])) for run in own)
     chosen += [
@@ -93,10 +104,11 @@ def draw(context: Context) -> Figure | None:
         for (one, run, pair), steps in zip(chosen, changing, strict=True)
     ]
     chart: Any = panels[0] if alone else alt.concat(*panels, columns=2, align="each", spacing=18)
+    first, count = context.first_rows(NAME)
     step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
     far = rows["is_far_side"].any()
     return Figure(
-        name="wan_throughput",
+        name=NAME,
         heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
         caption=sentence(
             context.drawn_runs(runs.values()),
@@ -129,7 +141,8 @@ def draw(context: Context) -> Figure | None:
             else None,
         ),
         chart=chart,
-        rows=context.rows("wan_throughput"),
+        rows=first,
+        all_rows=count,
     )
 
 
