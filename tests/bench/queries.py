@@ -1,8 +1,9 @@
 """Time and memory of the report and of ten queries on made runs: a table.
 
 Whole processes, page cache warm. `first` is the first report, which makes what is kept of each run;
-`report` is the next one; `added` a query after one run was added. What lasts longer than the limit,
-or ends with an error, is named so.
+`report` is the next one. A query is asked twice: computed, without the database of the report, and
+from it (`kept`). `added` is a query after one run was added. What lasts longer than the limit, or
+ends with an error, is named so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import made_sweep
+
+from flowsweep.warehouse import answers
 
 QUERIES = (
     "thresholds", "completion_by_rtt", "requirement", "totals", "throughput_series",
@@ -70,6 +73,11 @@ def measure(arguments: list[object], limit_s: float, program: Path) -> Cost:
     return Cost(wall_s, cpu_s, peak_mb)
 
 
+def say(name: str, command: list[object], options: argparse.Namespace) -> None:
+    """Runs flowsweep once, and prints its cost."""
+    print(f"{name:25} {measure(command, options.limit, options.program)}")
+
+
 def main() -> int:
     sys.stdout.reconfigure(line_buffering=True)
     parser = argparse.ArgumentParser(description=__doc__)
@@ -82,22 +90,21 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="flowsweep-bench-") as scratch:
             directory = options.made or made_sweep.make(Path(scratch) / "made", runs)
             print(f"\n{runs:,} runs")
-            for name, command in _commands(directory):
-                print(f"{name:20} {measure(command, options.limit, options.program)}")
+            for name in ("first", "report"):
+                say(name, ["report", directory], options)
+            database = answers.path_of(directory)
+            aside = database.with_suffix(".aside")
+            database.rename(aside)
+            for name in QUERIES:
+                say(name, ["query", name, directory], options)
+            aside.rename(database)
+            for name in QUERIES:
+                say(f"{name}, kept", ["query", name, directory], options)
             made_sweep.add(directory)
-            added = measure(["query", "thresholds", directory], options.limit, options.program)
-            print(f"{'added':20} {added}")
+            say("added", ["query", "thresholds", directory], options)
             if not options.made:
                 shutil.rmtree(directory)
     return 0
-
-
-def _commands(directory: Path) -> list[tuple[str, list[object]]]:
-    reports: list[tuple[str, list[object]]] = [
-        ("first", ["report", directory]),
-        ("report", ["report", directory]),
-    ]
-    return [*reports, *((name, ["query", name, directory]) for name in QUERIES)]
 
 
 if __name__ == "__main__":

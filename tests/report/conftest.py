@@ -37,7 +37,7 @@ def one_app_report(one_app: Path) -> Path:
 @pytest.fixture(scope="session")
 def warehouse(one_app: Path) -> Warehouse:
     """The tables of `one_app`: its models are made once for all that ask."""
-    return Warehouse(one_app)
+    return Warehouse(one_app, is_anew=True)
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def warehouses(
     changing = reconfigured.make(tmp_path_factory.mktemp("reconfigured"))
     over_ranks = ranked.make(tmp_path_factory.mktemp("ranked"))
     return [
-        *(Warehouse(one) for one in (full, two_apps, over_ranks, changing)),
+        *(Warehouse(one, is_anew=True) for one in (full, two_apps, over_ranks, changing)),
         Warehouse(plane, against=plane),
     ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tiny
 
-from flowsweep.warehouse import Warehouse
+from flowsweep.warehouse import Warehouse, script
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 LINK = {"from": "west", "to": "east", "received": 100, "delivered": 100, "in_flight": 0}
@@ -85,5 +85,5 @@ def test_the_quality_table_adds_up_the_directions(tmp_path: Path) -> None:
 
 def test_the_script_of_the_quality_table_has_the_fates_as_values(tmp_path: Path) -> None:
     conserved(tmp_path, {"delivered": 93, "dropped_codel": 7}, sent=100, arrived=93)
-    script = Warehouse(tmp_path).script("run_quality")
-    assert "('r', 'west', 'east', 100, 0, 93, 7, 0, 0, 0)" in script
+    text = script.of(Warehouse(tmp_path), "run_quality")
+    assert "('r', 'west', 'east', 100, 0, 93, 7, 0, 0, 0)" in text

@@ -112,7 +112,7 @@ TABLES = (
 
 
 def context(directory: Path) -> Context:
-    warehouse = Warehouse(directory)
+    warehouse = Warehouse(directory, is_anew=True)
     return Context(warehouse, page._series(warehouse, ""))
 
 

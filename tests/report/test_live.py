@@ -13,7 +13,7 @@ import pytest
 from flowsweep.cli.report import report
 from flowsweep.errors import FlowsweepError
 from flowsweep.render.live import assets, page
-from flowsweep.warehouse import database_file
+from flowsweep.warehouse import answers
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +63,7 @@ def test_every_table_answers_in_the_page_as_in_the_database(
     names = [button.get_attribute("data-table") for button in tab.locator("nav button").all()]
     asked = " union all ".join(f"select '{name}', count(*) from {name}" for name in names)
     ask(tab, f"from ({asked}) order by all")
-    with duckdb.connect(database_file.path_of(directory), read_only=True) as connection:
+    with duckdb.connect(answers.path_of(directory), read_only=True) as connection:
         connection.execute(f"set file_search_path = '{directory}'")
         expected = connection.execute(f"from ({asked}) order by all").fetchall()
     assert {"throughput_cdf", "thresholds", "models.runs", "facts.flows"} <= set(names)
@@ -74,7 +74,7 @@ def test_every_table_answers_in_the_page_as_in_the_database(
         " from throughput_cdf group by all order by all"
     )
     ask(tab, asked)
-    with duckdb.connect(database_file.path_of(directory), read_only=True) as connection:
+    with duckdb.connect(answers.path_of(directory), read_only=True) as connection:
         expected = connection.execute(f"select columns(*)::varchar from ({asked})").fetchall()
     assert len(expected) > 50
     assert rows(tab) == [["null" if one is None else one for one in row] for row in expected]
@@ -121,7 +121,7 @@ def test_the_page_is_no_wider_than_a_phone(open_report: Any, live: Path) -> None
 def test_the_same_tables_give_the_same_bytes(
     live: Path, directory: Path, found: assets.Assets
 ) -> None:
-    again = page.build(database_file.path_of(directory), found)
+    again = page.build(answers.path_of(directory), found)
     assert again.html == live.read_text()
     assert again.left_out == []
 
@@ -130,7 +130,7 @@ def test_a_table_that_is_too_large_is_named(
     directory: Path, found: assets.Assets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "MAX_TABLE_BYTES", 20_000)
-    made = page.build(database_file.path_of(directory), found)
+    made = page.build(answers.path_of(directory), found)
     assert "throughput_cdf" in made.left_out
     assert 'data-table="throughput_cdf"' not in made.html
     assert "Left out" in made.html

@@ -15,7 +15,7 @@ import tiny
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import axes
-from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
+from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder, script
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 CONTRACT = {
@@ -69,15 +69,14 @@ def test_every_query_answers_without_any_capture(tmp_path: Path) -> None:
 def test_the_whole_script_gives_the_same_rows_in_plain_duckdb(
     warehouse: Warehouse, name: str
 ) -> None:
-    script = warehouse.script(name)
     plain = duckdb.connect()
-    found = plain.execute(script).fetchall()
+    found = plain.execute(script.of(warehouse, name)).fetchall()
     assert [tuple(row) for row in found] == [tuple(row) for row in warehouse.rows(name).rows()]
 
 
 def test_a_script_needs_nothing_that_was_asked_before(one_app: Path) -> None:
     for name in ("throughput_series", "engines", "thresholds"):
-        assert Warehouse(one_app).script(name).endswith(";\n"), name
+        assert script.of(Warehouse(one_app), name).endswith(";\n"), name
 
 
 def test_a_column_of_the_series_keeps_the_peak_and_counts_empty_bins(tmp_path: Path) -> None:

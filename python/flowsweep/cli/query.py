@@ -59,11 +59,11 @@ def query(
     With --sql: the whole way from the Parquet files, for duckdb to run:
     flowsweep query thresholds results/demo --sql | duckdb
     """
-    from flowsweep.warehouse import Warehouse, figures
+    from flowsweep.warehouse import Warehouse, figures, script
 
     warehouse = Warehouse(directory, against=against)
     if sql:
-        printing.exact(warehouse.script(name))
+        printing.exact(script.of(warehouse, name))
         return
     rows = warehouse.rows(name)
     if rows.is_empty():

@@ -27,7 +27,7 @@ from flowsweep.render.figure import MAX_DATA_ROWS, Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import Part, Section, sections
 from flowsweep.render.theme import Series
-from flowsweep.warehouse import Warehouse, database_file, figure_names
+from flowsweep.warehouse import Warehouse, answers, database_file, figure_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,9 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
     """
     path = directory / "report.html"
     refuse_foreign_report(path)
-    database = database_file.path_of(directory)
+    database = answers.path_of(directory)
     refuse_foreign_database(database)
-    warehouse = Warehouse(directory, against=against)
+    warehouse = Warehouse(directory, against=against, is_anew=True)
     with warehouse.reading(), svg.unvalidated():
         made = _build(warehouse)
         with told(f"cannot write {database}"):
@@ -84,7 +84,7 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
 
 def build(directory: Path, against: Path | None = None) -> Page:
     """The page of results/<experiment>."""
-    warehouse = Warehouse(directory, against=against)
+    warehouse = Warehouse(directory, against=against, is_anew=True)
     with warehouse.reading(), svg.unvalidated():
         return _build(warehouse)
 

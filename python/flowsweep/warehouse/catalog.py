@@ -69,6 +69,11 @@ class Catalog:
             )
         return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
 
+    def is_of_tables(self, name: str) -> bool:
+        """Whether the rows of a query follow from the tables of its experiment alone."""
+        read = self.closure(self.sql(name))
+        return not read & {*self.of_papers, "against_points"}
+
     def needs(self, name: str) -> list[dict[str, str]]:
         """The needs of a query, as needs.yaml describes them."""
         known = figures.read(self.folder / "needs.yaml")

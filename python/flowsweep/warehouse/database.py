@@ -7,6 +7,7 @@ question may name it like a model.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,14 +15,13 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, names, parquet_files
 from flowsweep.files.owned import TABLE_MARK
-from flowsweep.warehouse import computed, settings, shown, signatures
+from flowsweep.warehouse import answers, computed, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
 from flowsweep.warehouse.facts import Kept
-from flowsweep.warehouse.values import frame, literal
+from flowsweep.warehouse.values import frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +42,7 @@ class Warehouse:
         only: Runs that are seen, with the names of their folders; None for all. Of some runs
             nothing is kept.
         against: results/<experiment> of another experiment, with which points are compared.
+        is_anew: No rows are taken from what an earlier report left.
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class Warehouse:
         directory: Path,
         only: Mapping[str, set[str]] | None = None,
         against: Path | None = None,
+        *,
+        is_anew: bool = False,
     ) -> None:
         self.directory = directory
         self.tables = directory / "tables"
@@ -71,6 +74,7 @@ class Warehouse:
         self.catalog = Catalog(self.tables)
         self._only = only
         self._other = None if against is None else Warehouse(against)
+        self._is_anew = is_anew or only is not None or against is not None
         self._is_reading = False
         self._state: object = None
         self._connect()
@@ -84,6 +88,7 @@ class Warehouse:
         self._computed: dict[str, computed.Rows] = {}
         self._views: dict[str, str] | None = None
         self._asked: set[str] = set()
+        self._answers: Collection[str] | None = None
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -127,10 +132,34 @@ class Warehouse:
         """The table that holds the rows of a query."""
         query, table = self.catalog.sql(name), f"rows_of_{name}"
         if table not in self._made:
-            self.prepare(query)
-            self._execute(f"create or replace temp table {table} as {query}")
+            if self._is_kept(name):
+                self._execute(f"create or replace temp view {table} as from kept.main.{name}")
+            else:
+                self.prepare(query)
+                self._execute(f"create or replace temp table {table} as {query}")
             self._made.add(table)
         return table
+
+    def _is_kept(self, name: str) -> bool:
+        """Whether an earlier report has left the rows of a query, and they are still those."""
+        if self._is_anew or not self.catalog.is_of_tables(name):
+            return False
+        if self._answers is None:
+            path = answers.path_of(self.directory)
+            self._answers = answers.attach(self.connection, path, self.mark)
+        return name in self._answers
+
+    def mark(self) -> str:
+        """What a database with rows of these tables is marked with; only while they are read."""
+        return answers.mark(self._state_of_tables(self._inputs))
+
+    def _inputs(self) -> signatures.Inputs:
+        return signatures.of_runs(self.tables, self.connection)
+
+    def _state_of_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
+        """A text that differs as soon as the tables do."""
+        are_many = signatures.runs_with_tables(self.tables) > signatures.FEW
+        return signatures.digest(repr(self._state if are_many else inputs().signatures))
 
     def asked(self, name: str, sql: str) -> pl.DataFrame:
         """The rows of a query over those of the figure `name`, which it calls `figure_rows`."""
@@ -168,18 +197,8 @@ class Warehouse:
         if self._asked >= {*needed}:
             return
         self._asked |= {*needed}
-        inputs: list[signatures.Inputs] = []
-
-        def wanted() -> signatures.Inputs:
-            if not inputs:
-                inputs.append(signatures.of_runs(self.tables, self.connection))
-            return inputs[0]
-
-        state = signatures.digest(
-            repr(self._state)
-            if signatures.runs_with_tables(self.tables) > signatures.FEW
-            else repr(wanted().signatures)
-        )
+        wanted = functools.cache(self._inputs)
+        state = self._state_of_tables(wanted)
         self._stack.close()
         views: dict[str, str] | None = None
         if self._stack.enter_context(self._kept.reading(self._asked, state, wanted)):
@@ -253,31 +272,15 @@ class Warehouse:
             rows = f"select * from {self._answered(name)}"  # noqa: S608
             self._execute(f"create or replace temp view figure_rows as {rows}")
 
-    def script(self, name: str) -> str:
-        """All SQL that leads to the rows of `name`; plain `duckdb` runs it."""
-        query = self.catalog.sql(name)
-        wanted = self.catalog.closure(query)
-        # A line end in the name of a folder would end the comment.
-        folder = printing.line(str(self.directory))
-        parts = [
-            f"-- {name} of {folder}: the whole way from the Parquet files to the rows.",
-            self.catalog.preamble.strip(),
-        ]
-        for other in self.catalog.order:
-            if other in wanted:
-                is_computed = other in computed.READS
-                parts.append(self._literal(other) if is_computed else self._statement(other))
-        return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
-
     def _make(self, name: str) -> None:
         if name in computed.READS:
             self._compute(name)
         elif self._views and name in self._views:
             self._execute(f"create or replace view {name} as {self._views[name]}")
         else:
-            self._execute(f"create or replace table {name} as {self._body(name)}")
+            self._execute(f"create or replace table {name} as {self.body(name)}")
 
-    def _body(self, name: str) -> str:
+    def body(self, name: str) -> str:
         """The query that makes a model, or reads files."""
         if name in self.catalog.models:
             return self.catalog.models[name]
@@ -287,10 +290,6 @@ class Warehouse:
             table = name.removeprefix(shown.FILES)
             return parquet_files.of_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
-
-    def _statement(self, name: str) -> str:
-        """A table, not a view: a question may name a model several times."""
-        return f"create or replace temp table {name} as\n{self._body(name).strip()};"
 
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
@@ -321,14 +320,6 @@ class Warehouse:
         if columns:
             each = ", ".join(f"unnest(${place + 1})" for place in range(len(columns)))
             self.connection.execute(f"insert into {name} select {each}", columns)
-
-    def _literal(self, table: str) -> str:
-        """A computed table as SQL text, for a script that must stand alone."""
-        rows = self.select(f"select * from {table} order by all").rows()  # noqa: S608
-        values = ",\n".join(f"    ({', '.join(literal(item) for item in row)})" for row in rows)
-        insert = f"\ninsert into {table} values\n{values};" if rows else ""
-        definition = computed.definition(table)
-        return f"-- {definition.note}\n{definition.statement};{insert}"
 
     def _frame(self, sql: str, are_many: bool = False) -> pl.DataFrame:
         """The rows of a query over what is made."""

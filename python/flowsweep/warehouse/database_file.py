@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from flowsweep.files import outputs, parquet_files
-from flowsweep.files.owned import DATABASE_MARK
-from flowsweep.warehouse import figures
+from flowsweep.warehouse import answers, figures
 from flowsweep.warehouse.catalog import figure_names
 from flowsweep.warehouse.facts import FOLDER
 from flowsweep.warehouse.settings import SPILL
@@ -30,14 +29,9 @@ if TYPE_CHECKING:
 MODELS = ("runs", "points", "point_runs", "hosts", "captures")
 
 
-def path_of(directory: Path) -> Path:
-    """The place of the database of results/<experiment>."""
-    return directory / f"{directory.absolute().name}.duckdb"
-
-
 def write(warehouse: Warehouse) -> Path:
     """Writes the database whole or not at all, in place of an older one, and returns its path."""
-    path = path_of(warehouse.directory)
+    path = answers.path_of(warehouse.directory)
     with (
         warehouse.reading(),
         tempfile.TemporaryDirectory(dir=os.environ.get(SPILL), prefix="flowsweep-") as folder,
@@ -86,7 +80,7 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
             for column, meaning in about.get("columns", {}).items():
                 if column in known:
                     _comment(connection, f'column main."{name}"."{column}"', meaning)
-        _comment(connection, 'table models."runs"', DATABASE_MARK.decode())
+        _comment(connection, 'table models."runs"', warehouse.mark())
         connection.commit()
 
 

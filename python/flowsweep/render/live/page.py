@@ -20,7 +20,7 @@ from flowsweep.files.outputs import told, write_file
 from flowsweep.files.owned import refuse_foreign_report
 from flowsweep.render import inline, templates
 from flowsweep.render.live import assets
-from flowsweep.warehouse import database_file
+from flowsweep.warehouse import answers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def write(directory: Path) -> tuple[Path, LivePage]:
     """
     path = directory / "live.html"
     refuse_foreign_report(path)
-    page = build(database_file.path_of(directory), assets.find())
+    page = build(answers.path_of(directory), assets.find())
     with told(f"cannot write {path}"):
         write_file(path, page.html)
     return path, page

@@ -1,0 +1,44 @@
+"""All SQL that leads from Parquet files to the rows of a query, as one text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep import printing
+from flowsweep.warehouse import computed
+from flowsweep.warehouse.values import literal
+
+if TYPE_CHECKING:
+    from flowsweep.warehouse.database import Warehouse
+
+
+def of(warehouse: Warehouse, name: str) -> str:
+    """The script of the query `name`; plain `duckdb` runs it."""
+    catalog = warehouse.catalog
+    query = catalog.sql(name)
+    wanted = catalog.closure(query)
+    # A line end in the name of a folder would end the comment.
+    folder = printing.line(str(warehouse.directory))
+    parts = [
+        f"-- {name} of {folder}: the whole way from the Parquet files to the rows.",
+        catalog.preamble.strip(),
+    ]
+    for other in catalog.order:
+        if other in wanted:
+            is_computed = other in computed.READS
+            parts.append((_values if is_computed else _statement)(warehouse, other))
+    return "\n\n".join([*parts, query.strip() + ";"]) + "\n"
+
+
+def _statement(warehouse: Warehouse, name: str) -> str:
+    """A table, not a view: a question may name a model several times."""
+    return f"create or replace temp table {name} as\n{warehouse.body(name).strip()};"
+
+
+def _values(warehouse: Warehouse, table: str) -> str:
+    """A computed table as SQL text, for a script that must stand alone."""
+    rows = warehouse.select(f"select * from {table} order by all").rows()  # noqa: S608
+    values = ",\n".join(f"    ({', '.join(literal(item) for item in row)})" for row in rows)
+    insert = f"\ninsert into {table} values\n{values};" if rows else ""
+    definition = computed.definition(table)
+    return f"-- {definition.note}\n{definition.statement};{insert}"
