@@ -28,6 +28,7 @@ SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
 def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
     """The tables, and each figure's query and caption."""
     warehouse = Warehouse(directory)
+    warehouse.keep_facts()
     context = Context(warehouse, page._series(warehouse, ""))
     for section in sections(warehouse.catalog.folder):
         for part in page._parts(section, context, count(1)):
