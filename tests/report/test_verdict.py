@@ -350,7 +350,8 @@ def test_who_fills_the_links_might_use_more() -> None:
     rows = [lightpath("lu", 1, 1), lightpath("film", 2, 2, is_supply_limited=True)]
     assert lightpaths(*rows) == (
         "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends; "
-        "film fills more than 80 % of what the links carry at its peak, and might use more."
+        "2 lightpaths of 100 Mbit/s between the sites carry what film sends for 99 % of the time, "
+        "but more might be sent: its peak is above 80 % of what the links carry."
     )
 
 

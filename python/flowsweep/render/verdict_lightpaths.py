@@ -19,12 +19,14 @@ class Answer:
     Attributes:
         rate_mbit_s: Of one lightpath.
         number: So many carry it for 99 % of the time.
-        peak: So many carry it all the time.
+        peak: So many carry it all the time; 0 where that is not known.
+        is_filled: The peak comes near to what the links carry.
     """
 
     rate_mbit_s: float
     number: int
     peak: int
+    is_filled: bool
 
 
 def sentence(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> str | None:
@@ -37,28 +39,23 @@ def sentence(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> str | N
     counted = [row for row in rows if _counts(row)]
     are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
     carried: dict[Answer, list[str]] = {}
-    filled: list[str] = []
     for key, label in labels.items():
         mine = [row for row in counted if (row["app"], row["problem"]) == key]
         # A capture that may not be relied on lets nothing be said of its application.
         if not mine or any(row["doubtful_runs"] for row in mine):
             continue
-        if any(row["is_supply_limited"] for row in mine):
-            filled.append(label)
-            continue
         most = max(mine, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
+        is_filled = any(row["is_supply_limited"] for row in mine)
         answer = Answer(
-            most["lightpath_mbit_s"], max(most["p99_lightpaths"], 1), most["peak_lightpaths"]
+            rate_mbit_s=most["lightpath_mbit_s"],
+            number=max(most["p99_lightpaths"], 1),
+            # Over more links it would be another one.
+            peak=0 if is_filled else most["peak_lightpaths"],
+            is_filled=is_filled,
         )
         carried.setdefault(answer, []).append(label)
     where = "between any two sites" if are_many else "between the sites"
     parts = [_carried(answer, where, named) for answer, named in carried.items()]
-    if filled:
-        fill, their = ("fills", "its") if len(filled) == 1 else ("fill", "their")
-        parts.append(
-            f"{_named(filled)} {fill} more than 80 % of what the links carry at {their} peak, and "
-            "might use more"
-        )
     return f"At the baseline {'; '.join(parts)}." if parts else None
 
 
@@ -73,6 +70,12 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
     send = "sends" if len(named) == 1 else "send"
     rate = f"{numbers.plain(answer.rate_mbit_s)} Mbit/s"
     between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
+    if answer.is_filled:
+        they = "its peak is" if len(named) == 1 else "their peaks are"
+        return (
+            f"{between} what {_named(named)} {send} for 99 % of the time, but more might be sent: "
+            f"{they} above 80 % of what the links carry"
+        )
     if answer.peak <= answer.number:
         return f"{between} all that {_named(named)} {send}"
     return (
