@@ -29,7 +29,7 @@ by_run as (
             runs.run = sums.run
             and sums.from_site is null
             and sums.to_site is null
-    where runs.is_used
+    where runs.is_used and runs.is_alone
 ),
 
 by_point as (

@@ -12,7 +12,9 @@ final as (
         runs.is_warmup,
         runs.is_baseline,
         runs.is_used,
-        runs.is_valid and not runs.is_warmup as is_traffic_used,
+        runs.is_valid
+        and runs.is_alone
+        and not runs.is_warmup as is_traffic_used,
         runs.status,
         runs.reason,
         runs.rtt_asked_ms,
@@ -23,6 +25,7 @@ final as (
             as rate_measured_mbit_s,
         runs.queue_bytes,
         runs.buffer_bytes,
+        runs.beside_app,
         round(runs.completion_s, 4) as completion_s,
         round(runs.completion_s / baselines.completion_s, 4) as slowdown,
         runs.compute,

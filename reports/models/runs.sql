@@ -35,6 +35,8 @@ renamed as (
         coalesce(status, 'valid') = 'valid'
         or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
+        -- else its captures hold another application's packets too
+        run_axes.beside_app is null as is_alone,
     from stg_runs
     inner join run_axes on stg_runs.run = run_axes.run
 ),

@@ -58,6 +58,7 @@ candidates as (
     inner join with_traffic using (run)
     left join baselines using (app, problem)
     left join grades on runs.run = grades.run
+    where runs.is_alone
 ),
 
 final as (

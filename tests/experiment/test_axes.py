@@ -52,6 +52,7 @@ axes:
   hosts: [1]
   ranks: [2]
   placement: [vu]
+  beside: [nqueens]
   problem: [{board: 8}, {board: 8, split: 3}]
 """)
     assert ids(loaded) == {
@@ -69,6 +70,7 @@ axes:
         "nqueens-hosts_1",
         "nqueens-ranks_2",
         "nqueens-placement_vu",
+        "nqueens-beside_nqueens",
         "nqueens-board_8",
         "nqueens-board_8-split_3",
     }

@@ -211,7 +211,7 @@ def test_manifests(folder, content):
 DEMO = experiments.load(ROOT / "workflows/experiments/demo.yaml")
 TEXTS = [str(value) for value in WRONG if isinstance(value, str | int | float)]
 AXES = ["rtt", "rate", "loss", "jitter", "links", "queue", "buffer", "congestion", "hosts",
-    "ranks", "ranks_per_host", "placement", "schedule",
+    "ranks", "ranks_per_host", "placement", "schedule", "beside",
         "problem.board", "problem", "problem.", "workload", "", "rt", "\x1b",
         "a" * 300]  # fmt: skip
 VALUES = [

@@ -65,6 +65,7 @@ AXES = {
     "buffer_bytes": [None, 65536],
     "congestion": [None, "bbr"],
     "links": [None, 2],
+    "beside_app": [None, None, None, "other"],
 }
 
 

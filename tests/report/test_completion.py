@@ -31,6 +31,7 @@ VARIED: dict[str, list[dict[str, Any]]] = {
     "ranks": [{"ranks": 3, "ranks_per_host": None}, {"ranks": 6, "ranks_per_host": None}],
     "ranks_per_host": [{"ranks_per_host": 2, "ranks": 8}],
     "congestion": [{"congestion": "bbr"}, {"congestion": "reno"}],
+    "beside": [{"beside_app": "jigsaw"}, {"beside_app": "lu"}],
     "placement": [{"placement": "west", "ranks_per_host": None}],
     "schedule": [{"schedule": "at-start"}, {"schedule": "on-demand"}],
     "variant": [{"variant": "no-flush"}, {"variant": "no-tree"}],
@@ -38,7 +39,7 @@ VARIED: dict[str, list[dict[str, Any]]] = {
 BASE: dict[str, Any] = {
     "loss": None, "jitter_ns": None, "queue_bytes": 128_000, "buffer_bytes": None, "links": 1,
     "hosts_per_site": 2, "ranks": 4, "ranks_per_host": 1, "congestion": "cubic",
-    "variant": None, "placement": None, "schedule": None,
+    "variant": None, "placement": None, "schedule": None, "beside_app": None,
 }  # fmt: skip
 REPETITIONS = 3
 

@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def test_sentences_are_true_of_links_that_change(tmp_path: Path) -> None:
 
 def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:
     check(made.write(tmp_path, made.buffers()))
+
+
+def test_sentences_are_true_of_applications_that_share_a_path(tmp_path: Path) -> None:
+    """One run alone, with transfers, and one beside which another application ran."""
+    [alone] = made.large()
+    both = [
+        replace(alone, axes={**alone.axes, "links": 2, "beside_app": name})
+        for name in (None, "other")
+    ]
+    check(made.write(tmp_path, both))
 
 
 @pytest.mark.parametrize(("slower", "rates"), [(0.1, (100, 20, None)), (0.0, (100, 20, 5))])

@@ -18,6 +18,7 @@ from flowsweep.experiment.quantities import (
     CONGESTION,
     NAME,
     VARIANT,
+    WORKLOAD,
     Congestion,
     Jitter,
     JitterText,
@@ -27,6 +28,7 @@ from flowsweep.experiment.quantities import (
     Size,
     Time,
     VariantName,
+    WorkloadName,
 )
 from flowsweep.files import inputs
 
@@ -59,6 +61,7 @@ congestion = _name(CONGESTION, "a congestion control", "reno, cubic, bbr")
 variant = _name(VARIANT, "the name of a variant", "such as no-flush")
 site = _name(NAME, "the name of a site", "such as west")
 schedule = _name(VARIANT, "the name of a schedule", "such as at-start")
+workload_name = _name(WORKLOAD, "the name of a workload", "such as jigsaw")
 
 
 def _recorded_count(text: str | float) -> int:
@@ -244,6 +247,18 @@ _LIST = (
             "schedule", "schedule of the links' changes, by its name; null without one",
             "schedule", "varchar",
             number="text", words="links {}", unset="links as they are", head="schedule",
+        ),),
+        lambda _, __: None,
+        read=_recorded_name,
+    ),
+    Axis(
+        "beside", "beside", WorkloadName,
+        "Workloads of the file that run beside it on the same hosts, one at a time.",
+        workload_name, str, "workload",
+        (Column(
+            "beside_app", "application that ran beside it on the same hosts; null for none",
+            "beside_app", "varchar",
+            number="text", words="beside {}", unset="alone", head="beside",
         ),),
         lambda _, __: None,
         read=_recorded_name,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep import content
-from flowsweep.experiment import refined, testbeds
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import beside, points, refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
@@ -79,7 +80,8 @@ class Experiment(Model):
     design: Literal["one-at-a-time", "grid"] | list[list[str]] = Field(
         "one-at-a-time",
         description="Vary one axis at a time from the baseline, or every combination, or every "
-        "combination within each of some groups: [[rtt, loss], [rtt, jitter]].",
+        "combination within each of some groups: [[rtt, loss], [rtt, jitter]]. A group may keep an "
+        "axis at one value: [[beside, rate=8Mbit/s]].",
     )
     repetitions: int = Field(3, ge=1, le=1000, description="Runs of each point.")
     refine: int = Field(
@@ -166,11 +168,11 @@ class Experiment(Model):
     @field_validator("design")
     @classmethod
     def _groups_name_axes(cls, design: str | list[list[str]]) -> str | list[list[str]]:
-        for axis in [axis for group in design for axis in group] if design != str(design) else []:
-            if axis not in NAMES:
-                raise refused(
-                    f'no axis is called "{axis}"', f'"{axis}"', f"some of {', '.join(NAMES)}"
-                )
+        for text in [text for group in design for text in group] if design != str(design) else []:
+            try:
+                points.member(text)
+            except FlowsweepError as error:
+                raise refused(error.what, error.found, error.expected) from None
         return design
 
     @model_validator(mode="after")
@@ -229,6 +231,8 @@ class Experiment(Model):
                 if name not in self.schedules:
                     known = ", ".join(self.schedules) or "none; the file has no `schedules`"
                     raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {known}")
+            for name in given.get("beside", []):
+                beside.check(name, self.workloads)
             total = workload.ranks is not None or "ranks" in given
             if total and "ranks_per_host" in given:
                 raise refused(
@@ -240,8 +244,6 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _plan_has_an_end(self) -> Experiment:
-        from flowsweep.experiment import points
-
         most = 0
         for workload in self.workloads if self.captured is None else []:
             of_each = points.most_points(self, workload) + 2
@@ -283,6 +285,12 @@ class Experiment(Model):
                     f"{workload.name}: routes of real machines stay as they are",
                     f"`tcp: {{{QUICKACK}: ...}}`",
                     "a testbed of network namespaces",
+                )
+            if "beside" in axes[workload.name] and self.testbed.kind != testbeds.DEFAULT:
+                raise refused(
+                    "axes: two programs run beside each other in network namespaces alone",
+                    f"`testbed: {{kind: {self.testbed.kind}}}` and an axis `beside`",
+                    "a testbed of network namespaces, or no such axis",
                 )
         return self
 

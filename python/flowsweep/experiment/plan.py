@@ -208,6 +208,13 @@ def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str
             found=f'"{value}"',
             expected=f"one of {', '.join(experiment.schedules) or 'none; the file names none'}",
         )
+    names = [workload.name for workload in experiment.workloads if not workload.serve]
+    if axis == "beside" and value not in names:
+        raise FlowsweepError(
+            f'--set beside={text}: no workload without servers is called "{value}"',
+            found=f'"{value}"',
+            expected=f"one of {', '.join(names) or 'none; the file names none'}",
+        )
     most = max(len(site.hosts) for site in experiment.sites.values())
     if axis == "hosts" and value > most:
         raise FlowsweepError(

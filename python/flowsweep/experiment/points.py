@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.experiment.axes import AXES, OF_LINK
+from flowsweep.errors import FlowsweepError
+from flowsweep.experiment.axes import AXES, NAMES, OF_LINK
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from flowsweep.experiment.workload import Workload
 
 MAX_PROBLEM_SLUG = 60
+#: Axes that a group of the design may keep at a value: those of the network.
+KEPT = tuple(
+    name
+    for name, axis in AXES.items()
+    if axis.applies_to in ("link", "sockets") and name != "schedule"
+)
 
 
 _PLACES = {axis.field: place for place, axis in enumerate(AXES.values())}
@@ -84,7 +91,10 @@ def most_points(experiment: Experiment, workload: Workload) -> int:
     values = experiment.axes_of(workload)
     groups = _groups(experiment, [field_of(axis) for axis in values])
     lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
-    return sum(math.prod(lengths[field] for field in group) for group in groups)
+    return sum(
+        math.prod(lengths[field] for field, value in group.items() if value is None)
+        for group in groups
+    )
 
 
 def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
@@ -99,7 +109,10 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
     found: list[Point] = []
     for group in _groups(experiment, list(axes)):
         # One axis alone need not repeat the baseline; a grid holds it with the others.
-        full = [[getattr(base, field), *axes[field]] for field in group]
+        full = [
+            [getattr(base, field), *axes[field]] if value is None else [value]
+            for field, value in group.items()
+        ]
         found += [
             base.changed(dict(zip(group, values, strict=True)))
             for values in itertools.product(*full)
@@ -113,20 +126,44 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
     return list(different.values())[1:]
 
 
-def _groups(experiment: Experiment, fields: list[str]) -> list[list[str]]:
-    """Fields that vary together, by the experiment's design."""
+def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
+    """Fields that vary together, by the experiment's design; what is kept has the value."""
     if experiment.design == "grid":
-        return [fields]
+        return [dict.fromkeys(fields)]
     if isinstance(experiment.design, str):
-        return [[field] for field in fields]
+        return [{field: None} for field in fields]
     named = [
-        [field_of(axis) for axis in group if field_of(axis) in fields]
+        {
+            field_of(axis): value
+            for axis, value in map(member, group)
+            if value is not None or field_of(axis) in fields
+        }
         for group in experiment.design
     ]
-    together = {field for group in named for field in group}
-    return [group for group in named if group] + [
-        [field] for field in fields if field not in together
+    together = {field for group in named for field, value in group.items() if value is None}
+    # A group of kept values alone is one of a workload that does not vary the others.
+    return [group for group in named if together & group.keys()] + [
+        {field: None} for field in fields if field not in together
     ]
+
+
+def member(text: str) -> tuple[str, Any]:
+    """An axis of a group, and the value at which the group keeps it: `rate=8Mbit/s`; None: none.
+
+    Raises:
+        FlowsweepError: It is no value of this axis, or there is no such axis.
+    """
+    axis, is_kept, value = text.partition("=")
+    known = KEPT if is_kept else NAMES
+    if axis not in known:
+        what = f'no axis {"that may be kept " if is_kept else ""}is called "{axis}"'
+        raise FlowsweepError(what, found=f'"{text}"', expected=f"some of {', '.join(known)}")
+    if not is_kept:
+        return axis, None
+    kept = AXES[axis].parse(value)
+    if isinstance(kept, int | float) and (kept < 0 or not (kept or AXES[axis].may_be_zero)):
+        raise FlowsweepError(f"{text} is not possible", found=f'"{text}"', expected="more than 0")
+    return axis, kept
 
 
 def field_of(axis: str) -> str:

@@ -96,6 +96,9 @@ VariantName = Annotated[str, Field(pattern=VARIANT)]
 #: Names of hosts and sites: an interface name is at most 15 bytes, and we put a prefix.
 NAME = r"^[a-z][a-z0-9-]{0,9}$"
 SiteName = Annotated[str, Field(pattern=NAME)]
+#: Names of workloads: the prefix of the names of their runs.
+WORKLOAD = r"^[a-z][a-z0-9_]*$"
+WorkloadName = Annotated[str, Field(pattern=WORKLOAD)]
 _NUMBER = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? ?"
 _TIME = _text(_NUMBER + "(ns|us|µs|ms|s|min|h)$", "16ms")
 Time = Annotated[int, BeforeValidator(_quantity(units.parse_time, zero=None)), _TIME]

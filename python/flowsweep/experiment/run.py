@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.experiment import points
 from flowsweep.experiment.axes import OF_LINK
-from flowsweep.experiment.points import problem_text
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
@@ -45,7 +45,7 @@ class Run:
     @property
     def problem(self) -> str:
         """All parameters as the program gets them: JSON."""
-        return problem_text(self.point.parameters, self.variant)
+        return points.problem_text(self.point.parameters, self.variant)
 
     @property
     def hosts(self) -> list[Host]:
@@ -101,6 +101,16 @@ class Run:
         }
 
     @property
+    def beside(self) -> Run | None:
+        """The workload that runs beside this one, at its own baseline and on the same hosts."""
+        for workload in self.experiment.workloads:
+            if workload.name == self.point.beside:
+                base = points.baseline(self.experiment, workload)
+                point = base.changed({"hosts": self.point.hosts})
+                return replace(self, workload=workload, point=point)
+        return None
+
+    @property
     def workers(self) -> dict[str, int]:
         """Worker ranks of each host that has some, in the order of hosts.
 
@@ -154,6 +164,7 @@ class Run:
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,
             **self._served(),
+            **self._accompanied(),
             "baseline": self.baseline,
             "warmup": self.warmup,
             "repetition": self.repetition,
@@ -172,6 +183,22 @@ class Run:
         """Nothing for a workload without servers: its runs stay those that they were."""
         servers = self.workload.serve
         return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
+
+    def _accompanied(self) -> dict[str, Any]:
+        """Everything that decides what runs beside it; nothing where nothing does."""
+        if self.beside is None:
+            return {}
+        other = self.beside
+        return {
+            "beside": {
+                "app": other.app,
+                "program": other.workload.program,
+                "problem": json.loads(other.problem),
+                "compute": other.workload.compute,
+                "where": other.workload.where if other.workload.command else None,
+                "workers": other.workers,
+            }
+        }
 
     def _link_specs(self) -> list[dict[str, Any]]:
         back = {ends: link.model_dump(mode="json") for ends, link in self.ways_back.items()}

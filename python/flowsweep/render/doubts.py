@@ -48,10 +48,26 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
     return " ".join(parts) or None
 
 
+def accompanied(context: Context) -> str | None:
+    """Says how many valid runs are left out, as another application ran beside them, if any."""
+    runs = _valid(context).filter(~pl.col("is_alone")).height
+    if runs == 0:
+        return None
+    whose = "whose captures hold" if runs > 1 else "the captures of which hold"
+    return (
+        f"Left out: {numbers.plural(runs, 'run')} beside another application, {whose} the "
+        "packets of both."
+    )
+
+
 def _counted(context: Context) -> pl.DataFrame:
-    """The captures of valid runs."""
-    runs = context.model("runs").filter(pl.col("is_valid") & ~pl.col("is_warmup"))["run"].to_list()
+    """The captures of valid runs beside which no other application ran."""
+    runs = _valid(context).filter("is_alone")["run"].to_list()
     return context.model("captures").filter(pl.col("run").is_in(runs))
+
+
+def _valid(context: Context) -> pl.DataFrame:
+    return context.model("runs").filter(pl.col("is_valid") & ~pl.col("is_warmup"))
 
 
 def _by_grade(captures: pl.DataFrame) -> str:

@@ -125,10 +125,15 @@ def extremes(context: Context, app: str, problem: str, most: int) -> list[int]:
     """
     import polars as pl
 
-    every = context.model("points").filter(pl.col("app") == app, pl.col("problem") == problem)
+    every = context.model("points").filter(
+        pl.col("app") == app, pl.col("problem") == problem, pl.col("beside_app").is_null()
+    )
     found = every.filter("is_baseline")["point"].to_list()[:1]
+    # The line `beside` has points of which figures of traffic know nothing.
     lines = context.model("axis_points").filter(
-        pl.col("app") == app, pl.col("problem") == problem, pl.col("axis") != "problem"
+        pl.col("app") == app,
+        pl.col("problem") == problem,
+        ~pl.col("axis").is_in(["problem", "beside"]),
     )
     ends: list[list[int]] = [[], []]
     for axis in axes.AXES:

@@ -60,10 +60,16 @@ def _limits(run: Run) -> LimitsSpec:
     limits = run.experiment.limits
     return LimitsSpec(
         other_programs=limits.other_programs,
-        cpu_pressure=limits.cpu_pressure if run.workload.compute == "paced" else None,
+        cpu_pressure=limits.cpu_pressure if _is_paced(run) else None,
         lateness_ns=limits.lateness_ns,
         lateness_share=limits.lateness_share,
     )
+
+
+def _is_paced(run: Run) -> bool:
+    """Whether all that runs leaves the cores alone."""
+    both = [run] if run.beside is None else [run, run.beside]
+    return all(one.workload.compute == "paced" for one in both)
 
 
 def _both_ways(run: Run, ends: tuple[str, str]) -> LinkSpec:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,5 +120,17 @@ def mpirun(spec: Spec) -> list[str]:
         *("--mca", "btl_tcp_if_include", specs.EXPERIMENT_NETWORK),
         *("--mca", "btl_tcp_disable_family", "6"),
         *("--mca", "mpi_yield_when_idle", "1"),
+        *_listening(spec.mpi_ports),
         *spec.program,
+    ]
+
+
+def _listening(ports: Sequence[int] | None) -> list[str]:
+    """Where ranks wait for connections; who connects has a port of the kernel's choice."""
+    if ports is None:
+        return []
+    first, last = ports
+    return [
+        *("--mca", "btl_tcp_port_min_v4", str(first)),
+        *("--mca", "btl_tcp_port_range_v4", str(last - first + 1)),
     ]

@@ -93,14 +93,18 @@ class Ended:
 
 
 def run(
-    spec: Spec, environment: dict[str, str], look: Callable[[], None], priority: Sequence[str] = ()
+    spec: Spec,
+    environment: dict[str, str],
+    look: Callable[[], None],
+    priority: Sequence[str] = (),
+    log: str = "program.out",
 ) -> tuple[str | None, str | None]:
     """Runs the program of a testbed in namespaces: why it failed, and what spoiled the run.
 
     `look` is called all the while. `priority`: what starts a command on a host so that it
-    yields to the emulator.
+    yields to the emulator. `log`: the file of what it prints, where the run's folder has none.
     """
-    out = specs.LOGS / "program.out"
+    out = specs.LOGS / log
     if spec.start != "mpirun" and spec.folder:
         out = Path(spec.folder) / LOG
     commands = _commands(spec, priority)

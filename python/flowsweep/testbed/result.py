@@ -23,6 +23,7 @@ class RunResult:
         paths: Of each pair of sites `between`, `rtt_ns` before and `rtt_after_ns` after the run
             while idle, and `rate_bit_s`, None where it was not measured.
         cost_s: Seconds of `set_up`, `program` and `take_down`.
+        beside: What was seen of the program that ran beside it, where one did.
         program_s: Seconds of the program by the clocks of its hosts; None where `start_ns` and
             `end_ns` say it as well.
     """
@@ -39,6 +40,7 @@ class RunResult:
     paths: list[dict[str, Any]]
     cost_s: dict[str, float]
     program_s: float | None = None
+    beside: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `from_json` reads."""

@@ -171,8 +171,10 @@ def _record(
     axes = asked["axes"]
     for axis, value in _measured(run, result).items():
         axes.setdefault(axis, {})["measured"] = value
+    beside = {"beside": {**asked["beside"], **(result.beside or {})}} if "beside" in asked else {}
     return {
         **asked,
+        **beside,
         "hosts": [
             {"name": host.name, "site": host.site, "address": host.address} for host in spec.hosts
         ],

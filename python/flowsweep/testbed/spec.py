@@ -15,6 +15,7 @@ NETNS = STATE / "netns"  # where `ip netns` looks
 HOST_NAMES = STATE / "uts"
 SCRIPTS = STATE / "bin"
 LOGS = STATE / "log"
+BESIDE_OUTPUT = STATE / "beside.json"  # the app.json of what runs beside the program
 WAN = "wan"  # the namespace of bridges and emulator
 
 EXPERIMENT_NETWORK = "10.77.0.0/16"
@@ -110,6 +111,17 @@ class ServerSpec:
 
 
 @dataclass(frozen=True)
+class BesideSpec:
+    """What runs beside the program: its fields are those of `Spec` of the same names."""
+
+    app: str
+    start: str
+    ranks: list[str]
+    program: list[str]
+    problem: str
+
+
+@dataclass(frozen=True)
 class LimitsSpec:
     """What a run may suffer and still count: see `experiment.measuring.Limits`.
 
@@ -157,6 +169,9 @@ class Spec:
     servers: list[ServerSpec] = field(default_factory=list)  # what is up while the program runs
     problem: str = "{}"  # for the environment of a command: JSON
     output: str = ""  # where the program writes app.json
+    beside: BesideSpec | None = None
+    # The TCP ports at which MPI waits for connections, first and last; None: Open MPI's choice.
+    mpi_ports: tuple[int, int] | None = None
 
     @property
     def asked_settings(self) -> dict[str, str]:
@@ -233,6 +248,8 @@ class Spec:
             ChangeSpec(change["at_ns"], LinkSpec.of(change["link"]), change["changed"])
             for change in data.pop("schedule")
         ]
+        beside = data.pop("beside")
+        data["beside"] = None if beside is None else BesideSpec(**beside)
         data["servers"] = [ServerSpec(**server) for server in data["servers"]]
         return cls(
             hosts=hosts, links=links, limits=limits, uplinks=uplinks, schedule=schedule, **data

@@ -13,7 +13,7 @@ import yaml
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kinds
-from flowsweep.testbed.spec import ServerSpec
+from flowsweep.testbed.spec import BESIDE_OUTPUT, BesideSpec, ServerSpec
 
 if TYPE_CHECKING:
     from flowsweep.experiment import Run, Workload
@@ -34,7 +34,12 @@ class Program:
     has_master: bool
 
     def on(self, spec: Spec, run: Run, output: Path) -> Spec:
-        """The testbed with this program on it; `output` is where it may write app.json."""
+        """The testbed with this program on it, and with what runs beside it.
+
+        `output` is where it may write app.json.
+        """
+        if run.beside is not None:
+            spec = replace(spec, beside=_beside(spec, run.beside))
         workload = run.workload
         _check_hosts(run)
         workers = [host for host, count in run.workers.items() for _ in range(count)]
@@ -61,6 +66,11 @@ class Program:
                 for server in workload.serve
             ],
         )
+
+
+def _beside(spec: Spec, run: Run) -> BesideSpec:
+    made = find(run.workload).on(spec, run, BESIDE_OUTPUT)
+    return BesideSpec(run.app, made.start, made.ranks, made.program, made.problem)
 
 
 def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:

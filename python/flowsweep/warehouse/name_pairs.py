@@ -52,7 +52,7 @@ def _pairs(axis: Axis, column: Column) -> str:
     select
         own.app,
         own.problem,
-        '{column.asked}' as axis,
+        '{axis.name}' as axis,
         own.{column.asked} as name,
         base.{column.asked} as reference_name,
         own.point,

@@ -56,4 +56,6 @@ def counts(sql: str) -> Check:
     return lambda asked, match: match[1] == numbers.count(asked.one(sql))
 
 
-VALID = "(select run from runs where is_valid and not is_warmup)"
+VALID = "(select run from runs where is_valid and is_alone and not is_warmup)"
+#: Runs that figures of traffic leave out, as their captures hold two applications.
+SHARED = "runs where is_valid and not is_warmup and not is_alone"

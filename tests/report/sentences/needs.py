@@ -9,6 +9,7 @@ from typing import Any
 from flowsweep import numbers
 from sentences.asked import Asked, N, Sentence, always, counts
 from sentences.flows import ON_PATH
+from sentences.runs import accompanied
 
 
 def _untold(asked: Asked, match: re.Match[str]) -> bool:
@@ -67,6 +68,7 @@ NEEDS = [
     Sentence("limits", rf"({N}) TCP flow directions with payload of the valid runs, between the sites "
              r"\(all, where there is one site\), each in the capture of the host that sent\.",
              counts(f"select count(*) from {ON_PATH}")),
+    accompanied("limits"),
     Sentence("limits", r"Bars: time from first data to last acknowledgement, added up over the flows, "
              r"so a flow that is open for long and sends little counts like a busy one; in single "
              r"flows up to (\S+ %) was not the application's\.",

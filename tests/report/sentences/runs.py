@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sentences.asked import VALID, Asked, N, Sentence
+from sentences.asked import SHARED, VALID, Asked, N, Sentence, counts
 
 
 def drawn_runs(asked: Asked, match: re.Match[str]) -> bool:
@@ -24,7 +24,7 @@ def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
     )
     traffic = "(select run from host_traffic)"
     grade_d = "(select run from captures where grade = 'D')"
-    used = f"{same} as other where is_used and is_baseline and run in {traffic}"
+    used = f"{same} as other where is_used and is_alone and is_baseline and run in {traffic}"
     nearest = (
         f"select min(abs(completion_s - (select median(completion_s) from {same} as other"
         f" where is_used and is_baseline))) from {used}"
@@ -45,11 +45,11 @@ def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
         passed = asked.yes(f"{used} and run in {grade_d}")
         return passed and bool(asked.one(own) <= asked.one(f"{nearest} and run not in {grade_d}"))
     if reason == "the first by name, no completion time is known":
-        return not asked.yes(f"{same} as other where is_used and run in {traffic}")
+        return not asked.yes(f"{same} as other where is_used and is_alone and run in {traffic}")
     if reason == "another, as none at the baseline has traffic and a time":
         return not asked.yes(used)
     if reason == "one that was captured, as no run counts":
-        return not asked.yes(f"{same} as other where is_valid and run in {traffic}")
+        return not asked.yes(f"{same} as other where is_valid and is_alone and run in {traffic}")
     if reason == "the first that has such traffic":
         return not asked.yes(f"shown_runs where run = '{run}'")
     return False
@@ -77,6 +77,17 @@ def left_out(allows: str) -> Sentence:
 
     query = {"has_gaps": "packet_intervals", "has_content": "message_rate"}[allows]
     return Sentence(query, LEFT_OUT, holds, lambda asked: asked.yes(forbidden))
+
+
+def accompanied(query: str) -> Sentence:
+    """Valid runs beside which another application ran."""
+    return Sentence(
+        query,
+        rf"Left out: ({N}) runs? beside another application, (?:whose captures|the captures of "
+        r"which) hold the packets of both\.",
+        counts(f"select count(*) from {SHARED}"),
+        lambda asked: asked.yes(SHARED),
+    )
 
 
 def traffic(query: str) -> list[Sentence]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sentences.asked import VALID, Asked, N, Sentence, always, counts
-from sentences.runs import DRAWN, drawn_runs, traffic
+from sentences.runs import DRAWN, accompanied, drawn_runs, traffic
 
 SOURCES = "transfers where run in " + VALID
 
@@ -52,6 +52,7 @@ TRANSFERS = [
              lambda asked, _: _only("application")(asked)),
     *always("transfer_times", r"Dotted: equal goodput\. Without such a record a transfer is a "
              r"connection with payload\."),
+    accompanied("transfer_times"),
     *traffic("transfer_times"),
     Sentence("phase_times", rf"Seconds of a rank in each phase, mean over the \S+(?: to \S+)? ranks of "
              rf"a run, median over the runs of a point \(({N}) runs?\), from the application's "

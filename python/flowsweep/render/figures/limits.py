@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import points, stacked
+from flowsweep.render import doubts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "
             "the sites (all, where there is one site), each in the capture of the host that sent.",
+            doubts.accompanied(context),
             "Bars: time from first data to last acknowledgement, added up over the flows, so a "
             "flow that is open for long and sends little counts like a busy one; in single flows "
             f"up to {numbers.share(_most(rows))} was not the application's."

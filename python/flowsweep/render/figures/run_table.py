@@ -84,7 +84,7 @@ def heading(context: Context) -> str:
         return "No run but warm-ups"
     if used == rows.height:
         return "The only run counts" if used == 1 else f"All {numbers.count(used)} runs count"
-    rest = rows.filter(~pl.col("is_traffic_used"))
+    rest = rows.filter(~pl.col("is_traffic_used") & ~pl.col("is_used"))
     status = rest.group_by("status").len().sort("status")
     parts = [f"{numbers.count(number)} {name}" for name, number in status.iter_rows()]
     if traffic:

@@ -1,4 +1,4 @@
-"""Table `side_by_side`: what variants, congestion controls and one cluster change."""
+"""Table `side_by_side`: what a name changes: variants, one cluster, an application beside it."""
 
 from __future__ import annotations
 

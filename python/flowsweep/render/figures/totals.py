@@ -90,5 +90,6 @@ def _change(value: float | None, row: Row) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Which captures the traffic rests on."""
-    return doubts.of_traffic(context)
+    """Which runs and captures the traffic rests on."""
+    parts = [doubts.accompanied(context), doubts.of_traffic(context)]
+    return " ".join(part for part in parts if part) or None

@@ -52,6 +52,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
             "between sites where there are several.",
+            doubts.accompanied(context),
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",

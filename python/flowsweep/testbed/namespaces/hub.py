@@ -30,6 +30,7 @@ from flowsweep.testbed.namespaces import (
     watch,
 )
 from flowsweep.testbed.namespaces.agents import Capture, Emulator
+from flowsweep.testbed.namespaces.beside import Beside
 from flowsweep.testbed.namespaces.steering import Steering
 from flowsweep.testbed.result import RunResult
 from flowsweep.testbed.spec import Spec
@@ -81,9 +82,10 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     frames_before, links_before = counters.read(spec), links.stats()
     ready = time.monotonic()
     started()
-    failure, spoiled = lacking, None
+    other = Beside(spec, environment, priority)
+    failure, spoiled = lacking, None if lacking else other.begin()
     serving = servers.in_namespaces(spec, environment, priority)
-    if failure is None:
+    if failure is None and spoiled is None:
         failure = serving.start()
     watcher = watch.Watch(spec)
     start = time.time_ns()
@@ -97,12 +99,13 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         watcher.look()
         serving.check()
 
-    if failure is None:
+    if failure is None and spoiled is None:
         failure, spoiled = program.run(spec, environment, look, priority)
     end = time.time_ns()
     failure = serving.failure() or failure
     got = watcher.record()
     serving.end()
+    other.end()
     done = time.monotonic()
     steering = Steering.of(spec)
     quiet = backend.wait_quiet(links, 1.5e-9 * spec.longest_rtt_ns + 0.02, _quiet_limit_s(spec))
@@ -133,7 +136,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         failure=failure,
         spoiled=spoiled,
         tcp=topology.tcp_settings(spec, spec.hosts[0], by_route=lacking is None),
-        faults=validity.faults(spec, evidence),
+        faults=[*other.faults, *validity.faults(spec, evidence)],
         emulator={
             "backend": name,
             "backend_reason": why,
@@ -156,6 +159,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
             "program": round(done - ready, 4),
             "take_down": round(time.monotonic() - done, 4),
         },
+        beside=other.record(),
     )
     return 0, {"event": "result", "run": result.to_json()}
 

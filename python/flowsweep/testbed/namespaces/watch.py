@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PROC = Path("/proc")
 PRESSURE = PROC / "pressure/cpu"
 # In the environment of what is watched: given by mpirun, or by `launch` without one.
+BESIDE_MARK = b"FLOWSWEEP_BESIDE"  # of a process of what runs beside it
 MARKS = (b"\0PMIX_RANK=", b"\0FLOWSWEEP_RANK=")
 
 
@@ -164,6 +165,8 @@ def _rank(entry: Path) -> int | None:
     try:
         environment = b"\0" + (entry / "environ").read_bytes()
     except OSError:
+        return None
+    if b"\0" + BESIDE_MARK + b"=" in environment:
         return None
     for mark in MARKS:
         _, there, rest = environment.partition(mark)
