@@ -89,10 +89,7 @@ def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:
 def test_sentences_are_true_of_applications_that_share_a_path(tmp_path: Path) -> None:
     """One run alone, with transfers, and one beside which another application ran."""
     [alone] = made.large()
-    both = [
-        replace(alone, axes={**alone.axes, "links": 2, "beside_app": name})
-        for name in (None, "other")
-    ]
+    both = [replace(alone, axes={**alone.axes, "beside_app": name}) for name in (None, "other")]
     check(made.write(tmp_path, both))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sentences.asked import VALID, Asked, N, Sentence, always, counts
 from sentences.runs import DRAWN, accompanied, drawn_runs, traffic
@@ -52,7 +53,8 @@ TRANSFERS = [
              lambda asked, _: _only("application")(asked)),
     *always("transfer_times", r"Dotted: equal goodput\. Without such a record a transfer is a "
              r"connection with payload\."),
-    accompanied("transfer_times"),
+    # The made-up runs that share a path have no transfers that come and go.
+    replace(accompanied("transfer_times"), due=None),
     *traffic("transfer_times"),
     Sentence("phase_times", rf"Seconds of a rank in each phase, mean over the \S+(?: to \S+)? ranks of "
              rf"a run, median over the runs of a point \(({N}) runs?\), from the application's "
