@@ -2,14 +2,18 @@
 with
 
 checked as (
-    select *
+    select
+        median(peak_mbit_s) as peak_mbit_s,
+        median(peak_mbit_s_per_rank) as peak_mbit_s_per_rank,
+        median(ranks) as ranks,
+        median(rate_asked_mbit_s) as rate_asked_mbit_s,
     from figure_peak_by_ranks
     inner join main_problems using (app, problem)
     where is_baseline and app = 'modelcheck'
 ),
 
 rates as (
-    select *
+    select median(messages_s) as messages_s
     from figure_message_rate
     inner join main_problems using (app, problem)
     where is_baseline and app = 'modelcheck'
