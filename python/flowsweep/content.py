@@ -11,10 +11,12 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 
+#: The modules of the package.
+PACKAGE = Path(__file__).parent
 #: The copies of an installed package; the build (`.config/wheel.py`) makes the folder.
-SHARE = Path(__file__).with_name("share")
+SHARE = PACKAGE / "share"
 #: The top of the checkout that an editable install points to.
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = PACKAGE.parents[1]
 
 #: Environment variables that name another folder, and what a folder must hold to be the right one.
 OVERRIDES = {"reports": "FLOWSWEEP_REPORTS", "capture/workloads": "FLOWSWEEP_WORKLOADS"}

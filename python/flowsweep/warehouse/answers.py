@@ -28,7 +28,7 @@ def mark(state: str) -> str:
     Args:
         state: Differs as soon as the tables do.
     """
-    programs = _programs(Path(flowsweep.__file__).parent, content.folder("reports"))
+    programs = _programs(content.PACKAGE, content.folder("reports"))
     return f"{DATABASE_MARK.decode()} {signatures.digest(f'{state} {programs}')}"
 
 
