@@ -78,6 +78,12 @@ def test_sentences_are_true_of_more_than_is_drawn_one_by_one(tmp_path: Path) -> 
     check(made.write(tmp_path, made.large()))
 
 
+def test_sentences_are_true_where_neither_rate_nor_rtt_is_known(tmp_path: Path) -> None:
+    [alone] = made.large()
+    one_connection = tuple(replace(packet, port=1) for packet in alone.packets)
+    check(made.write(tmp_path, [replace(alone, packets=one_connection)]))
+
+
 def test_sentences_are_true_of_links_that_change(tmp_path: Path) -> None:
     check(reconfigured.make(tmp_path))
 
