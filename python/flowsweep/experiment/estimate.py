@@ -83,7 +83,7 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
         if known:
             total += statistics.median(known)
         elif expected is not None:
-            # What runs beside it is started before it, and ended behind it.
+            # The application beside it is started before it, and ended behind it.
             total += expected / 1e9 + OVERHEAD_S * (1 if run.beside is None else 2)
         else:
             total += run.experiment.timeout_s + OVERHEAD_S

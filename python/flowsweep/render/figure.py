@@ -109,7 +109,7 @@ class Figure:
 
     @property
     def count(self) -> int:
-        """How many rows are behind the picture."""
+        """The number of rows behind the picture."""
         return self.rows.height if self.all_rows is None else self.all_rows
 
 

@@ -14,7 +14,7 @@ MAX_APPS = 4
 
 @dataclass(frozen=True)
 class Answer:
-    """What one application sent between two sites at the baseline.
+    """The lightpaths that carry what an application sent between two sites at the baseline.
 
     Attributes:
         rate_mbit_s: Of one lightpath.

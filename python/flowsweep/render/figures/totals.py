@@ -90,6 +90,6 @@ def _change(value: float | None, row: Row) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Which runs and captures the traffic rests on."""
+    """Says which runs are left out of the traffic, and which captures are in doubt."""
     parts = [doubts.accompanied(context), doubts.of_traffic(context)]
     return " ".join(part for part in parts if part) or None

@@ -150,7 +150,7 @@ def _processes() -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            # Of a zombie it is empty.
+            # A zombie's environment is empty.
             if entry.name.isdigit() and mark in b"\0" + (entry / "environ").read_bytes():
                 found.append(int(entry.name))
     return found
