@@ -17,6 +17,7 @@ from .launch import LIMIT_S, WORKLOADS, alone, captured
 PARAMETERS = {
     "nqueens": "board split node_ns",
     "jigsaw": "side colours seed node_ns slice_ms",
+    "ssor": "side iterations seed point_ns",
     "lu": "rows block seed flop_ns",
     "taskgraph": "graph tasks seed least_bytes most_bytes memory_mb unit_ms unit_rounds",
     "modelcheck": "floors persons controller batch_bytes flush_rate_limit state_ns",
@@ -26,7 +27,7 @@ PARAMETERS = {
     "supernova": "pairs side spread servers pixel_ns seed",
     "pingpong": "message_bytes repetitions warmup",
     "bulk": "transport source target both_ways beside megabytes start_mbit_s least_mbit_s "
-    "most_mbit_s seed folder",
+    "most_mbit_s seed folder files",
 }
 # As JSON: Python's reader knows NaN and what is too large for a float, too.
 VALUES = ("0", "-1", "-5.5", "0.5", '"abc"', '""', "true", "[]", '[1, "x"]', "{}", "1e400", "NaN",
@@ -34,7 +35,7 @@ VALUES = ("0", "-1", "-5.5", "0.5", '"abc"', '""', "true", "[]", '[1, "x"]', "{}
 SWITCHES = "tree_synchronisation autonomous_flush ring_per_destination tuned_polling large_messages"
 # What of these is a value like any other.
 POSSIBLE = {
-    "0": "jigsaw.seed lu.seed taskgraph.seed supernova.seed bulk.seed modelcheck.flush_rate_limit "
+    "0": "jigsaw.seed ssor.seed lu.seed taskgraph.seed supernova.seed bulk.seed modelcheck.flush_rate_limit "
     "video.spare video.filter_ns video.compress_ns supernova.spread supernova.pixel_ns "
     "pingpong.message_bytes pingpong.warmup",
     "0.5": "nqueens.node_ns jigsaw.slice_ms lu.flop_ns taskgraph.unit_ms "
@@ -135,6 +136,7 @@ def test_parameters_of_the_readmes_are_those_that_there_are():
 FAULTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("nqueens", {"board": 4, "split": 1}, 6, "ranks: found '5 slaves', expected at most 4"),
     ("jigsaw", {"side": 1}, 6, "ranks: found '5 slaves', expected a master and 1 to 4 slaves"),
+    ("ssor", {}, 1, "ranks: found 1, expected 2 or more, and 2 points for each"),
     ("lu", {"rows": 64, "block": 32}, 3, "ranks: found 3, expected 2 or more, and a block for"),
     ("taskgraph", {"tasks": 1}, 3, "ranks: found '2 workers', expected a master and 1 to 1"),
     ("taskgraph", {"graph": "none.stg"}, 2, "expected a readable .stg file (FileNotFoundError)"),
@@ -145,6 +147,7 @@ FAULTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("video", {"frames": 3}, 4, "frames: found 3, expected one for each of 4 ranks"),
     ("supernova", {"pairs": 1}, 4, "ranks: found '2 workers', expected at most 1 workers"),
     ("bulk", {}, 3, "ranks: found 3, expected an even number: senders and receivers"),
+    ("bulk", {"files": 7}, 2, "files: found 7, expected a number that divides the 32000000 bytes"),
     ("bulk", {"folder": "/nowhere"}, 2, "folder: found '/nowhere', expected a folder"),
     ("nqueens", {"board": 17}, 3, "board: found 17, expected a whole number from 1 to 16"),
     ("nqueens", {"board": 3, "split": 4}, 3, "split: found 4, expected a whole number from 1 to 3"),

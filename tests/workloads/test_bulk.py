@@ -33,6 +33,33 @@ def test_what_arrives_is_what_was_sent(tmp_path, problem):
         assert counts_agree(record)
 
 
+@pytest.mark.parametrize("transport", ["lambda", "tcp"])
+def test_a_content_of_many_files(tmp_path, transport):
+    """EVL: 3,000 files of 75 MB. Files arrive in order, each with the time in which it did."""
+    problem = {"transport": transport, "megabytes": 3, "start_mbit_s": 50, "files": 24}
+    where = {"source": "disk", "target": "disk", "folder": str(tmp_path)}
+    done, record = alone("bulk", {**problem, **where}, tmp_path, ranks=4)
+    assert record is not None, done.stderr
+    assert record["correct"] is True
+    moved = pl.DataFrame(record["transfers"])
+    assert set(moved["name"]) == {"file"}
+    assert set(moved["bytes"]) == {125_000}
+    by_pair = moved.group_by("from", "to", maintain_order=True).agg("start_s", "end_s")
+    assert by_pair.select("from", "to").sort("from").rows() == [(0, 2), (1, 3)]
+    for starts, ends in by_pair.select("start_s", "end_s").iter_rows():
+        assert len(starts) == 24
+        assert starts == sorted(starts)
+        assert ends == sorted(ends)
+        assert all(start < end for start, end in zip(starts, ends, strict=True))
+        assert ends[-1] <= record["completion_s"] + 1e-6
+
+
+def test_files_that_do_not_divide_the_content(tmp_path):
+    done, record = alone("bulk", {"megabytes": 1, "files": 7}, tmp_path, ranks=2)
+    assert record is None
+    assert "problem: files: found 7, expected a number that divides the 1000000 bytes" in done.stderr
+
+
 def test_streams_beside_each_other(tmp_path):
     problem = {"transport": "lambda", "megabytes": 1, "start_mbit_s": 40}
     done, record = alone("bulk", problem, tmp_path, ranks=4)

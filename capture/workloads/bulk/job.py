@@ -7,6 +7,8 @@ from typing import Any
 
 import common
 
+MOST_FILES = 1000  # each is open on both sides: a process may usually have 1,024
+
 
 class Job:
     """The parameters."""
@@ -15,7 +17,7 @@ class Job:
         common.only(
             problem,
             *("transport", "source", "target", "both_ways", "beside", "megabytes"),
-            *("start_mbit_s", "least_mbit_s", "most_mbit_s", "seed", "folder"),
+            *("start_mbit_s", "least_mbit_s", "most_mbit_s", "seed", "folder", "files"),
         )
         self.transport = common.choice(problem, "transport", ("lambda", "tcp", "udp"))
         self.source = common.choice(problem, "source", ("memory", "disk"))
@@ -23,6 +25,10 @@ class Job:
         self.both_ways = common.switch(problem, "both_ways", default=False)
         self.beside = common.choice(problem, "beside", ("nothing", "tcp")) == "tcp"
         self.bytes = round(common.number(problem, "megabytes", 32, 0.001, 1e5) * 1e6)
+        self.files = common.whole_number(problem, "files", 1, 1, MOST_FILES)
+        if self.bytes % self.files:
+            wanted = f"a number that divides the {self.bytes} bytes of a stream"
+            raise common.BadProblemError("files", self.files, wanted)
         self.start_bit_s = common.number(problem, "start_mbit_s", 20, 0.1, 1e5) * 1e6
         start = self.start_bit_s / 1e6
         self.least_bit_s = 1e6 * common.number(problem, "least_mbit_s", start / 4, 1e-3, start)

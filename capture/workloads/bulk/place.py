@@ -1,4 +1,4 @@
-"""What is transferred: a buffer, or a file on disk."""
+"""What is transferred: a buffer, or files on disk."""
 
 from __future__ import annotations
 
@@ -15,56 +15,73 @@ CHUNK = 1 << 18
 
 
 class Place:
-    """What is transferred: a buffer, or a file on disk."""
+    """What is transferred: a buffer, or files on disk that are one content, one after the other."""
 
     def __init__(
-        self, size: int, kind: str, folder: Path, content: Iterator[bytes] | None = None
+        self,
+        size: int,
+        kind: str,
+        folder: Path,
+        content: Iterator[bytes] | None = None,
+        files: int = 1,
     ) -> None:
-        """`content`: in pieces; without, there is room for it."""
+        """`content`: in pieces; without, there is room for it. `files` divides `size`."""
         self.bytes = size
+        self.pieces = files
+        self.each = size // files
         self.memory: bytearray | None = None
-        self.file: io.FileIO | None = None
+        self.files: list[io.FileIO] = []
         if kind == "memory":
             self.memory = bytearray(size) if content is None else bytearray().join(content)
             return
-        self.file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - see close
-        if content is None:
-            os.posix_fallocate(self.file.fileno(), 0, size)
-            return
-        for piece in content:
-            self.file.write(piece)
-        os.fsync(self.file.fileno())
-        # From disk, not from the memory of the kernel.
-        os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        self.files = [tempfile.TemporaryFile(dir=folder, buffering=0) for _ in range(files)]
+        for file in self.files:
+            os.posix_fallocate(file.fileno(), 0, self.each)
+        at = 0
+        for piece in content or ():
+            self.write(at, memoryview(piece))
+            at += len(piece)
+        for file in self.files:
+            os.fsync(file.fileno())
+            # From disk, not from the memory of the kernel.
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def for_kernel(self) -> tuple[Any, int]:
-        """Pointer and file descriptor; the kernel closes the file that it is given."""
+    def for_kernel(self) -> tuple[Any, Any, int]:
+        """Pointer, file descriptors, number of pieces; the kernel closes the files that it is given."""
         if self.memory is not None:
-            return (ctypes.c_char * self.bytes).from_buffer(self.memory), -1
-        return None, os.dup(self._descriptor())
+            return (ctypes.c_char * self.bytes).from_buffer(self.memory), None, self.pieces
+        descriptors = [os.dup(file.fileno()) for file in self.files]
+        return None, (ctypes.c_int * self.pieces)(*descriptors), self.pieces
+
+    def _parts(self, at: int, size: int) -> Iterator[tuple[int, int, int]]:
+        """The descriptor, place and length of each file that bytes `at..at + size` lie in."""
+        end = at + size
+        while at < end:
+            number, place = divmod(at, self.each)
+            part = min(self.each - place, end - at)
+            yield self.files[number].fileno(), place, part
+            at += part
 
     def read(self, at: int, size: int) -> memoryview | bytes:
         """A part of it."""
         size = min(size, self.bytes - at)
         if self.memory is not None:
             return memoryview(self.memory)[at : at + size]
-        return os.pread(self._descriptor(), size, at)
+        return b"".join(os.pread(file, part, place) for file, place, part in self._parts(at, size))
 
     def write(self, at: int, data: memoryview) -> None:
         """Puts a part to its place."""
         if self.memory is not None:
             self.memory[at : at + len(data)] = data
-        else:
-            os.pwrite(self._descriptor(), data, at)
+            return
+        for file, place, part in self._parts(at, len(data)):
+            os.pwrite(file, data[:part], place)
+            data = data[part:]
 
-    def _descriptor(self) -> int:
-        assert self.file is not None, "a place is memory or a file"  # noqa: S101 - for the types
-        return self.file.fileno()
-
-    def finish(self) -> None:
-        """What was written is on the disk."""
-        if self.file is not None:
-            os.fsync(self.file.fileno())
+    def finish(self, number: int) -> None:
+        """Puts a file on the disk, if this is a place of files."""
+        if self.files:
+            os.fsync(self.files[number].fileno())
 
     def digest(self) -> str:
         """BLAKE2b of the content, in hexadecimal."""
@@ -75,5 +92,5 @@ class Place:
 
     def close(self) -> None:
         """Gives the disk back."""
-        if self.file is not None:
-            self.file.close()
+        for file in self.files:
+            file.close()

@@ -34,11 +34,11 @@ class Kernel:
     def __init__(self) -> None:
         library = common.kernels()
         number, size, pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
-        place, rate = (number, pointer, number, size, size), ctypes.c_double
+        place, rate = (number, pointer, pointer, size, size, size), ctypes.c_double
         self._send = library.flowsweep_bulk_send
         self._send.argtypes = (*place, rate, rate, rate, ctypes.c_bool, pointer)
         self._receive = library.flowsweep_bulk_receive
-        self._receive.argtypes = (*place, ctypes.c_bool, pointer)
+        self._receive.argtypes = (*place, ctypes.c_bool, pointer, pointer)
 
     @staticmethod
     def _done(error: int, counts: Any) -> dict[str, int]:
@@ -55,14 +55,17 @@ class Kernel:
         )
         return self._done(error, counts)
 
-    def receive(self, udp: socket.socket, place: Place, job: Job) -> dict[str, int]:
-        """Fills a place; FIELDS."""
+    def receive(
+        self, udp: socket.socket, place: Place, job: Job
+    ) -> tuple[dict[str, int], list[tuple[int, int]]]:
+        """Fills a place; FIELDS, and first packet and end of each piece in ns since the begin."""
         counts = (ctypes.c_uint64 * len(FIELDS))()
+        spans = (ctypes.c_uint64 * (2 * place.pieces))()
         error = self._receive(
             *(udp.fileno(), *place.for_kernel(), job.bytes, BLOCK_BYTES),
-            *(job.transport == "lambda", counts),
+            *(job.transport == "lambda", spans, counts),
         )
-        return self._done(error, counts)
+        return self._done(error, counts), list(zip(spans[::2], spans[1::2], strict=True))
 
 
 @contextlib.contextmanager
@@ -93,7 +96,8 @@ class Stream:
         self.ranks, self.job, self.peer, self.sends = ranks, job, peer, sends
         self.kernel = Kernel()
         content = common.content(job.seed * 1000 + ranks.rank, job.bytes) if sends else None
-        self.place = Place(job.bytes, job.source if sends else job.target, job.folder, content)
+        kind = job.source if sends else job.target
+        self.place = Place(job.bytes, kind, job.folder, content, job.files)
         self._channel = ranks.connect(peer) if sends else None
         self._beside = ranks.connect(peer) if sends and job.beside else None
         self.udp: socket.socket | None = None
@@ -152,18 +156,29 @@ class Stream:
 
     def _transfer(self) -> None:
         begin = self.ranks.now()
+        files: list[tuple[float, float]] = []
         if self.udp is None:
-            (self._send_tcp if self.sends else self._receive_tcp)()
+            if self.sends:
+                self._send_tcp()
+            else:
+                files = self._receive_tcp()
         elif self.sends:
             self.counts = self.kernel.send(self.udp, self.place, self.job)
         else:
-            self.counts = self.kernel.receive(self.udp, self.place, self.job)
+            self.counts, spans = self.kernel.receive(self.udp, self.place, self.job)
+            # A file that was never whole, which plain UDP may leave, has no end.
+            files = [(begin + first / 1e9, begin + whole / 1e9) for first, whole in spans if whole]
         # Both sides stay a little, lest the other waits for ever.
         stayed = self.counts.get("elapsed_ns")
         self.span = (begin, self.ranks.now() if stayed is None else begin + stayed / 1e9)
         if self.sends:
             return
-        self.ranks.transfer("stream", self.peer, self.ranks.rank, self.job.bytes, self.span)
+        pair = (self.peer, self.ranks.rank)
+        if self.job.files == 1:
+            self.ranks.transfer("stream", *pair, self.job.bytes, self.span)
+            return
+        for span in files:
+            self.ranks.transfer("file", *pair, self.place.each, span)
 
     def _send_tcp(self) -> None:
         for at in range(0, self.job.bytes, CHUNK):
@@ -171,17 +186,25 @@ class Stream:
         # The transfer has ended when the other side has all.
         self.channel.expect(DATA)
 
-    def _receive_tcp(self) -> None:
+    def _receive_tcp(self) -> list[tuple[float, float]]:
+        """Begin and end of each file."""
         room = memoryview(bytearray(CHUNK))
         at = 0
+        files = []
+        begin = self.ranks.now()
         while at < self.job.bytes:
-            size = self.channel.socket.recv_into(room[: min(CHUNK, self.job.bytes - at)])
+            rest = self.place.each - at % self.place.each
+            size = self.channel.socket.recv_into(room[: min(CHUNK, rest)])
             if size == 0:
                 raise ConnectionError(f"rank {self.peer} has closed its connection")
             self.place.write(at, room[:size])
             at += size
-        self.place.finish()
+            if size == rest:
+                self.place.finish(at // self.place.each - 1)
+                files.append((begin, self.ranks.now()))
+                begin = files[-1][1]
         self.channel.send(DATA)
+        return files
 
     def _send_beside(self) -> None:
         block = bytes(CHUNK)

@@ -13,6 +13,7 @@ pub mod wire;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Where the bytes of a transfer come from or go to.
@@ -22,8 +23,8 @@ pub enum Place<'a> {
     Source(&'a [u8]),
     /// A buffer to fill.
     Target(&'a mut [u8]),
-    /// A file, read or written at once at any place.
-    Disk(File, u64),
+    /// Files, read or written at once at any place: one after the other, they are the content.
+    Disk(Files),
 }
 
 impl Place<'_> {
@@ -32,7 +33,7 @@ impl Place<'_> {
         match self {
             Self::Source(bytes) => bytes.len(),
             Self::Target(bytes) => bytes.len(),
-            Self::Disk(_, length) => *length as usize,
+            Self::Disk(files) => files.length,
         }
     }
 
@@ -45,7 +46,9 @@ impl Place<'_> {
         match self {
             Self::Source(bytes) => out.copy_from_slice(&bytes[at..at + out.len()]),
             Self::Target(bytes) => out.copy_from_slice(&bytes[at..at + out.len()]),
-            Self::Disk(file, _) => file.read_exact_at(out, at as u64)?,
+            Self::Disk(files) => files.each(at, out.len(), |file, place, part| {
+                file.read_exact_at(&mut out[part], place)
+            })?,
         }
         Ok(())
     }
@@ -54,17 +57,70 @@ impl Place<'_> {
         match self {
             Self::Source(_) => return Err(io::Error::other("a source is not written")),
             Self::Target(room) => room[at..at + bytes.len()].copy_from_slice(bytes),
-            Self::Disk(file, _) => file.write_all_at(bytes, at as u64)?,
+            Self::Disk(files) => files.each(at, bytes.len(), |file, place, part| {
+                file.write_all_at(&bytes[part], place)
+            })?,
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    /// Puts file number `part` on the disk, if the place has files.
+    fn sync(&mut self, part: usize) -> io::Result<()> {
         match self {
-            Self::Disk(file, _) => file.sync_data(),
+            Self::Disk(files) => files.open[part].sync_data(),
             _ => Ok(()),
         }
     }
+}
+
+/// Open files of the same length; the last one may be shorter.
+#[derive(Debug)]
+pub struct Files {
+    open: Vec<File>,
+    length: usize,
+    each: usize,
+}
+
+impl Files {
+    /// `length` bytes in all, in pieces as `pieces` has them.
+    pub fn new(open: Vec<File>, length: usize) -> Self {
+        let each = piece_bytes(length, open.len());
+        Self { open, length, each }
+    }
+
+    /// Calls `work` with each file that bytes `at..at + length` lie in: the place in the file and
+    /// the part of these bytes.
+    fn each(
+        &self,
+        at: usize,
+        length: usize,
+        mut work: impl FnMut(&File, u64, Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < length {
+            let (file, place) = ((at + done) / self.each, (at + done) % self.each);
+            let part = (self.each - place).min(length - done);
+            work(&self.open[file], place as u64, done..done + part)?;
+            done += part;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of each of `pieces` pieces of a content; the last one may be shorter.
+pub fn piece_bytes(length: usize, pieces: usize) -> usize {
+    length.div_ceil(pieces.max(1)).max(1)
+}
+
+/// When a piece of the content, a file, was received, in nanoseconds since the receiver began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Span {
+    /// When the first of its packets arrived.
+    pub first_ns: u64,
+    /// When it and all pieces before it were there, on the disk if they go there; 0 for a piece
+    /// that never was.
+    pub whole_ns: u64,
 }
 
 /// What a sender or receiver has seen.
@@ -134,7 +190,10 @@ mod tests {
             });
             let target = &mut received;
             let other_side = scope.spawn(move || {
-                receive::receive(&b, &mut Place::Target(target), 1000, reliable).unwrap()
+                let mut spans = [Span::default()];
+                let mut target = Place::Target(target);
+                let got = receive::receive(&b, &mut target, 1000, reliable, &mut spans).unwrap();
+                (got, spans[0])
             });
             let plan = send::Plan {
                 block_bytes: 1000,
@@ -146,10 +205,12 @@ mod tests {
             let sent = send::send(&a, &Place::Source(&data), &plan);
             let got = other_side.join();
             over.store(true, Ordering::Relaxed);
-            let (sent, got) = (sent.unwrap(), got.unwrap());
+            let (sent, (got, span)) = (sent.unwrap(), got.unwrap());
             assert_eq!(sent.blocks, got.blocks);
             if reliable {
                 assert_eq!(got.arrived, got.blocks);
+                assert!(0 < span.first_ns && span.first_ns < span.whole_ns, "{span:?}");
+                assert!(span.whole_ns <= got.elapsed_ns, "{span:?}");
                 return sent;
             }
             got
@@ -168,6 +229,34 @@ mod tests {
             assert!(counts.repeated >= 2000 / 50, "{counts:?}");
             rates.push(counts.rate_bit_s);
         }
+    }
+
+    #[test]
+    fn files_are_one_content() {
+        let folder = std::env::temp_dir().join(format!("bulk-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let content: Vec<u8> = (0..1000_u32).map(|i| (i * 7) as u8).collect();
+        let open = (0..3).map(|number| {
+            let path = folder.join(number.to_string());
+            let mut options = std::fs::OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(true);
+            options.open(path).unwrap()
+        });
+        // 334, 334 and 332 bytes.
+        let mut place = Place::Disk(Files::new(open.collect(), content.len()));
+        assert_eq!(place.len(), 1000);
+        // Out of order, and across the ends of files.
+        for at in [900, 300, 0, 600] {
+            let end = (at + 300).min(1000);
+            place.write(at, &content[at..end]).unwrap();
+        }
+        let mut found = vec![0; 1000];
+        place.read(0, &mut found).unwrap();
+        assert!(found == content);
+        let sizes = |number: usize| std::fs::read(folder.join(number.to_string())).unwrap();
+        assert!(sizes(0) == content[..334] && sizes(1) == content[334..668]);
+        assert!(sizes(2) == content[668..]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

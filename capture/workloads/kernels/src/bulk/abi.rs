@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use std::os::fd::{FromRawFd, RawFd};
 
 use super::send::Plan;
-use super::{Counts, Place, receive, send};
+use super::{Counts, Files, Place, Span, receive, send};
 
 /// The socket stays the caller's.
 unsafe fn borrowed(socket: RawFd) -> ManuallyDrop<UdpSocket> {
@@ -27,16 +27,27 @@ fn code(result: std::io::Result<Counts>, counts: &mut Counts) -> i32 {
     }
 }
 
-/// Sends `length` bytes from `bytes`, or, if that is null, from the open file `file`.
+/// The files become ours: they are closed with the transfer.
+unsafe fn opened(files: *const RawFd, count: usize, length: usize) -> Place<'static> {
+    // SAFETY: the callers' callers promise `count` open files.
+    let open = unsafe {
+        let numbers = std::slice::from_raw_parts(files, count);
+        numbers.iter().map(|&file| File::from_raw_fd(file))
+    };
+    Place::Disk(Files::new(open.collect(), length))
+}
+
+/// Sends `length` bytes from `bytes`, or, if that is null, from `count` open files.
 ///
 /// # Safety
-/// `socket` is an open, connected UDP socket; `bytes` points to `length` bytes or `file` is an
-/// open file, which is closed; `counts` is writable.
+/// `socket` is an open, connected UDP socket; `bytes` points to `length` bytes or `files` to the
+/// descriptors of `count` open files, which are closed; `counts` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flowsweep_bulk_send(
     socket: RawFd,
     bytes: *const u8,
-    file: RawFd,
+    files: *const RawFd,
+    count: usize,
     length: usize,
     block_bytes: usize,
     start_bit_s: f64,
@@ -55,7 +66,7 @@ pub unsafe extern "C" fn flowsweep_bulk_send(
     // SAFETY: the caller's promises.
     unsafe {
         let place = if bytes.is_null() {
-            Place::Disk(File::from_raw_fd(file), length as u64)
+            opened(files, count, length)
         } else {
             Place::Source(std::slice::from_raw_parts(bytes, length))
         };
@@ -63,28 +74,32 @@ pub unsafe extern "C" fn flowsweep_bulk_send(
     }
 }
 
-/// Receives `length` bytes into `bytes`, or, if that is null, into the open file `file`.
+/// Receives `length` bytes into `bytes`, or, if that is null, into `count` open files; the content
+/// has `count` pieces either way.
 ///
 /// # Safety
-/// As for `flowsweep_bulk_send`; `bytes` is writable.
+/// As for `flowsweep_bulk_send`; `bytes` is writable, and so are `count` spans.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flowsweep_bulk_receive(
     socket: RawFd,
     bytes: *mut u8,
-    file: RawFd,
+    files: *const RawFd,
+    count: usize,
     length: usize,
     block_bytes: usize,
     reliable: bool,
+    spans: *mut Span,
     counts: *mut Counts,
 ) -> i32 {
     // SAFETY: the caller's promises.
     unsafe {
         let mut place = if bytes.is_null() {
-            Place::Disk(File::from_raw_fd(file), length as u64)
+            opened(files, count, length)
         } else {
             Place::Target(std::slice::from_raw_parts_mut(bytes, length))
         };
-        let found = receive::receive(&borrowed(socket), &mut place, block_bytes, reliable);
+        let spans = std::slice::from_raw_parts_mut(spans, count);
+        let found = receive::receive(&borrowed(socket), &mut place, block_bytes, reliable, spans);
         code(found, &mut *counts)
     }
 }

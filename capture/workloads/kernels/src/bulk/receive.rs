@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use super::wire::{DATA_HEADER, Data, MOST_PAYLOAD, MOST_RANGES, Report};
-use super::{Counts, Place};
+use super::{Counts, Place, Span, piece_bytes};
 
 /// Between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
@@ -36,6 +36,11 @@ struct Receiver<'a, 'b> {
     socket: &'a UdpSocket,
     place: &'a mut Place<'b>,
     block_bytes: usize,
+    start: Instant,
+    spans: &'a mut [Span],
+    piece_bytes: usize,
+    /// All pieces before this one are whole.
+    whole: usize,
     have: Vec<bool>,
     /// All blocks below this one are there.
     complete: usize,
@@ -46,23 +51,30 @@ struct Receiver<'a, 'b> {
     counts: Counts,
 }
 
-/// Receives until everything is there or, if not reliable, until the sender falls silent.
+/// Receives until everything is there or, if not reliable, until the sender falls silent. Each of
+/// `spans` is told of one piece of the content; a place of several files has as many.
 pub fn receive(
     socket: &UdpSocket,
     place: &mut Place<'_>,
     block_bytes: usize,
     reliable: bool,
+    spans: &mut [Span],
 ) -> io::Result<Counts> {
-    if block_bytes == 0 || place.is_empty() {
+    if block_bytes == 0 || place.is_empty() || spans.is_empty() {
         return Err(ErrorKind::InvalidInput.into());
     }
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(REPORT_EVERY / 2))?;
     let blocks = place.len().div_ceil(block_bytes);
+    let start = Instant::now();
     let mut receiver = Receiver {
         socket,
+        piece_bytes: piece_bytes(place.len(), spans.len()),
         place,
         block_bytes,
+        start,
+        spans,
+        whole: 0,
         have: vec![false; blocks],
         complete: 0,
         highest: 0,
@@ -74,9 +86,10 @@ pub fn receive(
             ..Counts::default()
         },
     };
-    let start = Instant::now();
     receiver.run(reliable)?;
-    receiver.place.finish()?;
+    for piece in receiver.whole..receiver.spans.len() {
+        receiver.place.sync(piece)?;
+    }
     receiver.counts.elapsed_ns = start.elapsed().as_nanos() as u64;
     if reliable {
         receiver.say_goodbye();
@@ -135,10 +148,32 @@ impl Receiver<'_, '_> {
             return Ok(());
         }
         self.counts.arrived += 1;
+        let last = at + bytes.len().max(1) - 1;
+        for span in &mut self.spans[at / self.piece_bytes..=last / self.piece_bytes] {
+            if span.first_ns == 0 {
+                span.first_ns = (now - self.start).as_nanos() as u64;
+            }
+        }
+        self.place.write(at, bytes)?;
         while self.complete < self.have.len() && self.have[self.complete] {
             self.complete += 1;
         }
-        self.place.write(at, bytes)
+        self.close_pieces()
+    }
+
+    /// Puts the pieces that have become whole on the disk.
+    fn close_pieces(&mut self) -> io::Result<()> {
+        let there = (self.complete * self.block_bytes).min(self.place.len());
+        while self.whole < self.spans.len() {
+            let end = ((self.whole + 1) * self.piece_bytes).min(self.place.len());
+            if there < end {
+                return Ok(());
+            }
+            self.place.sync(self.whole)?;
+            self.spans[self.whole].whole_ns = self.start.elapsed().as_nanos() as u64;
+            self.whole += 1;
+        }
+        Ok(())
     }
 
     fn measure(&mut self, data: &Data, now: Instant) {
