@@ -1,6 +1,19 @@
--- Memory to memory over the shorter path, over that over the longer one.
+-- Over the shorter path, over that over the longer one: memory to memory or, of files, disk to disk.
+with
+
+paired as (
+    select
+        split_part(key, ' ', 2) as way,
+        max(ours) filter (starts_with(key, 'teragrid'))
+        / max(ours) filter (starts_with(key, 'cavewave')) as ours,
+    from evl_throughput
+    group by way
+)
+
 select
     'all' as key,
-    max(ours) filter (key = 'teragrid memory_to_memory')
-    / max(ours) filter (key = 'cavewave memory_to_memory') as ours,
-from evl_throughput
+    ours,
+from paired
+where way in ('memory_to_memory', 'disk_to_disk') and ours is not null
+order by way desc
+limit 1

@@ -1,0 +1,75 @@
+"""What the papers' items are made of, recomputed by hand from a few runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from flowsweep.warehouse import Warehouse
+
+TEN = [
+    {"name": f"{site}{number}", "site": site, "address": f"10.77.{place}.{number}"}
+    for place, site in enumerate(("chicago", "sandiego"), 1)
+    for number in (1, 2)
+]
+
+
+def published(directory: Path, paper: str) -> dict[tuple[str, str], tuple[float | None, str]]:
+    """Ours and the verdict, by item and key."""
+    (directory / "experiment.yaml").write_text(f"papers: [{paper}]\n")
+    rows = Warehouse(directory).rows("published").rows(named=True)
+    return {(row["item"], row["key"]): (row["ours"], row["verdict"]) for row in rows}
+
+
+def files_sent(name: str, streams: int, mbit_s: float, **changes: Any) -> dict[str, Any]:
+    """A run of `bulk` in which each stream has three files of 2 s, one second after the other."""
+    told = {
+        "problem": {"transport": "lambda"},
+        "answer": {"streams": [{"mbit_s": mbit_s}] * streams},
+        "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(TEN)],
+        "transfers": [
+            {"name": "file", "from": rank, "to": 2 + rank, "bytes": 10,
+             "start_s": start, "end_s": start + 2.0}
+            for rank in range(streams) for start in (0.5, 1.5, 2.5)
+        ],
+    }  # fmt: skip
+    row = tiny.run(name, app="lambda", hosts=TEN, json=json.dumps({"application": told}))
+    row |= {"problem": '{"files": 3, "source": "disk", "target": "disk", "transport": "lambda"}'}
+    row |= {"rtt_asked_ns": 78_300_000, "rtt_measured_ns": 78_300_000, "loss": None}
+    return row | changes
+
+
+def test_files_over_several_streams(tmp_path: Path) -> None:
+    far = {"rtt_asked_ns": 56_200_000, "rtt_measured_ns": 56_200_000}
+    tiny.runs(tmp_path, [
+        files_sent("all", 2, 46.0, baseline=True),
+        files_sent("one", 1, 46.0, hosts_per_site=1),
+        files_sent("far", 2, 40.0, **far),
+        files_sent("teragrid", 2, 45.0, **far, rate_asked_bit_s=96e6, rate_measured_bit_s=96e6),
+    ])  # fmt: skip
+    found = published(tmp_path, "evl")
+    assert found["cluster", "streams"] == (2, "not reproduced")
+    assert found["cluster", "files"] == (6, "not reproduced")
+    assert found["cluster", "minutes"][0] == pytest.approx(4 / 60, abs=1e-4)
+    assert found["cluster", "hosts chicago"][0] == 2
+    assert found["saturated", "all"] == (0.92, "same shape")
+    assert found["throughput", "cavewave disk_to_disk"][0] == pytest.approx(0.092)
+    # TeraGrid's own rate, where it was swept.
+    assert found["throughput", "teragrid disk_to_disk"][0] == pytest.approx(0.090)
+    assert found["comparable", "all"] == (pytest.approx(0.090 / 0.092, abs=1e-4), "same shape")
+    assert found["paths", "teragrid link"][0] == pytest.approx(0.096)
+    assert found["paths", "cavewave link"][0] == pytest.approx(0.1)
+
+
+def test_one_stream_is_no_cluster(tmp_path: Path) -> None:
+    row = files_sent("one", 1, 93.0, baseline=True)
+    tiny.runs(tmp_path, [row | {"problem": '{"transport": "lambda"}'}])
+    found = published(tmp_path, "evl")
+    reason = "not here, because one host at each site sends one stream; lambdastream-files has ten"
+    assert found["cluster", "streams"] == (None, reason)
+    assert found["saturated", "all"] == (None, reason)
+
