@@ -16,6 +16,7 @@ CLUSTER: dict[str, Any] = {"placement": "vu", "ranks": 8, "ranks_per_host": None
 #: Seconds of three runs: on the grid, on one cluster.
 AWARI = {None: ((3.0, 3.3, 3.1), (2.9, 2.8, 3.0)), "none": ((5.0, 5.1, 4.9), (2.5, 2.6, 2.4)),
          "no-tree": ((3.4, 3.5, 3.3), (2.8, 2.7, 2.9))}  # fmt: skip
+HALF = (5.5, 5.6, 5.4)  # of awari with half of the ranks, on one cluster
 CHECK = {"one": (4.0, 4.2, 4.1), "two": (3.3, 3.2, 3.4), "cluster": (3.0, 3.1, 3.2)}
 
 
@@ -25,6 +26,7 @@ def rows() -> list[dict[str, Any]]:
         for where, times in zip((GRID, CLUSTER), both, strict=True):
             base = where is GRID and variant is None
             found += [("awari", base, {**where, "variant": variant}, time) for time in times]
+    found += [("awari", False, {**CLUSTER, "ranks": 4, "variant": None}, time) for time in HALF]
     for name, times in CHECK.items():
         where = {"one": GRID, "two": {**GRID, "links": 2}, "cluster": CLUSTER}[name]
         found += [("modelcheck", name == "one", {**where, "variant": None}, time) for time in times]
@@ -60,7 +62,10 @@ def test_a_cluster_stands_beside_the_grid_with_the_same_variant(placed: Warehous
         # Not "ranks a host unset": that goes with the placement.
         assert row["beside"] == ("baseline" if variant is None else f"variant {variant}")
     labels = set(placed.select("select label from points where placement = 'vu'")["label"])
-    assert labels == {"placement vu", "variant none, placement vu", "variant no-tree, placement vu"}
+    assert labels == {
+        "placement vu", "variant none, placement vu", "variant no-tree, placement vu",
+        "ranks 4, placement vu",
+    }  # fmt: skip
 
 
 def test_the_page_says_where_the_ranks_are(placed: Warehouse) -> None:
@@ -93,6 +98,8 @@ def test_the_papers_items_compare_like_with_like(placed: Warehouse) -> None:
     expected = {
         ("maassen", "figure 2", "lightpaths"): 4.1 / 3.3,
         ("maassen", "figure 2", "cluster"): 3.3 / 3.1,
+        ("verstoep", "figure 2", "double"): median(HALF) / cluster[every],
+        # Half of the ranks on the cluster is in none of these.
         ("verstoep", "figure 4", "grid"): grid[none] / cluster[none],
         ("verstoep", "figure 7", "all"): grid[every] / cluster[every] - 1,
         # Runs on the cluster are not in these.
@@ -104,5 +111,6 @@ def test_the_papers_items_compare_like_with_like(placed: Warehouse) -> None:
     for key, value in expected.items():
         assert ours[key][0] == pytest.approx(value, abs=2e-4), key
     assert ours["maassen", "figure 2", "cluster"][1] == "same shape"
+    assert ours["verstoep", "figure 2", "double"][1] == "reproduced"
     assert ours["verstoep", "figure 4", "grid"][1] == "reproduced"
     assert ours["verstoep", "figure 7", "all"][1] == "reproduced"

@@ -73,3 +73,46 @@ def test_one_stream_is_no_cluster(tmp_path: Path) -> None:
     assert found["cluster", "streams"] == (None, reason)
     assert found["saturated", "all"] == (None, reason)
 
+
+def awari(name: str, **changes: Any) -> dict[str, Any]:
+    """A run of two ranks at two sites; rank 0 is busy from 0.1 s to 0.2 s and from 0.305 to 0.31."""
+    told = {
+        "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(tiny.HOSTS)],
+        "phases": [
+            {"name": "busy", "rank": 0, "start_s": 0.1, "end_s": 0.2},
+            {"name": "busy", "rank": 0, "start_s": 0.305, "end_s": 0.31},
+            {"name": "sync", "rank": 0, "start_s": 0.2, "end_s": 0.305},
+            {"name": "sync", "rank": 1, "start_s": 0.0, "end_s": 1.0},
+        ],
+    }
+    record = json.dumps({"application": told})
+    return tiny.run(name, app="awari", ranks=2, variant=None, json=record) | changes
+
+
+def test_what_awari_sends_while_it_is_busy(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [awari("with", baseline=True), awari("without", variant="none")])
+    west, east = (host["address"] for host in tiny.HOSTS)
+    for run, size in (("with", 3_000_000), ("without", 2_000_000)):
+        # In bin 30 a rank is busy for half of the time.
+        bins = {10: 4_000, 19: 4_000, 30: 1_000, 50: 4_500}
+        tiny.table(tmp_path, "throughput", run, "pc1", tiny.bins(west, east, bins))
+        flow = tiny.flow(west, east, wire_bytes=size, payload_bytes=size - 10)
+        tiny.table(tmp_path, "flows", run, "pc1", [flow])
+        tiny.table(tmp_path, "captures", run, "pc1", [tiny.capture()])
+    found = published(tmp_path, "verstoep")
+    busy, otherwise = 8_500 / 0.105, 5_000 / 0.895
+    assert found["figure 3", "all"][0] == pytest.approx(busy / otherwise, rel=1e-4)
+    assert found["figure 3", "all"][1] == "same shape"
+    assert found["figures 3, 5 and 8", "core"][0] == pytest.approx(2 / 2)
+    assert found["figures 3, 5 and 8", "share"][0] == 1
+    assert found["figure 8", "all"] == (1.5, "same shape")
+
+
+def test_a_busy_phase_that_sends_no_more_is_not_the_papers(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [awari("with", baseline=True)])
+    west, east = (host["address"] for host in tiny.HOSTS)
+    bins = dict.fromkeys(range(100), 1_000)
+    tiny.table(tmp_path, "throughput", "with", "pc1", tiny.bins(west, east, bins))
+    tiny.table(tmp_path, "captures", "with", "pc1", [tiny.capture()])
+    found = published(tmp_path, "verstoep")
+    assert found["figure 3", "all"] == (pytest.approx(1), "not reproduced")

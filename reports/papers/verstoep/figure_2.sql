@@ -1,18 +1,24 @@
--- Completion time of Awari with half of the ranks, over that with all.
+-- Completion time of Awari on one cluster with half of the ranks, over that with all.
 with
 
 timed as (
     select
-        axis_points.x as ranks,
+        points.ranks,
         median(runs.completion_s) as completion_s,
-    from axis_points
+    from points
     inner join runs using (app, problem, point)
     inner join main_problems using (app, problem)
     where
-        axis_points.axis = 'ranks'
-        and axis_points.app = 'awari'
+        points.app = 'awari'
+        and points.placement is not null
+        and points.variant is null
         and runs.is_used
-    group by axis_points.x
+        and (points.rtt_asked_ms, points.rate_asked_mbit_s) in (
+            select (base.rtt_asked_ms, base.rate_asked_mbit_s)
+            from points as base
+            where base.app = 'awari' and base.is_baseline
+        )
+    group by points.ranks
 )
 
 select

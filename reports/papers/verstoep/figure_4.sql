@@ -8,8 +8,8 @@ inner join main_problems using (app, problem)
 where
     app = 'awari'
     and variant = 'none'
-    and (problem, rtt_asked_ms, rate_asked_mbit_s) in (
-        select (problem, rtt_asked_ms, rate_asked_mbit_s)
+    and (problem, ranks, rtt_asked_ms, rate_asked_mbit_s) in (
+        select (problem, ranks, rtt_asked_ms, rate_asked_mbit_s)
         from points
         where app = 'awari' and is_baseline
     )
