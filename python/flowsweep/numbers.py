@@ -91,6 +91,12 @@ def share(value: float | None) -> str:
     return f"{percent:.{places}f} %"
 
 
+def shares(low: float, high: float) -> str:
+    """`0.4 % to 3 %`; one number where both are printed alike."""
+    ends = share(low), share(high)
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
 def change(value: float | None) -> str:
     """A change against the baseline: `+3.4 %`, `-12 %`, `0 %`."""
     if value is None:

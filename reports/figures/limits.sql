@@ -76,6 +76,16 @@ summed as (
     group by point
 ),
 
+payload as (
+    select
+        point_runs.point,
+        sum(run_payload.udp_bytes)
+        / nullif(sum(run_payload.payload_bytes), 0) as udp_share,
+    from run_payload
+    inner join point_runs using (run)
+    group by point_runs.point
+),
+
 shares as (
     select
         *,
@@ -109,8 +119,10 @@ final as (
         round(shares.unknown_ns / shares.all_ns, 6)
             as unknown_share,
         round(shares.most_held_share, 6) as most_held_share,
+        round(payload.udp_share, 6) as udp_share,
     from points
     inner join shares on points.point = shares.point
+    left join payload on points.point = payload.point
 )
 
 select

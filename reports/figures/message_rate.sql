@@ -107,6 +107,17 @@ doubts as (
     group by pools.point, pools.alone
 ),
 
+payload as (
+    select
+        pools.point,
+        pools.alone,
+        sum(run_payload.udp_bytes)
+        / nullif(sum(run_payload.payload_bytes), 0) as udp_share,
+    from run_payload
+    inner join pools using (run)
+    group by pools.point, pools.alone
+),
+
 final as (
     select
         points.* exclude (label),
@@ -122,6 +133,7 @@ final as (
         sums.* exclude (point, alone, messages, mean_bytes, max_bytes),
         coalesce(doubtful_captures, 0) as doubtful_captures,
         coalesce(refused_captures, 0) as refused_captures,
+        payload.udp_share,
     from points
     inner join rates using (point)
     inner join sums
@@ -136,6 +148,10 @@ final as (
         on
             rates.point = doubts.point
             and rates.alone is not distinct from doubts.alone
+    left join payload
+        on
+            rates.point = payload.point
+            and rates.alone is not distinct from payload.alone
 )
 
 select
@@ -150,7 +166,8 @@ select
         round(guessed_share, 6) as guessed_share,
         round(far_share, 6) as far_share,
         round(merged_share, 6) as merged_share,
-        round(merged_bytes_share, 6) as merged_bytes_share
+        round(merged_bytes_share, 6) as merged_bytes_share,
+        round(udp_share, 6) as udp_share
     ),
 from final
 order by app, problem, is_baseline desc, point, run

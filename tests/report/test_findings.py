@@ -25,7 +25,8 @@ def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, A
     """A row of `limits` with the shares of its five classes."""
     names = [column for column, *_ in limits.CLASSES]
     row = AXES | dict(zip(names, shares, strict=True))
-    return row | {"is_baseline": baseline, "unknown_because": None} | changes
+    row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None}
+    return row | changes
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -50,6 +51,19 @@ def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
     assert limits.finding([rows], ["lu"]) == (
         "At the baseline the network set the pace of lu for 80 % of the sending time; "
         "the network held it most also there, for 80 %."
+    )
+
+
+def test_what_udp_carries_is_not_told_of_the_application() -> None:
+    """A transfer over UDP has a connection of TCP beside it, which is idle."""
+    most = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.9999),
+            point(1, 0, 0, 0, 0, **FAR, udp_share=0.5)]  # fmt: skip
+    little = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.01)]
+    told = limits.finding([frame(*most), frame(*little)], ["lambda", "dns"])
+    assert told == (
+        "At the baseline the application itself set the pace of the TCP flows of lambda (< 0.1 % to "
+        "50 % of its payload) for 100 % of the sending time; at no point did anything else hold it. "
+        "At the baseline the application itself set the pace of dns for 100 % of the sending time."
     )
 
 

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 import made
+import polars as pl
 import pytest
 import reconfigured
 import tiny
@@ -97,6 +98,15 @@ def test_sentences_are_true_of_applications_that_share_a_path(tmp_path: Path) ->
     [alone] = made.large()
     both = [replace(alone, axes={**alone.axes, "beside_app": name}) for name in (None, "other")]
     check(made.write(tmp_path, both))
+
+
+def test_sentences_are_true_of_udp_beside_tcp(tmp_path: Path) -> None:
+    """Every second connection of one run is UDP."""
+    directory = made.write(tmp_path, made.large())
+    for path in directory.glob("tables/flows/**/*.parquet"):
+        kind = pl.when(pl.col("connection") % 2 == 0).then(pl.lit("udp")).otherwise(pl.lit("tcp"))
+        pl.read_parquet(path).with_columns(protocol=kind).write_parquet(path)
+    check(directory)
 
 
 @pytest.mark.parametrize(("slower", "rates"), [(0.1, (100, 20, None)), (0.0, (100, 20, 5))])

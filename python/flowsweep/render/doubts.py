@@ -11,6 +11,9 @@ from flowsweep import numbers
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
+#: A share of the payload that is worth a sentence.
+NOTABLE = 0.01
+
 
 def left_out(context: Context, allows: str) -> str | None:
     """Says how many captures of valid runs are left out, and why; None if none is.
@@ -46,6 +49,19 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
     if not some.is_empty():
         parts.append(f"{_by_grade(some)}: read with their notes in the quality table.")
     return " ".join(parts) or None
+
+
+def of_tcp_alone(rows: pl.DataFrame) -> str | None:
+    """Says how much of the payload UDP carried, of which headers tell neither state nor messages.
+
+    Args:
+        rows: Those of a query, with the share of each point as `udp_share`.
+    """
+    shares = rows["udp_share"].drop_nulls().to_list()
+    if max(shares, default=0) < NOTABLE:
+        return None
+    told = numbers.shares(min(shares), max(shares))
+    return f"Of TCP alone: UDP, whose headers do not tell this, carried {told} of the payload."
 
 
 def accompanied(context: Context) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowsweep import numbers
 from sentences.asked import VALID, Asked, N, Sentence, always, counts
-from sentences.runs import left_out, traffic
+from sentences.runs import left_out, of_tcp_alone, traffic
 
 ON_PATH = (
     f"flows where is_counted and is_on_path and protocol = 'tcp' and payload_bytes > 0"
@@ -78,13 +78,15 @@ FLOWS = [
              due=lambda asked: not _drawn_flows(asked)["is_cell"].any()),
     Sentence("flow_sizes", r"Cells of 1/8 and 1/6 decade, area = number of flows\.",
              due=lambda asked: bool(_drawn_flows(asked)["is_cell"].any())),
-    Sentence("flow_sizes", rf"Open points: ({N}) that began before or ended after the capture\.",
+    Sentence("flow_sizes", rf"Open points: ({N}) without SYN, or without FIN and RST \(UDP has neither\): "
+             r"they may have begun before the capture, or ended after it\.",
              counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
     *always("flow_sizes", r"Dotted: equal rate\. A direction of one packet lasts 0 s\."),
     *traffic("flow_sizes"),
     Sentence("message_rate", rf"({N}) messages? between the sites \(all, where there is one site\) of "
              rf"{N} valid runs?, begun within the time of the run, each in the capture of the host "
              r"that sent it(?:; .+? seen only far from their sender)?\.", _messages),
+    of_tcp_alone("message_rate"),
     *always("message_rate", r"Left: median over the runs of a point; line: from the run with fewest "
              r"to the one with most\.",
              rf"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean\."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from flowsweep import numbers
 from sentences.asked import SHARED, VALID, Asked, N, Sentence, counts
 
 
@@ -98,3 +99,21 @@ def traffic(query: str) -> list[Sentence]:
         Sentence(query, rf"{N} captures? of grade C: read with their notes in the quality table\.",
                  lambda asked, _: asked.yes("captures where grade = 'C'")),
     ]  # fmt: skip
+
+
+def of_tcp_alone(query: str) -> Sentence:
+    """UDP's share of the payload at the points of a query, which adds_up recounts from the flows."""
+
+    def shares(asked: Asked) -> list[float]:
+        return asked.rows(query)["udp_share"].drop_nulls().to_list()  # type: ignore[no-any-return]
+
+    def holds(asked: Asked, match: re.Match[str]) -> bool:
+        ends = [numbers.share(end(shares(asked))) for end in (min, max)]
+        return match[1].split(" to ") == list(dict.fromkeys(ends))
+
+    return Sentence(
+        query,
+        r"Of TCP alone: UDP, whose headers do not tell this, carried (.+?) of the payload\.",
+        holds,
+        lambda asked: max(shares(asked), default=0) >= 0.01,
+    )

@@ -36,6 +36,8 @@ BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
 #: Less of the sending time than this known: no sentence about it.
 MOSTLY = 0.5
+#: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
+BESIDE = 0.1
 
 
 def draw(context: Context) -> Figure | None:
@@ -66,6 +68,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "
             "the sites (all, where there is one site), each in the capture of the host that sent.",
+            doubts.of_tcp_alone(rows),
             doubts.accompanied(context),
             "Bars: time from first data to last acknowledgement, added up over the flows, so a "
             "flow that is open for long and sends little counts like a busy one; in single flows "
@@ -166,6 +169,7 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
         frames: The points of each application, the baseline first.
         labels: Their names.
     """
+    labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
     told = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
     known = [one for one in told if one is not None]
     many = len(known) > FEW
@@ -184,6 +188,15 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
             f"({', '.join(reasons) or 'no flow lasted'})."
         )
     return " ".join(said)
+
+
+def _subject(rows: pl.DataFrame, label: str) -> str:
+    """An application, or its TCP flows where UDP carried a part of its payload."""
+    shares = [1 - share for share in rows["udp_share"].drop_nulls()]
+    if min(shares, default=1) >= 1 - BESIDE:
+        return label
+    part = numbers.shares(min(shares), max(shares))
+    return f"the TCP flows of {label} ({part} of its payload)"
 
 
 def _one(one: Held) -> str:

@@ -56,6 +56,7 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
             "within the time of the run, each in the capture of the host that sent it"
             + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
+            doubts.of_tcp_alone(rows),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
             "with most.",
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
@@ -63,7 +64,7 @@ def draw(context: Context) -> Figure | None:
             "are lower bounds, and sizes upper ones"
             + (f". {_at_least(bounds)}" if bounds else f": {WITHIN}"),
             "A pause or a PUSH flag alone marks the end, and may lie within a message: "
-            f"{_range(guessed)} of the ends, per point."
+            f"{numbers.shares(*guessed)} of the ends, per point."
             + (
                 f" Open points: more than {numbers.share(MAX_GUESSED)} of them, or a lower bound, "
                 "so neither number nor size may be compared with others."
@@ -93,14 +94,9 @@ def _at_least(bounds: list[dict[str, Any]]) -> str:
     shares = [row["merged_bytes_share"] for row in bounds]
     return (
         f"{AT_LEAST.strip()}: there may be more than {numbers.share(BOUND - 1)} more, because "
-        f"{_range((min(shares), max(shares)))} of the payload waited in a queue, or was not seen "
+        f"{numbers.shares(min(shares), max(shares))} of the payload waited in a queue, or was not seen "
         "at its sender; the table has the most that it can be, where that is known."
     )
-
-
-def _range(ends: tuple[float, float]) -> str:
-    low, high = map(numbers.share, ends)
-    return low if low == high else f"{low} to {high}"
 
 
 def _told(name: str, row: dict[str, Any]) -> str:
