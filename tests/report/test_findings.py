@@ -61,9 +61,10 @@ def test_what_udp_carries_is_not_told_of_the_application() -> None:
     little = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.01)]
     told = limits.finding([frame(*most), frame(*little)], ["lambda", "dns"])
     assert told == (
-        "At the baseline the application itself set the pace of the TCP flows of lambda (< 0.1 % to "
-        "50 % of its payload) for 100 % of the sending time; at no point did anything else hold it. "
-        "At the baseline the application itself set the pace of dns for 100 % of the sending time."
+        "At the baseline the application itself set the pace of the TCP flows of lambda (< 0.1 % "
+        "to 50 % of its payload) for 100 % of the sending time; at no point did anything else hold "
+        "it. At the baseline the application itself set the pace of dns for 100 % of the sending "
+        "time."
     )
 
 

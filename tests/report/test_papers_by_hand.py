@@ -75,7 +75,7 @@ def test_one_stream_is_no_cluster(tmp_path: Path) -> None:
 
 
 def awari(name: str, **changes: Any) -> dict[str, Any]:
-    """A run of two ranks at two sites; rank 0 is busy from 0.1 s to 0.2 s and from 0.305 to 0.31."""
+    """A run of two ranks at two sites; rank 0 is busy from 0.1 to 0.2 s and from 0.305 to 0.31."""
     told = {
         "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(tiny.HOSTS)],
         "phases": [

@@ -35,9 +35,9 @@ VALUES = ("0", "-1", "-5.5", "0.5", '"abc"', '""', "true", "[]", '[1, "x"]', "{}
 SWITCHES = "tree_synchronisation autonomous_flush ring_per_destination tuned_polling large_messages"
 # What of these is a value like any other.
 POSSIBLE = {
-    "0": "jigsaw.seed ssor.seed lu.seed taskgraph.seed supernova.seed bulk.seed modelcheck.flush_rate_limit "
-    "video.spare video.filter_ns video.compress_ns supernova.spread supernova.pixel_ns "
-    "pingpong.message_bytes pingpong.warmup",
+    "0": "jigsaw.seed ssor.seed lu.seed taskgraph.seed supernova.seed bulk.seed "
+    "modelcheck.flush_rate_limit video.spare video.filter_ns video.compress_ns supernova.spread "
+    "supernova.pixel_ns pingpong.message_bytes pingpong.warmup",
     "0.5": "nqueens.node_ns jigsaw.slice_ms lu.flop_ns taskgraph.unit_ms "
     "modelcheck.flush_rate_limit video.fps video.filter_ns video.compress_ns supernova.spread "
     "supernova.pixel_ns bulk.megabytes bulk.start_mbit_s bulk.least_mbit_s",

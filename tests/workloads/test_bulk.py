@@ -57,7 +57,7 @@ def test_a_content_of_many_files(tmp_path, transport):
 def test_files_that_do_not_divide_the_content(tmp_path):
     done, record = alone("bulk", {"megabytes": 1, "files": 7}, tmp_path, ranks=2)
     assert record is None
-    assert "problem: files: found 7, expected a number that divides the 1000000 bytes" in done.stderr
+    assert "files: found 7, expected a number that divides the 1000000 bytes" in done.stderr
 
 
 def test_streams_beside_each_other(tmp_path):

@@ -34,7 +34,10 @@ class Place:
         if kind == "memory":
             self.memory = bytearray(size) if content is None else bytearray().join(content)
             return
-        self.files = [tempfile.TemporaryFile(dir=folder, buffering=0) for _ in range(files)]
+        self.files = [
+            tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - see close
+            for _ in range(files)
+        ]
         for file in self.files:
             os.posix_fallocate(file.fileno(), 0, self.each)
         at = 0
@@ -47,7 +50,7 @@ class Place:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def for_kernel(self) -> tuple[Any, Any, int]:
-        """Pointer, file descriptors, number of pieces; the kernel closes the files that it is given."""
+        """Pointer, file descriptors, number of pieces; the kernel closes these files."""
         if self.memory is not None:
             return (ctypes.c_char * self.bytes).from_buffer(self.memory), None, self.pieces
         descriptors = [os.dup(file.fileno()) for file in self.files]

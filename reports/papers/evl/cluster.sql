@@ -1,4 +1,5 @@
--- The hosts at each site, and what was moved of the map: streams, files and time of a run of the baseline.
+-- The hosts at each site, and what was moved of the map: streams, files and time of a run of the
+-- baseline.
 with
 
 sent as (

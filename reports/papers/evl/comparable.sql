@@ -1,4 +1,5 @@
--- Over the shorter path, over that over the longer one: memory to memory or, of files, disk to disk.
+-- Over the shorter path, over that over the longer one: memory to memory or, of files, disk to
+-- disk.
 with
 
 paired as (

@@ -1,4 +1,5 @@
--- The completion time of Awari with all optimisations on the grid, over that on one cluster with as many ranks.
+-- The completion time of Awari with all optimisations on the grid, over that on one cluster with as
+-- many ranks.
 select
     'all' as key,
     median(own.completion_s) filter (own.is_baseline)

@@ -1,5 +1,5 @@
--- What a rank of Awari sends on the grid, to all others and to those of other sites, without the five
--- optimisations (as figure 5) and with them (figure 8).
+-- What a rank of Awari sends on the grid, to all others and to those of other sites, without the
+-- five optimisations (as figure 5) and with them (figure 8).
 with
 
 sent as (

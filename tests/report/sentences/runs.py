@@ -102,7 +102,7 @@ def traffic(query: str) -> list[Sentence]:
 
 
 def of_tcp_alone(query: str) -> Sentence:
-    """UDP's share of the payload at the points of a query, which adds_up recounts from the flows."""
+    """UDP's share of the payload at the points of a query; adds_up recounts it from the flows."""
 
     def shares(asked: Asked) -> list[float]:
         return asked.rows(query)["udp_share"].drop_nulls().to_list()  # type: ignore[no-any-return]

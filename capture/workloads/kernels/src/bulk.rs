@@ -209,7 +209,10 @@ mod tests {
             assert_eq!(sent.blocks, got.blocks);
             if reliable {
                 assert_eq!(got.arrived, got.blocks);
-                assert!(0 < span.first_ns && span.first_ns < span.whole_ns, "{span:?}");
+                assert!(
+                    0 < span.first_ns && span.first_ns < span.whole_ns,
+                    "{span:?}"
+                );
                 assert!(span.whole_ns <= got.elapsed_ns, "{span:?}");
                 return sent;
             }

@@ -56,8 +56,8 @@ def draw(context: Context) -> Figure | None:
             f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not tell."
             if unknown
             else None,
-            f"Open points: {numbers.count(cut)} without SYN, or without FIN and RST (UDP has neither): "
-            "they may have begun before the capture, or ended after it."
+            f"Open points: {numbers.count(cut)} without SYN, or without FIN and RST (UDP has "
+            "neither): they may have begun before the capture, or ended after it."
             if cut
             else None,
             "Of Zeek's flows the duration is that of their connection."

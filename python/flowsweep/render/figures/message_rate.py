@@ -94,8 +94,8 @@ def _at_least(bounds: list[dict[str, Any]]) -> str:
     shares = [row["merged_bytes_share"] for row in bounds]
     return (
         f"{AT_LEAST.strip()}: there may be more than {numbers.share(BOUND - 1)} more, because "
-        f"{numbers.shares(min(shares), max(shares))} of the payload waited in a queue, or was not seen "
-        "at its sender; the table has the most that it can be, where that is known."
+        f"{numbers.shares(min(shares), max(shares))} of the payload waited in a queue, or was "
+        "not seen at its sender; the table has the most that it can be, where that is known."
     )
 
 
