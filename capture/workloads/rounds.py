@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import mpi
 
-UP, DOWN, READY, GO = 30_000, 30_001, 30_002, 30_003
+UP, DOWN, READY, GO, DONE = 30_000, 30_001, 30_002, 30_003, 30_004
 TAGS = frozenset({UP, DOWN})
 RING = 0
 
@@ -31,6 +31,16 @@ def start(ranks: mpi.Ranks) -> int:
         ranks.receive(0, GO)
     ranks.start_clock()
     return time.time_ns()
+
+
+def ended(ranks: mpi.Ranks) -> float:
+    """Seconds until the last rank had finished, on rank 0."""
+    if ranks.rank != 0:
+        ranks.send(b"", 0, DONE)
+    else:
+        for rank in range(1, ranks.size):
+            ranks.receive(rank, DONE)
+    return ranks.now()
 
 
 class Rounds:

@@ -27,7 +27,7 @@ MESSAGE_BYTES = 60 * 1024  # below the eager limit
 MAX_ROWS = 16_384
 # The error is scaled as LINPACK does: several units are usual, thousands are a fault.
 MAX_RESIDUAL = 16.0
-SPREAD, ROLL, DONE, PART = 1, 2, 3, 4
+SPREAD, ROLL, PART = 1, 2, 3
 
 
 class Solver:
@@ -156,16 +156,6 @@ class Solver:
         return part
 
 
-def ended(ranks: mpi.Ranks) -> float:
-    """Seconds until the last rank had finished, on rank 0."""
-    if ranks.rank != 0:
-        ranks.send(b"", 0, DONE)
-    else:
-        for rank in range(1, ranks.size):
-            ranks.receive(rank, DONE)
-    return ranks.now()
-
-
 def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     """Checks the problem and runs this rank's part."""
     common.only(problem, "rows", "block", "seed", "flop_ns")
@@ -183,7 +173,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     start = rounds.start(ranks)
     for number in range(blocks):
         solver.step(number, pace)
-    end = ended(ranks)
+    end = rounds.ended(ranks)
     residual = solver.residual()
     ranks.notes = {"flops": solver.flops, "computing_s": pace.computing_ns / 1e9}
     result: dict[str, Any] = {}

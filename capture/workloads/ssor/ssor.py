@@ -28,7 +28,7 @@ MESSAGE_BYTES = 60 * 1024  # below the eager limit
 MOST_SIDE = 258
 SHRINKS = 0.5  # the error's factor in an iteration, at most
 ROUNDED = 1e-12  # an error as small as this is one of rounding
-EDGE, LAYERS, DONE, WORST = 1, 2, 3, 4
+EDGE, LAYERS, WORST = 1, 2, 3
 G, INSIDE = field.GHOSTS, field.INSIDE
 ROWS, COLUMNS = 0, 1
 
@@ -144,16 +144,6 @@ class Solver:
         return own
 
 
-def ended(ranks: mpi.Ranks) -> float:
-    """Seconds until the last rank had finished, on rank 0."""
-    if ranks.rank != 0:
-        ranks.send(b"", 0, DONE)
-    else:
-        for rank in range(1, ranks.size):
-            ranks.receive(rank, DONE)
-    return ranks.now()
-
-
 def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     """Checks the problem and runs this rank's part."""
     common.only(problem, "side", "iterations", "seed", "point_ns")
@@ -172,7 +162,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     start = rounds.start(ranks)
     for number in range(iterations):
         solver.iterate(number, pace)
-    end = ended(ranks)
+    end = rounds.ended(ranks)
     error = solver.error()
     ranks.notes = {"computing_s": pace.computing_ns / 1e9}
     result: dict[str, Any] = {}
