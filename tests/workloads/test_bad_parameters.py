@@ -148,6 +148,12 @@ FAULTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("supernova", {"pairs": 1}, 4, "ranks: found '2 workers', expected at most 1 workers"),
     ("bulk", {}, 3, "ranks: found 3, expected an even number: senders and receivers"),
     ("bulk", {"files": 7}, 2, "files: found 7, expected a number that divides the 32000000 bytes"),
+    (
+        "bulk",
+        {"files": 226, "both_ways": True},
+        2,
+        "files: found 226, expected a whole number from",
+    ),
     ("bulk", {"folder": "/nowhere"}, 2, "folder: found '/nowhere', expected a folder"),
     ("nqueens", {"board": 17}, 3, "board: found 17, expected a whole number from 1 to 16"),
     ("nqueens", {"board": 3, "split": 4}, 3, "split: found 4, expected a whole number from 1 to 3"),

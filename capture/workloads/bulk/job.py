@@ -7,7 +7,7 @@ from typing import Any
 
 import common
 
-MOST_FILES = 1000  # each is open on both sides: a process may usually have 1,024
+MOST_FILES = 450  # each is open twice while it moves, and a process may usually have 1,024 open
 
 
 class Job:
@@ -25,7 +25,7 @@ class Job:
         self.both_ways = common.switch(problem, "both_ways", default=False)
         self.beside = common.choice(problem, "beside", ("nothing", "tcp")) == "tcp"
         self.bytes = round(common.number(problem, "megabytes", 32, 0.001, 1e5) * 1e6)
-        self.files = common.whole_number(problem, "files", 1, 1, MOST_FILES)
+        self.files = common.whole_number(problem, "files", 1, 1, MOST_FILES // (1 + self.both_ways))
         if self.bytes % self.files:
             wanted = f"a number that divides the {self.bytes} bytes of a stream"
             raise common.BadProblemError("files", self.files, wanted)

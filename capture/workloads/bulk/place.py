@@ -1,4 +1,4 @@
-"""What is transferred: a buffer, or files on disk."""
+"""The content of a transfer: a buffer, or files on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK = 1 << 18
 
 
 class Place:
-    """What is transferred: a buffer, or files on disk that are one content, one after the other."""
+    """The content of a transfer: a buffer, or files on disk, one after the other."""
 
     def __init__(
         self,
