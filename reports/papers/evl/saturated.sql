@@ -1,4 +1,4 @@
--- What several streams together get of the baseline's link.
+-- The share of the baseline's link that several streams get together.
 select
     'all' as key,
     median(link_share) as ours,
