@@ -2,9 +2,14 @@
 create or replace temp macro above_ns(total, q) as
 total - ceil(total * q - 0.001);
 
--- Four decimals, or so many that a small value keeps three digits and does not become 0.
+-- Four decimals, or so many that a small value keeps three digits and does not become 0. A quotient
+-- by 0 is no number, and null.
 create or replace temp macro rounded(value) as
-round(value, greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer);
+if(
+    isfinite(value),
+    round(value, greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer),
+    null
+);
 
 -- The bucket of a value in a histogram: 64 to the octave, each up to 1.1 % wide and with its upper
 -- end; one of its own for 0.

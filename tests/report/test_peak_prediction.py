@@ -54,6 +54,16 @@ def test_a_peak_that_does_not_grow_with_the_ranks_is_outside(tmp_path: Path) -> 
     assert most["error"] > 0.9
 
 
+def test_nothing_between_the_sites_is_predicted_as_nothing(tmp_path: Path) -> None:
+    """By how much the prediction is off is 0 over 0, and not told."""
+    runs = ((8, 0.0), (4, 0.0), (2, 0.0))
+    rows = Warehouse(ranked.make(tmp_path, runs)).rows("peak_prediction").rows(named=True)
+    (most,) = (row for row in rows if row["ranks"] == 8)
+    assert (most["predicted_mbit_s"], most["measured_mbit_s"], most["error"]) == (0, 0, None)
+    assert most["is_within"] is True
+    assert (most["lightpaths_predicted"], most["lightpaths_measured"]) == (0, 0)
+
+
 def test_nine_in_ten_further_runs_and_more_lie_within() -> None:
     """The band holds what it says: one further run of each of 2,000 sweeps of known spread."""
     random = np.random.default_rng(2009)
