@@ -22,7 +22,7 @@ own as (
 queens as (
     select
         count(*) as flows,
-        sum(payload_bytes) filter (duration_s > 0.9 * completion_s)
+        sum(if(duration_s > 0.9 * completion_s, payload_bytes, 0))
         / sum(payload_bytes) as long_share,
     from own
     where app = 'nqueens'
