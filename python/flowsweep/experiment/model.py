@@ -101,7 +101,11 @@ class Experiment(Model):
     )
     warmup: int = Field(1, ge=0, le=100, description="Runs before the first that counts.")
     seed: int = Field(
-        1, ge=0, le=2**63 - 1, description="Seed of the random order and of the emulator."
+        1,
+        ge=0,
+        le=2**63 - 1,
+        description="Seed of the random order and, with the name of a run, of what the emulator "
+        "draws in it.",
     )
     timeout_ns: Duration = Field(
         120 * 10**9, alias="timeout", description="A run that takes longer has failed."

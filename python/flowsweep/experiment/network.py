@@ -85,6 +85,11 @@ class Link(Model):
         return self
 
     @property
+    def is_random(self) -> bool:
+        """Whether what becomes of a frame is drawn."""
+        return self.loss > 0 or self.duplicate > 0 or self.jitter.of(self.rtt_ns // 2) > 0
+
+    @property
     def effective_queue_bytes(self) -> int:
         """The queue of one direction: as asked, else the bandwidth-delay product."""
         if self.queue_bytes is not None:

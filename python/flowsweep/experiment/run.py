@@ -101,6 +101,12 @@ class Run:
         }
 
     @property
+    def emulator_seed(self) -> int:
+        """What its links draw from; were it that of other runs, they would lose the same frames."""
+        text = f"{self.experiment.seed} {self.id}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+
+    @property
     def beside(self) -> Run | None:
         """The workload that runs beside this one, at its own baseline and on the same hosts."""
         for workload in self.experiment.workloads:
@@ -165,6 +171,7 @@ class Run:
             "where": self.workload.where if self.workload.command else None,
             **self._served(),
             **self._accompanied(),
+            **self._drawn(),
             "baseline": self.baseline,
             "warmup": self.warmup,
             "repetition": self.repetition,
@@ -199,6 +206,12 @@ class Run:
                 "workers": other.workers,
             }
         }
+
+    def _drawn(self) -> dict[str, Any]:
+        """Nothing where nothing is drawn: such runs stay those that they were."""
+        ways = [*self.links.values(), *self.ways_back.values(), *self.schedule]
+        is_random = self.experiment.testbed.shapes_links and any(way.is_random for way in ways)
+        return {"emulator_seed": self.emulator_seed} if is_random else {}
 
     def _link_specs(self) -> list[dict[str, Any]]:
         back = {ends: link.model_dump(mode="json") for ends, link in self.ways_back.items()}

@@ -47,7 +47,7 @@ def spec_of(run: Run, folder: Path | None = None) -> Spec:
         },
         tcp={name: str(value) for name, value in run.workload.tcp.items()},
         limits=_limits(run),
-        seed=experiment.seed,
+        seed=run.emulator_seed,
         snaplen=experiment.capture.snaplen,
         capture_filter=experiment.capture.filter,
         capture_buffer_bytes=experiment.capture.buffer_bytes,
