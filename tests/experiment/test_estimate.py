@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -67,6 +68,21 @@ def test_runs_of_an_older_specification_are_to_be_made_again_but_tell_the_time(p
     found = estimate(changed, tmp_path)
     assert (found.missing, found.unknown) == (6, 0)
     assert found.seconds == pytest.approx(6 * (4 + OUTSIDE_S))
+
+
+def test_what_is_left_between_two_runs_is_what_is_left(plan, tmp_path):
+    """Read less thoroughly, also where the file was edited: before and after each run."""
+    for run in plan():
+        finish(run, tmp_path, 4.0)
+    assert estimate(plan(), tmp_path, quick=True).missing == 0
+    changed = plan(EXPERIMENT + "seed: 9\n")
+    for count, run in enumerate(changed):
+        assert estimate(changed, tmp_path, quick=True).missing == 6 - count
+        shutil.rmtree(tmp_path / run.id)
+        finish(run, tmp_path, 4.0)
+    assert estimate(changed, tmp_path, quick=True).missing == 0
+    shutil.rmtree(tmp_path / changed[3].id)
+    assert estimate(changed, tmp_path, quick=True).missing == 1
 
 
 def test_one_run_and_none_are_told_as_such(plan, tmp_path):

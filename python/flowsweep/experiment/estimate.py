@@ -55,7 +55,7 @@ class Estimate:
 def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
     """For a plan, with the run directories that are in `folder`.
 
-    quick: takes a run that is there for this very run, and reads one of each point.
+    quick: reads one run of each point, and of the others those that are older than the file.
     """
     by_point: dict[Any, list[float]] = {}
     by_app: dict[str, list[float]] = {}
@@ -64,11 +64,11 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
     for run in runs:
         path = folder / run.id / "run.json"
         if quick and (run.app, run.point) in by_point:
-            if not path.exists():
+            if not _seems_there(run, path):
                 missing.append(run)
             continue
         record = _record(path)
-        if not (record if quick else is_there(run, folder)):
+        if record.get("spec_hash") != run.spec_hash():
             missing.append(run)
         seconds = _seconds(record)
         if seconds is None:
@@ -94,6 +94,16 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
 def is_there(run: Run, folder: Path) -> bool:
     """Whether this very run is in its directory, complete."""
     return _record(folder / run.id / "run.json").get("spec_hash") == run.spec_hash()
+
+
+def _seems_there(run: Run, path: Path) -> bool:
+    """Whether this very run is there: one made since the file was edited is not read."""
+    try:
+        if path.stat().st_mtime_ns > run.experiment.path.stat().st_mtime_ns:
+            return True
+        return run.spec_hash().encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _record(path: Path) -> dict[str, Any]:
