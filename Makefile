@@ -38,8 +38,8 @@ test: build ## Every test
 	@.config/prepare.sh test
 	PROPTEST_RNG_SEED=2006 .config/cargo test --workspace --locked --quiet
 	@status=0; \
-	$(BIN)/pytest -m "not measured" --numprocesses 3 --dist loadscope --no-loadscope-reorder || status=1; \
-	$(BIN)/pytest -m measured || status=1; exit $$status
+	$(BIN)/pytest -m "not measured" --numprocesses 3 --dist loadscope --no-loadscope-reorder --durations 12 || status=1; \
+	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
 
 bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench
