@@ -104,8 +104,8 @@ class Experiment(Model):
         1,
         ge=0,
         le=2**63 - 1,
-        description="Seed of the random order and, with the name of a run, of what the emulator "
-        "draws in it.",
+        description="Seed of the random order and, with the name of a run, of what flowsweep-wan "
+        "draws in it; netem draws on its own.",
     )
     timeout_ns: Duration = Field(
         120 * 10**9, alias="timeout", description="A run that takes longer has failed."
