@@ -189,7 +189,7 @@ impl<T: Clone> Direction<T> {
         }
     }
 
-    /// The earliest time at which a frame arrives at the other end, unless it is dropped.
+    /// The next time to call `take_due`: no frame arrives at the other end before it.
     pub fn next_ns(&self) -> Option<u64> {
         (0..self.members.len())
             .filter_map(|member| self.member_next_ns(member))
@@ -201,20 +201,21 @@ impl<T: Clone> Direction<T> {
             .flying
             .front()
             .map(|first| first.deliver_ns);
-        [flying, self.head_deliver_ns(member)]
+        [flying, self.head_next_ns(member)]
             .into_iter()
             .flatten()
             .min()
     }
 
-    fn head_deliver_ns(&self, member: usize) -> Option<u64> {
+    /// When the head of the queue has to be looked at: at its delivery, or with jitter at its departure, as one behind it
+    /// may be delivered first, where that overtakes it or this one is dropped.
+    fn head_next_ns(&self, member: usize) -> Option<u64> {
         let member = &self.members[member];
         let (depart_ns, draw) = member.line.head()?;
-        let deliver_ns = depart_ns + self.flight_ns(draw);
-        Some(if self.parameters.reorder {
-            deliver_ns
+        Some(if self.parameters.jitter.is_some() {
+            depart_ns
         } else {
-            deliver_ns.max(member.last_deliver_ns)
+            (depart_ns + self.flight_ns(draw)).max(member.last_deliver_ns)
         })
     }
 
@@ -228,8 +229,8 @@ impl<T: Clone> Direction<T> {
     pub fn take_due(&mut self, now_ns: u64) -> Option<Arrival<T>> {
         for member in 0..self.members.len() {
             while self
-                .head_deliver_ns(member)
-                .is_some_and(|deliver_ns| deliver_ns <= now_ns)
+                .head_next_ns(member)
+                .is_some_and(|next_ns| next_ns <= now_ns)
             {
                 let outcome = self.members[member].line.take_head();
                 self.fly(member, outcome);

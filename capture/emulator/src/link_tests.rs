@@ -403,6 +403,36 @@ proptest! {
         }
     }
 
+    /// Who looks whenever he is told to gets each frame when it is due, also of a burst with silence behind it: none
+    /// waits behind one that is due later.
+    #[test]
+    fn no_frame_is_late_for_who_looks_in_time(
+        mut asked in any_parameters(),
+        rate in 1_000_000_u64..1_000_000_000,
+        gaps in prop::collection::vec((prop::sample::select(vec![0, 0, 0, 1_000, 40 * MS]), 14_u64..9_018, any::<u32>()), 1..100),
+    ) {
+        asked.line.rate_bit_s = NonZeroU64::new(rate);
+        asked.line.queue.bytes = 1_000_000;
+        let mut link = Direction::new(asked, 7, NAMES);
+        let mut arrival = 0;
+        let mut offered = gaps.iter().enumerate().map(|(number, &(gap, size, flow))| {
+            arrival += gap;
+            (arrival, size, number as u64, flow)
+        }).peekable();
+        let mut now = 0;
+        loop {
+            while let Some(next) = link.take_due(now) {
+                prop_assert_eq!(next.deliver_ns, now);
+            }
+            let next = [offered.peek().map(|frame| frame.0), link.next_ns()].into_iter().flatten().min();
+            let Some(next) = next else { break };
+            now = next;
+            if let Some((at, size, number, flow)) = offered.next_if(|frame| frame.0 == now) {
+                link.offer(at, size, number, flow, number);
+            }
+        }
+    }
+
     /// Whatever is asked for, and however often somebody looks: every frame has one fate, and it is always the same.
     #[test]
     fn every_frame_has_one_fate_whenever_it_is_asked_for(
