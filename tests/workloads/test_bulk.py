@@ -99,7 +99,8 @@ def measured(namespaces, tmp_path_factory, measurement):
 
     return {
         "lambda": measurement(lambda: run(40, "loss=0.1%", transport="lambda")),
-        "tcp": measurement(lambda: run(8, "loss=0.1%", transport="tcp")),
+        # 11 of 11,000 segments are lost; of half as many it may be none before the last ones
+        "tcp": measurement(lambda: run(16, "loss=0.1%", transport="tcp")),
         "beside": measurement(lambda: run(25, transport="lambda", beside="tcp")),
     }
 
