@@ -67,7 +67,8 @@ PROPERTIES = {
             "table 1": [
                 f"4 {loss} {latency}" for loss in (0, 0.01) for latency in (0, 2, 4, 8, 16)
             ],
-            "figure 1": ["4", "16"],
+            # Of 4 MB no packet is lost in most runs at 0.01 %: the order of 0 and 0.01 % is chance.
+            "figure 1": ["16"],
         },
     },
     "lambdastream-quick": {
