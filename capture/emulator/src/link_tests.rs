@@ -413,22 +413,14 @@ proptest! {
     ) {
         asked.line.rate_bit_s = NonZeroU64::new(rate);
         asked.line.queue.bytes = 1_000_000;
-        let mut link = Direction::new(asked, 7, NAMES);
-        let mut arrival = 0;
-        let mut offered = gaps.iter().enumerate().map(|(number, &(gap, size, flow))| {
-            arrival += gap;
-            (arrival, size, number as u64, flow)
-        }).peekable();
-        let mut now = 0;
-        loop {
-            while let Some(next) = link.take_due(now) {
-                prop_assert_eq!(next.deliver_ns, now);
-            }
-            let next = [offered.peek().map(|frame| frame.0), link.next_ns()].into_iter().flatten().min();
-            let Some(next) = next else { break };
-            now = next;
+        let (mut link, mut arrival) = (Direction::new(asked, 7, NAMES), 0);
+        let mut offered = gaps.iter().zip(0..).map(|(&(gap, size, flow), number)| { arrival += gap; (arrival, size, number, flow) }).peekable();
+        while let Some(now) = [offered.peek().map(|frame| frame.0), link.next_ns()].into_iter().flatten().min() {
             if let Some((at, size, number, flow)) = offered.next_if(|frame| frame.0 == now) {
                 link.offer(at, size, number, flow, number);
+            }
+            while let Some(due) = link.take_due(now) {
+                prop_assert_eq!(due.deliver_ns, now);
             }
         }
     }
