@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from flowsweep import experiment
+from flowsweep.experiment import run as run_module
 from flowsweep.experiment.estimate import OUTSIDE_S, OVERHEAD_S, estimate
 from flowsweep.units import duration
 
@@ -83,6 +86,20 @@ def test_what_is_left_between_two_runs_is_what_is_left(plan, tmp_path):
     assert estimate(changed, tmp_path, quick=True).missing == 0
     shutil.rmtree(tmp_path / changed[3].id)
     assert estimate(changed, tmp_path, quick=True).missing == 1
+
+
+def test_runs_of_an_earlier_program_are_looked_at(plan, tmp_path):
+    """An update may make other runs of the same file."""
+    runs = plan()
+    for run in runs:
+        finish(run, tmp_path, 4.0)
+    last = tmp_path / runs[-1].id / "run.json"
+    last.write_text(last.read_text().replace(runs[-1].spec_hash(), "0" * 16))
+    assert estimate(runs, tmp_path, quick=True).missing == 0  # made since: not read
+    earlier = Path(run_module.__file__).stat().st_mtime - 60
+    for path in (runs[0].experiment.path, last):
+        os.utime(path, (earlier, earlier))
+    assert estimate(runs, tmp_path, quick=True).missing == 1
 
 
 def test_one_run_and_none_are_told_as_such(plan, tmp_path):

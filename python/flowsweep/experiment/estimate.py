@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 from flowsweep.units import counted, duration
@@ -55,16 +56,18 @@ class Estimate:
 def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
     """For a plan, with the run directories that are in `folder`.
 
-    quick: reads one run of each point, and of the others those that are older than the file.
+    quick: reads one run of each point, and of the others those that are older than the file or the
+        program.
     """
     by_point: dict[Any, list[float]] = {}
     by_app: dict[str, list[float]] = {}
+    made_since = _changed_ns(runs) if quick else 0
     missing = []
     measured = 0
     for run in runs:
         path = folder / run.id / "run.json"
         if quick and (run.app, run.point) in by_point:
-            if not _seems_there(run, path):
+            if not _seems_there(run, path, made_since):
                 missing.append(run)
             continue
         record = _record(path)
@@ -96,10 +99,17 @@ def is_there(run: Run, folder: Path) -> bool:
     return _record(folder / run.id / "run.json").get("spec_hash") == run.spec_hash()
 
 
-def _seems_there(run: Run, path: Path) -> bool:
-    """Whether this very run is there: one made since the file was edited is not read."""
+def _changed_ns(runs: list[Run]) -> int:
+    """When the file or what makes runs of it was last edited or installed."""
+    modules = (content.PACKAGE / "experiment").glob("*.py")
+    edited = {run.experiment.path for run in runs}
+    return max(path.stat().st_mtime_ns for path in (*modules, *edited))
+
+
+def _seems_there(run: Run, path: Path, changed_ns: int) -> bool:
+    """Whether this very run is there: one made since `changed_ns` is not read."""
     try:
-        if path.stat().st_mtime_ns > run.experiment.path.stat().st_mtime_ns:
+        if path.stat().st_mtime_ns > changed_ns:
             return True
         return run.spec_hash().encode() in path.read_bytes()
     except OSError:
