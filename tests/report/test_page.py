@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -374,3 +377,20 @@ def test_the_made_up_tables_are_the_same_every_time(tmp_path: Path) -> None:
     files = sorted(path.relative_to(first) for path in first.rglob("*.parquet"))
     assert len(files) > 20
     assert all((first / path).read_bytes() == (second / path).read_bytes() for path in files)
+
+
+def test_a_report_loads_no_grammars_of_iris() -> None:
+    """They take 2.5 s in each process, where JupyterLab is installed."""
+    if importlib.util.find_spec("rfc3987_syntax") is None:
+        pytest.skip("JupyterLab, which brings rfc3987-syntax, is not installed")
+    lines = (
+        "import sys",
+        "from flowsweep.render import svg",
+        "with svg.unvalidated():",
+        "    import altair",
+        "assert 'rfc3987_syntax' not in sys.modules and 'jsonschema' in sys.modules",
+        "import rfc3987_syntax",  # whoever asks for it has it
+    )
+    code = "\n".join(lines)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

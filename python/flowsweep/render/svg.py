@@ -9,6 +9,7 @@ them, and an element that draws nothing, such as a script, is refused here.
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
 
 VEGA_LITE = "6.4"
+_GRAMMARS = "rfc3987_syntax"
 #: What Vega draws with.
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
 _TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
@@ -128,10 +130,29 @@ def unvalidated() -> Iterator[None]:
     Validation takes half of the time of a figure and guards against our own mistakes only: the
     tests do it.
     """
-    from altair.utils.schemapi import debug_mode
+    with _without_grammars():
+        from altair.utils.schemapi import debug_mode
 
     with debug_mode(False):
         yield
+
+
+@contextmanager
+def _without_grammars() -> Iterator[None]:
+    """Altair is imported without what checks IRIs in JSON, of which a chart has none.
+
+    JupyterLab brings that package for `jsonschema`, which Altair imports. It compiles its grammars
+    when it is imported: 2.5 s, as long as all else of a small report.
+    """
+    if _GRAMMARS in sys.modules:
+        yield
+        return
+    # The import of a module by such an entry fails, which `jsonschema` takes for "not installed".
+    sys.modules[_GRAMMARS] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[_GRAMMARS]
 
 
 @cache
