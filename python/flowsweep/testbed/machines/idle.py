@@ -52,9 +52,11 @@ def faults(
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
             found.append(f"capture on {host} lost {counted(lost, 'packet')}")
+    site = {host.name: host.site for host in spec.hosts}
     for (near, far), rtt in before.items():
         later = after[near, far]
-        if abs(later - rtt) > max(FLOOR_NS, SHARE * rtt):
+        scatter = spec.link(site[near], site[far]).idle_scatter_ns
+        if abs(later - rtt) > max(FLOOR_NS, SHARE * rtt) + scatter:
             found.append(
                 f"idle RTT of {near} and {far}: {rtt / 1e6:.2f} ms before, "
                 f"{later / 1e6:.2f} ms after the run"

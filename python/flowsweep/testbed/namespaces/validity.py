@@ -186,8 +186,7 @@ def _idle_faults(spec: Spec, evidence: Evidence) -> list[str]:
     for link, before, after in zip(
         spec.links, evidence.rtt_before_ns, evidence.rtt_after_ns, strict=True
     ):
-        # The median of nine probes each way scatters by half a standard deviation each.
-        allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + 2 * link.jitter_ns
+        allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + link.idle_scatter_ns
         if abs(after - before) > allowed:
             found.append(
                 f"idle RTT of {link.a} and {link.b}: {before / 1e6:.2f} ms before, "
