@@ -22,7 +22,12 @@ link:
   links: 2
   discipline: codel
 pairs:
-  - {between: [west, south], rtt: 8ms, loss: 0%, discipline: drop-tail, queue_packets: 50}
+  - between: [west, south]
+    rtt: 8ms
+    loss: 0%
+    discipline: drop-tail
+    queue_packets: 50
+    back: {rate: 200kbit/s}
 schedule:
   - {at: 100ms, between: [west, east], links: 3}
 emulation: {overhead: ethernet, fates: true}

@@ -7,7 +7,7 @@ import pytest
 from flowsweep.testbed.namespaces import probe
 
 MS = 1_000_000
-ASKED = probe._Asked(10 * MS, None, 100_000, 0, 0)
+ASKED = probe._Asked(10 * MS, None, None, 100_000, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,10 @@ def test_what_is_longer_than_asked_is_measured_again(monkeypatch, measured_ms, t
     monkeypatch.setattr(probe, "_both_ways", lambda *_: (left[0], left.pop(0)))
     assert probe._round_trip(None, None, ASKED) == round(expected_ms * MS)
     assert len(measured_ms) - len(left) == taken
+
+
+def test_what_a_probe_takes_to_leave_is_of_each_way(monkeypatch):
+    """50 octets: 4 µs at 100 Mbit/s, 5 ms at 80 kbit/s."""
+    asked = probe._Asked(10 * MS, 100e6, 80e3, 100_000, 0, 0)
+    monkeypatch.setattr(probe, "_both_ways", lambda *_: (5 * MS + 4_000, 10 * MS))
+    assert probe._round_trip(None, None, asked) == 10 * MS

@@ -244,10 +244,11 @@ class Spec:
         link = self.link(origin, destination)
         return link if link.a == origin or link.back is None else link.back
 
-    def path_rate_bit_s(self, one: str, other: str) -> float | None:
-        """What one flow may get between two sites: one link, through both uplinks."""
-        rates = [self.uplinks[site].rate_bit_s for site in (one, other) if site in self.uplinks]
-        rate = self.link(one, other).rate_bit_s
+    def path_rate_bit_s(self, origin: str, destination: str) -> float | None:
+        """What one flow may get from one site to another: one link, through both uplinks."""
+        ends = (origin, destination)
+        rates = [self.uplinks[site].rate_bit_s for site in ends if site in self.uplinks]
+        rate = self.way(*ends).rate_bit_s
         return min([*rates, *([rate] if rate is not None else [])], default=None)
 
     def to_json(self) -> str:

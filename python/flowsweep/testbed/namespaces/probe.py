@@ -69,10 +69,11 @@ def announce(spec: Spec) -> None:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the path of a probe should be like."""
+    """What the path of a probe should be like; its rate there, which is measured, and back."""
 
     rtt_ns: int
     rate_bit_s: float | None
+    back_bit_s: float | None
     queue_bytes: int
     overhead_bytes: int
     least_frame_bytes: int
@@ -122,6 +123,7 @@ def _asked(spec: Spec, link: LinkSpec) -> _Asked:
     return _Asked(
         link.rtt_ns,
         spec.path_rate_bit_s(*ends),
+        spec.path_rate_bit_s(*reversed(ends)),
         min([link.queue_bytes, *queues]),
         emulation.ETHERNET_OVERHEAD_BYTES if spec.overhead else 0,
         emulation.ETHERNET_LEAST_FRAME_BYTES if spec.overhead else 0,
@@ -158,24 +160,23 @@ def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int:
     found: list[int] = []
     for _ in range(RTT_TRIES):
         forth, back = _both_ways(here, there, path)
-        found.append(max(0, forth + back - 2 * _own_time_ns(path)))
+        found.append(max(0, forth + back - sum(_own_times_ns(path))))
         if found[-1] <= usual:
             break
     return min(found)
 
 
-def _own_time_ns(path: _Asked) -> int:
-    """What a probe takes to leave at the rate of the link: not part of the path's delay."""
-    if path.rate_bit_s is None:
-        return 0
+def _own_times_ns(path: _Asked) -> list[int]:
+    """What a probe takes to leave at the rate of each way: not part of the path's delay."""
     size = max(FRAME_HEADER_BYTES + PROBE_PAYLOAD_BYTES, path.least_frame_bytes)
-    return round((size + path.overhead_bytes) * 8e9 / path.rate_bit_s)
+    rates = (path.rate_bit_s, path.back_bit_s)
+    return [round((size + path.overhead_bytes) * 8e9 / rate) if rate else 0 for rate in rates]
 
 
 def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple[int, int]:
     """Median nanoseconds each way from handing over a small datagram to its arrival."""
     # No probe may queue behind the one before, and those of the two ways take turns.
-    gap_s = max(PROBE_GAP_S, 2e-9 * _own_time_ns(path)) / 2
+    gap_s = max(PROBE_GAP_S, 2e-9 * max(_own_times_ns(path))) / 2
     ways = ((here, there), (there, here))
     base = time.time_ns()  # what tells these probes from earlier ones that come late
     sent: dict[int, int] = {}

@@ -31,7 +31,8 @@ class Steering:
     @classmethod
     def of(cls, spec: Spec) -> Steering | None:
         """Steering for a testbed, by its fastest path; see `at`."""
-        return cls.at(max(spec.path_rate_bit_s(link.a, link.b) or 0.0 for link in spec.links))
+        ways = [ends for link in spec.links for ends in ((link.a, link.b), (link.b, link.a))]
+        return cls.at(max(spec.path_rate_bit_s(*ends) or 0.0 for ends in ways))
 
     @classmethod
     def at(cls, rate_bit_s: float) -> Steering | None:
