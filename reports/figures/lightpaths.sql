@@ -37,8 +37,10 @@ pairs as (
             demands.site_a,
             demands.site_b,
             max(
-                coalesce(links.link_mbit_s, points.rate_asked_mbit_s)
-                * coalesce(links.links, points.links, 1)
+                coalesce(
+                    limits.limit_mbit_s,
+                    points.rate_asked_mbit_s * coalesce(points.links, 1)
+                )
             ) as capacity_mbit_s,
         from (select distinct
             run,
@@ -47,11 +49,11 @@ pairs as (
         from wan_demands) as demands
         inner join point_runs using (run)
         inner join points using (point)
-        left join wan_links as links
+        left join wan_limits as limits
             on
-                demands.run = links.run
-                and demands.site_a = links.site_a
-                and demands.site_b = links.site_b
+                demands.run = limits.run
+                and demands.site_a = least(limits.from_site, limits.to_site)
+                and demands.site_b = greatest(limits.from_site, limits.to_site)
         group by points.point, demands.site_a, demands.site_b
     ) as seen
     inner join points using (point)
@@ -62,6 +64,51 @@ pairs as (
             and points.problem = scales.problem
             and seen.site_a = scales.site_a
             and seen.site_b = scales.site_b
+),
+
+-- Directions, and all that a site sends or receives, that came near to what carries them. More
+-- of them may have been wanted.
+filled as (
+    select distinct
+        points.point,
+        seen.from_site,
+        seen.to_site,
+    from wan_summaries as seen
+    inner join point_runs using (run)
+    inner join points using (point)
+    left join wan_limits as limits
+        on
+            seen.run = limits.run
+            and seen.from_site is not distinct from limits.from_site
+            and seen.to_site is not distinct from limits.to_site
+    where
+        seen.peak_mbit_s > 0.8 * coalesce(
+            limits.limit_mbit_s,
+            -- without a word of links in run.json
+            if(
+                seen.from_site is null or seen.to_site is null,
+                null,
+                points.rate_asked_mbit_s * coalesce(points.links, 1)
+            )
+        )
+),
+
+filled_pairs as (
+    select distinct pairs.pair_id
+    from pairs
+    inner join filled
+        on
+            pairs.point = filled.point
+            and (
+                (
+                    coalesce(filled.from_site, pairs.site_a) = pairs.site_a
+                    and coalesce(filled.to_site, pairs.site_b) = pairs.site_b
+                )
+                or (
+                    coalesce(filled.from_site, pairs.site_b) = pairs.site_b
+                    and coalesce(filled.to_site, pairs.site_a) = pairs.site_a
+                )
+            )
 ),
 
 -- Among millions of demands names are looked up once.
@@ -198,7 +245,8 @@ final as (
         ceil(peak_mbit_s / lightpath_mbit_s - 1e-9)::bigint
             as peak_lightpaths,
         round(capacity_mbit_s, 4) as capacity_mbit_s,
-        peak_mbit_s > 0.8 * capacity_mbit_s as is_supply_limited,
+        measured.pair_id in (select filled_pairs.pair_id from filled_pairs)
+            as is_supply_limited,
         lengths.runs,
         lengths.steps,
         lengths.step_ms,

@@ -351,7 +351,7 @@ def test_who_fills_the_links_might_use_more() -> None:
     assert lightpaths(*rows) == (
         "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends; "
         "2 lightpaths of 100 Mbit/s between the sites carry what film sends for 99 % of the time, "
-        "but more might be sent: its peak is above 80 % of what the links carry."
+        "but more might be sent: its peak is above 80 % of what the path carries."
     )
 
 

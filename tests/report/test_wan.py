@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import tiny
-from grid import ADDRESS, HOSTS, PC1, PC2, PC3, RANKS, SITE, one_run, rows, told
+from grid import ADDRESS, HOSTS, PC1, PC2, PC3, PC4, RANKS, SITE, one_run, rows, told
 
 from flowsweep.warehouse import Warehouse
 
@@ -134,6 +134,41 @@ def test_one_site_has_no_wide_area(tmp_path: Path) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC2, {0: 1})}, hosts=HOSTS[:2])
     assert rows(tmp_path, "wan_throughput") == []
     assert "two sites" in str(Warehouse(tmp_path).lack("wan_throughput"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "capacity", "limited"),
+    [
+        ({}, 100, set()),
+        ({"back": {"rate_bit_s": 20e6, "links": 1}}, 100, set()),
+        ({"back": {"rate_bit_s": 0.9e6, "links": 1}}, 100, {"east"}),
+        ({"between": ["east", "west"], "back": {"rate_bit_s": 10e6, "links": 1}}, 100, {"east"}),
+        ({"between": ["east", "west"], "back": {"rate_bit_s": 5e6, "links": 4}}, 100, set()),
+        # Access lines: each way through one of them, and all that one site sends together.
+        ({"uplinks": {"east": {"rate_bit_s": 10e6, "links": 1}}}, 10, {"east"}),
+        ({"uplinks": {"west": {"rate_bit_s": 10e6, "links": 2}}}, 20, {"east", "north"}),
+        ({"uplinks": {"west": {"rate_bit_s": 30e6, "links": 1}}}, 30, set()),
+    ],
+)
+def test_what_is_near_to_any_limit_may_be_more(
+    tmp_path: Path, asked: dict[str, Any], capacity: float, limited: set[str]
+) -> None:
+    """West sends 9 Mbit/s to each of two sites, east 0.8 back."""
+    link = {"between": ["west", "east"], "rate_bit_s": 100e6, "links": 1}
+    other = {"between": ["west", "north"], "rate_bit_s": 100e6, "links": 1, "back": None}
+    record = {"links": [link | asked, other], "uplinks": asked.get("uplinks", {})}
+    every = range(20)
+    one_run(tmp_path, {
+        "pc1": [*tiny.bins(PC1, PC3, dict.fromkeys(every, 11_250)),
+                *tiny.bins(PC1, PC4, dict.fromkeys(every, 11_250))],
+        "pc3": tiny.bins(PC3, PC1, dict.fromkeys(every, 1_000)),
+    }, json=json.dumps(record))  # fmt: skip
+    found = {
+        (row["site_a"] if row["site_b"] == "west" else row["site_b"]): row
+        for row in rows(tmp_path, "lightpaths")
+    }
+    assert found["east"]["capacity_mbit_s"] == capacity
+    assert {site for site, row in found.items() if row["is_supply_limited"]} == limited
 
 
 class Traffic:

@@ -74,7 +74,7 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
         they = "its peak is" if len(named) == 1 else "their peaks are"
         return (
             f"{between} what {_named(named)} {send} for 99 % of the time, but more might be sent: "
-            f"{they} above 80 % of what the links carry"
+            f"{they} above 80 % of what the path carries"
         )
     if answer.peak <= answer.number:
         return f"{between} all that {_named(named)} {send}"
