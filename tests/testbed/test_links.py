@@ -100,6 +100,12 @@ def test_routes_of_real_machines_stay_as_they_are(tmp_path):
         experiment.load(path)
 
 
+def test_the_disciplines_of_either_way_are_tried(spec):
+    assert "codel" not in netem.tried(spec())
+    back = "pairs: [{between: [east, west], back: {discipline: codel}}]\n"
+    assert "codel" in netem.tried(spec(EXPERIMENT + back))
+
+
 def test_a_way_back_says_only_what_differs(spec):
     own = "pairs: [{between: [east, west], back: {rate: 1Mbit/s, queue: 64KiB}}]\n"
     made = spec(EXPERIMENT + own)

@@ -40,7 +40,7 @@ SQRT_3 = math.sqrt(3)
 
 def unable(spec: Spec) -> str | None:
     """What the experiment asks for that these disciplines cannot do, or None."""
-    links = [way for link in spec.links for way in (link, link.back) if way is not None]
+    links = spec.ways
     wanted = {
         "parallel links": any(link.links > 1 for link in links),
         "an uplink": bool(spec.uplinks),
@@ -57,7 +57,7 @@ def tried(spec: Spec) -> list[str]:
     """The disciplines that the links need, each as `tc` may be told to try it."""
     kinds = ["netem delay 1ms", "htb", "bfifo limit 100000"]
     kinds += ["prio"] if len(spec.sites) > 2 else []
-    kinds += ["codel"] if any(link.codel_ns is not None for link in spec.links) else []
+    kinds += ["codel"] if any(way.codel_ns is not None for way in spec.ways) else []
     return kinds
 
 

@@ -207,7 +207,7 @@ class Spec:
         return list(dict.fromkeys(host.site for host in self.hosts))
 
     @property
-    def _ways(self) -> list[LinkSpec]:
+    def ways(self) -> list[LinkSpec]:
         """Both directions of every link, at first and after each change of the schedule."""
         links = [*self.links, *(change.link for change in self.schedule)]
         return [*links, *(link.back for link in links if link.back is not None)]
@@ -215,7 +215,7 @@ class Spec:
     @property
     def longest_rtt_ns(self) -> int:
         """The longest RTT of all links, at any time of the run."""
-        return max(way.rtt_ns for way in self._ways)
+        return max(way.rtt_ns for way in self.ways)
 
     @property
     def shortest_rtt_ns(self) -> int:
@@ -225,7 +225,7 @@ class Spec:
     @property
     def longest_drain_s(self) -> float:
         """The longest that a full queue takes to become empty, at any time of the run."""
-        lines = [*self._ways, *self.uplinks.values()]
+        lines = [*self.ways, *self.uplinks.values()]
         return max(
             (line.queue_bytes * 8 / line.rate_bit_s for line in lines if line.rate_bit_s),
             default=0.0,
