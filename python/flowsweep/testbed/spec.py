@@ -225,7 +225,7 @@ class Spec:
     @property
     def longest_drain_s(self) -> float:
         """The longest that a full queue takes to become empty, at any time of the run."""
-        lines = [*self.ways, *self.uplinks.values()]
+        lines: list[LinkSpec | UplinkSpec] = [*self.ways, *self.uplinks.values()]
         return max(
             (line.queue_bytes * 8 / line.rate_bit_s for line in lines if line.rate_bit_s),
             default=0.0,
