@@ -75,10 +75,14 @@ def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
 
 def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
     """Both ways at once and one way: the share of the link is of both directions in the first."""
+    link = {"between": ["west", "east"], "rate_bit_s": 100e6, "links": 1}
 
-    def run(name: str, problem: dict[str, object], *mbit_s: float) -> dict[str, object]:
+    def run(
+        name: str, problem: dict[str, object], *mbit_s: float, **record: object
+    ) -> dict[str, object]:
         streams = [{"mbit_s": one} for one in mbit_s]
-        told = {"application": {"problem": problem, "answer": {"streams": streams}}}
+        told = {"application": {"problem": problem, "answer": {"streams": streams}},
+                "links": [link]} | record  # fmt: skip
         return tiny.run(name, app="bulk", baseline=True, problem=json.dumps(problem),
                         json=json.dumps(told))  # fmt: skip
 
@@ -87,6 +91,9 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [
         run("a", disk, 90.0), run("b", disk, 94.0), run("c", both, 90.0, 95.0),
         run("d", {"transport": "udp"}, 97.0),
+        run("e", {"transport": "tcp"}, 4.0, links=[link | {"back": {"rate_bit_s": 5e6}}]),
+        run("f", {"transport": "tcp", "target": "disk"}, 9.0,
+            uplinks={"east": {"rate_bit_s": 10e6, "links": 1}}),
     ])  # fmt: skip
     rows = Warehouse(tmp_path).rows("goodput").rows(named=True)
     found = {
@@ -99,4 +106,7 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
         ("lambda", "disk", "disk", False): (92.0, 90.0, 0.92, 2),
         ("lambda", "memory", "memory", True): (185.0, 185.0, 0.925, 2),
         ("udp", "memory", "memory", False): (97.0, 97.0, 0.97, 1),
+        # Of 100 Mbit/s there are 5 one way, or 10.
+        ("tcp", "memory", "memory", False): (4.0, 4.0, None, 1),
+        ("tcp", "memory", "disk", False): (9.0, 9.0, None, 1),
     }
