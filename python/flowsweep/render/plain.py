@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from flowsweep import numbers
 from flowsweep.render.tables import Column, cut_note, figures, table
 
 if TYPE_CHECKING:
-    import polars as pl
     from markupsafe import Markup
 
     from flowsweep.render.figure import Context
@@ -38,5 +39,8 @@ def _column(values: pl.Series, head: str) -> Column:
         return figures(head, values.to_list())
     if values.dtype.is_integer():
         return Column(head, [numbers.NONE if one is None else f"{one:,}" for one in values])
+    if values.dtype == pl.Boolean:
+        words = {None: numbers.NONE, True: "yes", False: "no"}
+        return Column(head, [words[one] for one in values], is_number=False)
     cells = [numbers.NONE if one is None else str(one) for one in values]
     return Column(head, cells, is_number=False)
