@@ -14,6 +14,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flowsweep.runs import arrivals
+
 HOUR_S = 3_600
 START_S = 1_774_742_400  # 2026-03-29
 FIRST, SECOND, THIRD = "2026-03-29-00h00m00s", "2026-03-29-01h00m00s", "2026-03-29-02h00m00s"
@@ -248,6 +250,29 @@ def test_a_file_that_is_no_capture_keeps_nothing_else_from_the_report(folder, on
     assert done.returncode == 2
     assert done.stderr.count(f"error: {folder / 'pc2.pcap'}") == 1
     assert packets(folder) == {(FIRST, "pc1"): 1}
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_file_that_goes_while_its_first_packet_is_read_is_no_fault(
+    folder, monkeypatch, is_removed
+):
+    """The agent renames what is whole, and its ring removes the oldest file."""
+    part = folder / "pc1.pcap.part"
+    write(part, 1.0)
+    plain = arrivals._Packets.__arrow_c_stream__
+
+    def stream(packets, schema=None):
+        if part.exists():
+            part.unlink() if is_removed else part.rename(folder / "pc1.pcap")
+        return plain(packets, schema)
+
+    monkeypatch.setattr(arrivals._Packets, "__arrow_c_stream__", stream)
+    said = []
+    watched = arrivals.Folder(folder, 1.0, said.append)
+    assert watched.arrivals() == []
+    expected = [] if is_removed else ["pc1.pcap"]
+    assert [one.path.name for one in watched.arrivals()] == expected
+    assert not said
 
 
 def test_results_of_something_else_are_kept(folder, once, tmp_path):

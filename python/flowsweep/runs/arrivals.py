@@ -188,7 +188,18 @@ def first_packet(path: Path) -> int | None:
         _parsers.check(named([path]))
     with duckdb.connect() as connection:
         connection.register("packets", _Packets(path))
-        rows = connection.sql("select epoch_ns(time::timestamp_ns) from packets limit 1").fetchall()
+        query = "select epoch_ns(time::timestamp_ns) from packets limit 1"
+        try:
+            rows = connection.sql(query).fetchall()
+        except duckdb.Error as error:
+            # Renamed or removed since it was looked at, which is told as such.
+            with readable_errors():
+                _parsers.check(named([path]))
+            raise FlowsweepError(
+                f"{path}: its first packet cannot be read",
+                found=str(error).splitlines()[0],
+                expected="a capture",
+            ) from error
     return int(rows[0][0]) if rows else None
 
 
