@@ -39,3 +39,14 @@ def test_flows_are_few(measured):
     flows = run.table("pc3", "flows").filter(pl.col("payload_bytes") > 0)
     assert flows.height == 2
     assert set(flows["dst_ip"]) == {MASTER, PC3}
+
+
+def test_a_slow_link_takes_no_core_from_others(namespaces, tmp_path):
+    """Two slaves have more for it than their sockets take: MPI's own waiting is half of the run."""
+    problem = {"board": 12, "split": 1, "node_ns": 100}
+    run = captured("nqueens", problem, tmp_path, "rate=400kbit/s", "buffer=16KiB")
+    assert run.application["correct"] is True
+    machine = run.record["machine"]
+    ran = [rank["ran_s"] / machine["watched_s"] for rank in machine["ranks"]]
+    print([round(share, 2) for share in ran])
+    assert max(ran) < 0.3
