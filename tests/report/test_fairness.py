@@ -106,7 +106,7 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
         ("lambda", "disk", "disk", False): (92.0, 90.0, 0.92, 2),
         ("lambda", "memory", "memory", True): (185.0, 185.0, 0.925, 2),
         ("udp", "memory", "memory", False): (97.0, 97.0, 0.97, 1),
-        # Of 100 Mbit/s there are 5 one way, or 10.
+        # One way carries 5 Mbit/s, or an access line 10: the links are not alike.
         ("tcp", "memory", "memory", False): (4.0, 4.0, None, 1),
         ("tcp", "memory", "disk", False): (9.0, 9.0, None, 1),
     }
