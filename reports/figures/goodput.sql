@@ -36,23 +36,6 @@ by_point as (
     group by all
 ),
 
--- Which link or way a transfer took is not looked up: its share is of links that are all alike.
-uneven as (
-    select distinct points.point
-    from wan_limits as limits
-    inner join runs using (run)
-    inner join points using (point)
-    where
-        limits.from_site is not null
-        and limits.to_site is not null
-        and abs(
-            limits.limit_mbit_s
-            / points.rate_asked_mbit_s
-            / coalesce(points.links, 1)
-            - 1
-        ) > 1e-9
-),
-
 final as (
     select
         points.* exclude (label) replace (
@@ -66,7 +49,7 @@ final as (
         ),
         -- of both directions where both are used
         if(
-            points.point in (select uneven.point from uneven),
+            points.point in (select uneven.point from uneven_points as uneven),
             null,
             rounded(
                 by_point.goodput_mbit_s

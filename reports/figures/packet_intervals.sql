@@ -65,15 +65,20 @@ counted as (
 -- gaps of the predicted places: of full frames back to back, of the RTT
 predicted as (
     select
-        point,
-        -- 1514 bytes at the rate of the link
-        1514 * 8 / nullif(rate_mbit_s, 0) as back_to_back_us,
+        points.point,
+        -- 1514 bytes at the rate of the link, where both ways have it
+        if(
+            uneven.point is null,
+            1514 * 8 / nullif(points.rate_mbit_s, 0),
+            null
+        ) as back_to_back_us,
         -- a gap is near a predicted one within a factor of 1.25
         back_to_back_us / 1.25 as back_to_back_low_us,
         back_to_back_us * 1.25 as back_to_back_limit_us,
-        rtt_ms * 1e3 / 1.25 as near_rtt_low_us,
-        rtt_ms * 1e3 * 1.25 as near_rtt_high_us,
+        points.rtt_ms * 1e3 / 1.25 as near_rtt_low_us,
+        points.rtt_ms * 1e3 * 1.25 as near_rtt_high_us,
     from points
+    left join uneven_points as uneven on points.point = uneven.point
 ),
 
 -- a bucket belongs as a whole, or only in part: the true share is from one to the other

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -94,6 +96,25 @@ def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
                 share = mine.filter(which)["count"].sum() / mine["count"].sum()
                 # rate and RTT are printed with four decimals
                 assert row[column] == pytest.approx(share, abs=2e-3), (column, row["point"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "back_to_back_us"),
+    [({}, 121.12), ({"back": {"rate_bit_s": 1e8}}, 121.12), ({"back": {"rate_bit_s": 1e6}}, None)],
+)
+def test_a_slower_way_back_leaves_no_one_gap_to_predict(
+    tmp_path: Path, asked: dict[str, Any], back_to_back_us: float | None
+) -> None:
+    link = {"between": ["west", "east"], "rate_bit_s": 1e8, "links": 1} | asked
+    tiny.runs(tmp_path, [tiny.run("r", json=json.dumps({"links": [link]}))])
+    tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
+    tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow(WEST, EAST)])
+    bucket = {"bucket_low_ns": 120_000, "bucket_high_ns": 122_000, "count": 9}
+    key = {"connection": 0, "direction": "forward"}
+    tiny.table(tmp_path, "intervals", "r", "pc3", [key | bucket])
+    (row,) = Warehouse(tmp_path).rows("packet_intervals").rows(named=True)
+    assert row["back_to_back_us"] == back_to_back_us
+    assert row["back_to_back_share"] == (None if back_to_back_us is None else 1.0)
 
 
 def test_runs_without_a_record_stand_alone(tmp_path: Path) -> None:
