@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from grid import HOSTS, PC1, PC3, SPANS, rows, told, with_transfers
 
 from flowsweep import numbers
 from flowsweep.render import page
+from flowsweep.render.figure import Context
+from flowsweep.render.figures import transfer_errors
 from flowsweep.warehouse import Warehouse
 
 
@@ -155,6 +158,20 @@ def test_each_cell_of_the_paper_has_its_error(paper: Path) -> None:
         "Beside the published times: of 59 cells that nothing was fitted to, the median error is "
         "10 %, the largest 10 %"
     ) in html
+
+
+@pytest.mark.parametrize("problems", [["4 MiB", "16 MiB"], ["4 MiB", "16 MiB", "16 MiB twice"]])
+def test_a_problem_has_a_column_where_the_size_does_not_tell_it(
+    tmp_path: Path, problems: list[str]
+) -> None:
+    sizes = [{"message_bytes": int(one.split()[0]) << 20, "mean_s": 1.0} for one in problems]
+    warehouse = Warehouse(tiny.runs(tmp_path, [
+        tiny.run(name, problem=json.dumps({"message": name}), rate_asked_bit_s=3e8,
+                 rtt_asked_ns=round(10.1 * tiny.MS), json=told(answer={"sizes": [size]}))
+        for name, size in zip(problems, sizes, strict=True)
+    ]))  # fmt: skip
+    drawn = transfer_errors.draw(Context(warehouse, page._series(warehouse, "")))
+    assert (">problem<" in str(drawn)) == (len(problems) > 2)
 
 
 def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:

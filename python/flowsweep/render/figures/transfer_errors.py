@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from markupsafe import Markup
 
 from flowsweep import numbers
@@ -43,6 +44,10 @@ def draw(context: Context) -> Markup | None:
     frame = context.rows("transfer_errors")
     if frame.is_empty():
         return None
+    problems = frame.group_by("message_mb").agg(pl.col("problem").n_unique())["problem"]
+    if problems.max() == 1:
+        # The size of the message, which has a column, tells the problem.
+        frame = frame.with_columns(problem=pl.lit(""))
     latencies = sorted(set(frame["latency_ms"]))
     rows = frame.select(KEYS).unique(maintain_order=True).rows()
     cells = {
