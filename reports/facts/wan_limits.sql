@@ -3,29 +3,21 @@
 -- or receives by its access line.
 with
 
-listed as (
-    select
-        run,
-        unnest(json_extract(json, '$.links[*]')) as link,
-    from stg_runs
-    where json is not null
-),
-
 ways as (
     select
         run,
-        link ->> '$.between[0]' as from_site,
-        link ->> '$.between[1]' as to_site,
+        site_a as from_site,
+        site_b as to_site,
         link as way,
-    from listed
+    from stated_links
     union all
     select
         run,
-        link ->> '$.between[1]' as from_site,
-        link ->> '$.between[0]' as to_site,
+        site_b as from_site,
+        site_a as to_site,
         -- the same as there, where nothing differs
         if((link ->> '$.back') is null, link, link -> '$.back') as way,
-    from listed
+    from stated_links
 ),
 
 lines as (
@@ -63,7 +55,6 @@ between_sites as (
         on ways.run = near.run and ways.from_site = near.site
     left join uplinks as far
         on ways.run = far.run and ways.to_site = far.site
-    where ways.from_site is not null and ways.to_site is not null
 ),
 
 final as (

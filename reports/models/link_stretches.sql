@@ -2,13 +2,7 @@
 -- stays as it is: as run.json asks for it, and then as each change of the emulator leaves it.
 with
 
-stated as (
-    select
-        run,
-        unnest(json_extract(json, '$.links[*]')) as link,
-    from stg_runs
-    where json is not null
-    union all
+changed as (
     select
         run,
         unnest(json_extract(json, '$.emulator.changes[*]')) as link,
@@ -16,11 +10,27 @@ stated as (
     where json is not null
 ),
 
-states as (
+stated as (
+    select
+        run,
+        site_a,
+        site_b,
+        link,
+    from stated_links
+    union all
     select
         run,
         link ->> '$.between[0]' as site_a,
         link ->> '$.between[1]' as site_b,
+        link,
+    from changed
+),
+
+states as (
+    select
+        run,
+        site_a,
+        site_b,
         -- null: from the start
         try_cast(link ->> '$.time_ns' as bigint) as since_ns,
         try_cast(link ->> '$.rate_bit_s' as double) / 1e6 as rate_mbit_s,
