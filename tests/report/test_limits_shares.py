@@ -1,0 +1,90 @@
+"""The shares of what limits senders at a point, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tiny
+
+from flowsweep.warehouse import Warehouse
+
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+
+
+def limited(
+    app: int, sender: int, receiver: int, network: int, unknown: int = 0, **changes: Any
+) -> dict[str, Any]:
+    """A flow of pc3 with these limits, ms."""
+    names = ("app", "sender", "receiver", "network", "unknown")
+    times = zip(names, (app, sender, receiver, network, unknown), strict=True)
+    return tiny.flow(EAST, WEST, **{f"{k}_limited_ns": v * tiny.MS for k, v in times}) | changes
+
+
+def test_limits_are_added_up_over_the_flows_of_a_point(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    udp = {"app_limited_ns": None, "protocol": "udp", "src_port": 3}
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(300, 0, 0, 0),
+        limited(40, 10, 20, 30, connection=1, src_port=1),
+        # without payload there is nothing to hold back; UDP has no limits
+        limited(900, 0, 0, 0, connection=2, src_port=2, payload_bytes=0),
+        limited(0, 0, 0, 0, connection=3, **udp),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
+    assert found == [0.85, 0.025, 0.05, 0.075, 0.0]
+    assert (row["directions"], row["sending_s"], row["most_held_share"]) == (2, 0.4, 0.6)
+
+
+def test_what_headers_do_not_tell_is_a_part_of_the_time_that_nobody_knows(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(40, 10, 0, 30, 20),
+        limited(60, 0, 0, 40, 0, connection=1, src_port=1),
+        # of a sender that was not captured nothing is known: all of its 500 ms
+        limited(1, 1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
+    assert found == [0.142857, 0.014286, 0.0, 0.1, 0.742857]
+    assert (row["directions"], row["unknown_directions"], row["sending_s"]) == (3, 1, 0.2)
+    assert row["unknown_because"] == "sender not captured; headers do not tell"
+    # what nobody knows is held against nobody
+    assert row["most_held_share"] == 0.4
+
+
+def test_tables_without_the_unknown_time_share_out_all_of_it(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    old = limited(75, 0, 0, 25)
+    del old["unknown_limited_ns"]
+    tiny.table(tmp_path, "flows", "r", "pc3", [old])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    assert (row["app_share"], row["unknown_share"], row["unknown_because"]) == (0.75, 0.0, None)
+
+
+def test_limits_that_the_data_lack_are_unknown_with_the_reason(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(500, 0, 0, 0),
+        limited(0, 0, 0, 0, connection=1, src_port=1, network_limited_ns=None),
+        limited(1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    # all three lasted 500 ms
+    assert (row["app_share"], row["unknown_share"]) == (0.333333, 0.666667)
+    assert row["unknown_directions"] == 2
+    assert row["unknown_because"] == "limits not in the tables; sender not captured"
+
+
+def test_every_combination_of_the_axes_is_a_point(tmp_path: Path) -> None:
+    mild, far = {"baseline": True}, {"rtt_asked_ns": 9 * tiny.MS}
+    points = {"a": mild, "b": mild, "c": far, "d": far | {"rate_asked_bit_s": 1e7},
+              "e": far | {"status": "invalid"}, "f": mild | {"warmup": True}}  # fmt: skip
+    tiny.runs(tmp_path, [tiny.run(name, **changes) for name, changes in points.items()])
+    for name, held in zip("abcdef", (0, 20, 50, 70, 90, 90), strict=True):
+        tiny.table(tmp_path, "flows", name, "pc3", [limited(100 - held, 0, 0, held)])
+    found = Warehouse(tmp_path).rows("limits")
+    assert found["network_share"].to_list() == [0.1, 0.5, 0.7]
+    assert found["runs"].to_list() == [2, 1, 1]
+    assert found["is_baseline"].to_list() == [True, False, False]
