@@ -17,7 +17,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import parquet_files
 from flowsweep.files.file_sets import folder_of_sets, reading
 from flowsweep.notebook import Shown
-from flowsweep.parsing import CaptureError, DamagedCaptureError, named, readable_errors
+from flowsweep.parsing import CaptureError, DamagedCaptureError, check, named, readable_errors
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage
@@ -205,8 +205,7 @@ def _read(
         return ParquetTable(name, tuple(paths))
     table = Table(name, tuple(paths), bin_ns, udp_timeout_ns, verify_checksums)
     # What is no capture is told here, not when the stream is read.
-    with readable_errors():
-        _parsers.check(named(paths))
+    check(paths)
     return table
 
 

@@ -187,6 +187,12 @@ def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
     return drops
 
 
+def check(paths: Sequence[Path]) -> None:
+    """Raises `CaptureError` where one of the files cannot be opened or does not begin like one."""
+    with readable_errors():
+        _parsers.check(named(paths))
+
+
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     """Every path with what tables and messages call it."""
     return [(path, shown(path)) for path in paths]

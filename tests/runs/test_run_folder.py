@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ def by_name(found: dict[str, list[Path]]) -> dict[str, list[str]]:
     return {host: [path.name for path in paths] for host, paths in found.items()}
 
 
-@pytest.mark.parametrize("container", ["pcap", "pcapng", "cap"])
+@pytest.mark.parametrize("container", ["pcap", "pcapng", "cap", "dmp"])
 @pytest.mark.parametrize("packed", ["", ".zst", ".gz", ".lz4", ".bz2", ".xz"])
 def test_a_capture_is_of_the_host_that_its_name_says(
     tmp_path: Path, container: str, packed: str
@@ -39,6 +42,34 @@ def test_parts_of_a_rotated_capture_are_of_one_host(tmp_path: Path, number: str)
     }
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        # tcpdump -C 100, with -W 3, and with -z gzip
+        ["pc1.pcap", "pc1.pcap1", "pc1.pcap10", "pc1.pcap2"],
+        ["pc1.pcap0", "pc1.pcap1", "pc1.pcap2"],
+        ["pc1.pcap1.gz", "pc1.pcap2"],
+        # dumpcap -b, and with nametimenum:2
+        ["pc1_00001_20260301120000.pcapng", "pc1_00002_20260301121000.pcapng"],
+        ["pc1_20260301120000_00001.pcapng", "pc1_20260301121000_00002.pcapng"],
+        # tcpdump -G 600 -w pc1-%Y%m%d-%H%M%S.pcap, -w pc1_%F_%H:%M.pcap, -w pc1.%FT%TZ.pcap
+        ["pc1-20260301-120000.pcap", "pc1-20260301-121000.pcap"],
+        ["pc1_2026-03-01_12:00.pcap.zst", "pc1_2026-03-01_12:10.pcap"],
+        ["pc1.2026-03-01T12:00:00Z.pcap", "pc1.2026-03-01T12:10:00Z.pcap"],
+    ],
+    ids=lambda names: names[0],
+)
+def test_files_of_tcpdump_and_dumpcap_are_of_one_host(tmp_path: Path, names: list[str]) -> None:
+    assert by_name(captures_by_host(made(tmp_path, *names))) == {"pc1": sorted(names)}
+
+
+@pytest.mark.parametrize(
+    "host", ["node-2026", "pc1_1611335823_0C2DA8", "rack-20260301", "pc.99991301-120000"]
+)
+def test_a_number_that_is_no_time_is_the_hosts(tmp_path: Path, host: str) -> None:
+    assert list(captures_by_host(made(tmp_path, f"{host}.pcap"))) == [host]
+
+
 def test_a_host_called_like_a_part_is_a_host_where_the_first_part_is_not(tmp_path: Path) -> None:
     assert list(captures_by_host(made(tmp_path, "node-00001.pcap", "node-00002.pcap"))) == [
         "node-00001",
@@ -53,3 +84,22 @@ def test_the_workflow_reads_what_ingest_reads(tmp_path: Path) -> None:
         "pc1": ["pc1.cap"],
         "pc2": ["pc2-00001.pcap", "pc2.pcap", "pc2.conn.log"],
     }
+
+
+def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, command: Any) -> None:
+    frame = bytes(60)
+    packet = struct.pack("<4I", 1_767_225_600, 0, len(frame), len(frame)) + frame
+    capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1) + packet
+    (tmp_path / "r").mkdir()
+    for name in ("pc1.pcap", "pc1.pcap1", "pc2.trace", ".pc3"):
+        (tmp_path / "r" / name).write_bytes(capture)
+    (tmp_path / "r" / "pc4.out").write_bytes(gzip.compress(capture))
+    (tmp_path / "r" / "notes.txt").write_text("pc1 was slow\n")
+    done = command("flowsweep", "ingest", tmp_path / "r", "-o", tmp_path / "tables")
+    assert done.returncode == 0
+    first, *notes = done.stderr.splitlines()
+    assert first.startswith("r: 1 host, 2 packets")
+    told = [line.removeprefix(f"note: {tmp_path}/r/") for line in notes if "note:" in line]
+    assert told == [
+        f"{name}: passed over, though it begins like a capture" for name in ("pc2.trace", "pc4.out")
+    ]

@@ -25,7 +25,7 @@ from flowsweep.parsing import (
     drops_told,
     write_tables,
 )
-from flowsweep.runs.run_folder import captures_by_host, logs_by_host
+from flowsweep.runs.run_folder import captures_by_host, is_capture, logs_by_host
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def arguments(parser: Parser) -> None:
 def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
-    RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; Zeek's logs,
+    RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; files that the
+    capture agent, `tcpdump -C` or `-G`, or `dumpcap -b` rotated are of one host. Zeek's logs,
     <host>.conn.log or a folder <host>/ of them, become tables zeek_conn and so on beside it, and
     give the flows of a host that has no capture.
 
@@ -78,6 +79,12 @@ def write(found: Found, output: Path, engine: str, options: Options) -> int:
     counts += [counted(total, "packet")] if summaries else []
     counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
     print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
+    for path in found.passed_over:
+        print(
+            f"note: {path}: passed over, though it begins like a capture\n"
+            "  expected  the name <host>.pcap, .pcapng, .cap or .dmp, also with .zst, .gz or .lz4",
+            file=sys.stderr,
+        )
     lost = _tell_lost(converted)
     for error in refused:
         print(f"error: {error}", file=sys.stderr)
@@ -98,12 +105,14 @@ class Found:
         logs: Zeek's logs of each host.
         drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
             the manifests beside its captures tell them.
+        passed_over: Captures by their content that have no capture's name.
     """
 
     run: str
     captures: Mapping[str, Sequence[Path]]
     logs: Mapping[str, Sequence[Path]]
     drops: Mapping[str, Drops] = field(default_factory=dict)
+    passed_over: Sequence[Path] = ()
 
     @classmethod
     def of(cls, run_dir: Path) -> Found:
@@ -119,11 +128,13 @@ class Found:
             raise FlowsweepError(
                 f"{run_dir}: no capture in it, and no log of Zeek",
                 found=there,
-                expected="<host>.pcap or .pcapng, plain or with .zst, .gz or .lz4; or "
+                expected="<host>.pcap, .pcapng, .cap or .dmp, plain or with .zst, .gz or .lz4; or "
                 "<host>.conn.log",
                 remedy="check the folder, or record the run again: flowsweep run",
             )
-        return cls(run, captures, logs)
+        taken = {path for files in (*captures.values(), *logs.values()) for path in files}
+        others = [path for path in sorted(run_dir.iterdir()) if path not in taken]
+        return cls(run, captures, logs, passed_over=[one for one in others if is_capture(one)])
 
 
 def _write(

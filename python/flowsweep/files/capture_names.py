@@ -6,18 +6,25 @@ import re
 from collections.abc import Container
 from pathlib import Path
 
-CONTAINERS = ("pcapng", "pcap", "cap")
-COMPRESSIONS = (".zst", ".gz", ".lz4", ".bz2", ".xz", "")
-#: Longest first, so that `pc1.pcap.zst` is of host pc1.
-SUFFIXES = tuple(f".{container}{packed}" for container in CONTAINERS for packed in COMPRESSIONS)
+#: With a number behind the container where `tcpdump -C` began a further file.
+_CAPTURE = re.compile(
+    r"(?P<stem>.*)\.(pcapng|pcap|cap|dmp)[0-9]*(\.(zst|gz|lz4|bz2|xz))?", re.DOTALL
+)
 #: The name of a further part of a rotated capture, without its suffixes.
-_PART = re.compile(r"(?P<first>.+)(-[0-9]{5}|\.[0-9]+)")
+_PART = re.compile(r"(?P<first>.+)(-[0-9]{5}|\.[0-9]+)", re.DOTALL)
+_DAY = r"(19|20)[0-9]{2}-?[01][0-9]-?[0-3][0-9]"
+_CLOCK = r"[0-2][0-9][-:.]?[0-5][0-9]([-:.]?[0-5][0-9])?"
+#: When a file was begun, at the end of its name: of `dumpcap -b`, which numbers the files as well
+#: (before the time, or behind it), and of `tcpdump -G` with a usual format.
+_BEGUN = re.compile(
+    rf"(?P<first>.+?)(_[0-9]{{5}})?[-_.]{_DAY}[-_.T]?{_CLOCK}Z?(_[0-9]{{5}})?", re.DOTALL
+)
 
 
 def stem(path: Path) -> str:
     """The name without the suffixes of a capture; the whole name of another file."""
-    suffix = next((one for one in SUFFIXES if path.name.endswith(one)), "")
-    return path.name.removesuffix(suffix)
+    capture = _CAPTURE.fullmatch(path.name)
+    return capture["stem"] if capture else path.name
 
 
 def first_part(name: str) -> str | None:
@@ -33,6 +40,10 @@ def host_of(name: str, stems: Container[str]) -> str:
     """The host of a capture by its stem and those of all captures beside it.
 
     A host whose own name ends in a number is only taken for a part where the first part exists.
+    The time at which a file was begun belongs to no host's name.
     """
+    begun = _BEGUN.fullmatch(name)
+    if begun:
+        return begun["first"]
     first = first_part(name)
     return first if first is not None and first in stems else name

@@ -14,7 +14,7 @@ from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
 from flowsweep.files.outputs import PART
-from flowsweep.parsing import Drops, named, readable_errors
+from flowsweep.parsing import Drops, check, named
 
 #: The folder into which the unit of the capture service moves the files of the start before.
 BEFORE = "before"
@@ -184,8 +184,7 @@ def first_packet(path: Path) -> int | None:
     """
     import duckdb
 
-    with readable_errors():
-        _parsers.check(named([path]))
+    check([path])
     with duckdb.connect() as connection:
         connection.register("packets", _Packets(path))
         query = "select epoch_ns(time::timestamp_ns) from packets limit 1"
@@ -193,8 +192,7 @@ def first_packet(path: Path) -> int | None:
             rows = connection.sql(query).fetchall()
         except duckdb.Error as error:
             # Renamed or removed since it was looked at, which is told as such.
-            with readable_errors():
-                _parsers.check(named([path]))
+            check([path])
             raise FlowsweepError(
                 f"{path}: its first packet cannot be read",
                 found=str(error).splitlines()[0],

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flowsweep.files.capture_names import host_of, stem
+from flowsweep.parsing import CaptureError, check
 from flowsweep.zeek import is_log
 
 
 def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
     """The captures of a run by host; the parts of a rotated capture belong to one host."""
-    captures = [path for path in sorted(run_dir.iterdir()) if _is_capture(path)]
+    captures = [path for path in sorted(run_dir.iterdir()) if _is_named_capture(path)]
     stems = {stem(path) for path in captures}
     hosts: dict[str, list[Path]] = {}
     for path in captures:
@@ -23,9 +24,20 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
     return {host: sorted(paths) for host, paths in sorted(hosts.items())}
 
 
-def _is_capture(path: Path) -> bool:
+def _is_named_capture(path: Path) -> bool:
     is_named = stem(path) not in ("", path.name) and not path.name.startswith(".")
     return is_named and path.is_file()
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a plain file begins like a capture, whatever its name; hidden ones do not count."""
+    if path.name.startswith(".") or not path.is_file():
+        return False
+    try:
+        check([path])
+    except CaptureError:
+        return False
+    return True
 
 
 def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
