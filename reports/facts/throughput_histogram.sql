@@ -1,9 +1,9 @@
 -- One row per run, width of a step, and series: a direction of a host in its own capture
--- (in or out), or the direction between two places (between). How long its rate was in which
--- bucket of `bucket_of` (bit/s), the largest rate there, and the rate that is exceeded for at most
--- 1 % of the time. Time is counted in bins, so that the last step of a run, which may be shorter,
--- weighs what it lasts; `bins` less the sum of `bins_in` are those of steps without a packet.
--- `bins_up_to` are those at the rate of a bucket or below it, without a packet too.
+-- (in or out), or the direction between two places (between). In how many steps its rate was in
+-- which bucket of `bucket_of` (bit/s), the largest rate there, and the rate that at most 1 % of the
+-- steps exceed. Steps begin with the run and are all of one width: where the run does not fill the
+-- last one, it holds silence behind the run. `steps` less the sum of `steps_in` are those without a
+-- packet; `steps_up_to` are those at the rate of a bucket or below it, without a packet too.
 with
 
 hosts_and_pairs as (
@@ -41,17 +41,15 @@ numbered as (
     from (select distinct * from hosts_and_pairs)
 ),
 
--- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins, and the bins themselves. A step that is longer
--- than the run is one that holds it, and silence behind it.
+-- 10 ms, 100 ms, 1 s, 1 min, 5 min, in whole bins, and the bins themselves.
 series as (
     select
         *,
-        step_bins > 1 and step_bins > run_bins as is_longer,
-        greatest(run_bins, if(is_longer, step_bins, 0)) as bins,
+        step_bins > bins as is_longer,
+        (bins + step_bins - 1) // step_bins as steps,
     from (
         select distinct
-            numbered.* exclude (bins),
-            bins as run_bins,
+            numbered.*,
             unnest(
                 [1] || [
                     greatest(width_ns // bin_ns, 1)
@@ -98,40 +96,37 @@ steps as (
 rates as (
     select
         steps.*,
-        series.bins,
-        -- the last one may be shorter
-        least(steps.step_bins, series.bins - step * steps.step_bins) as held,
-        step_bytes * 8e9 / (held * series.bin_ns) as bit_s,
+        series.steps,
+        steps.step_bytes * 8e9 / (steps.step_bins * series.bin_ns) as bit_s,
     from steps
     inner join series using (series_id, step_bins)
-    where step_bytes > 0
+    where steps.step_bytes > 0
 ),
 
 buckets as (
     select
         series_id,
         step_bins,
-        bins,
+        steps,
         bucket_of(bit_s) as bucket,
-        count(*) as steps,
-        sum(held)::bigint as bins_in,
+        count(*) as steps_in,
         sum(step_bytes)::bigint as wire_bytes,
         max(bit_s) / 1e6 as max_mbit_s,
     from rates
-    group by series_id, step_bins, bins, bucket
+    group by series_id, step_bins, steps, bucket
 ),
 
 ordered as (
     select
         *,
         coalesce(
-            sum(bins_in) over (
+            sum(steps_in) over (
                 partition by series_id, step_bins
                 order by bucket desc
                 rows between unbounded preceding and 1 preceding
             ),
             0
-        ) as bins_above,
+        ) as steps_above,
     from buckets
 ),
 
@@ -140,16 +135,16 @@ listed as (
         series_id,
         step_bins,
         list(bucket order by bucket) as buckets,
-        list(bins_in order by bucket) as bins_in,
-        list(bins - bins_above order by bucket)::bigint[] as bins_up_to,
+        list(steps_in order by bucket) as steps_in,
+        list(steps - steps_above order by bucket)::bigint[] as steps_up_to,
         list(max_mbit_s order by bucket) as tops_mbit_s,
-        sum(steps)::bigint as busy_steps,
+        sum(steps_in)::bigint as busy_steps,
         sum(wire_bytes)::bigint as wire_bytes,
         max(max_mbit_s) as max_mbit_s,
         -- 0 where all that is busy is less than 1 % of the time
         if(
-            sum(bins_in) > any_value(bins) * 0.01 + 1e-6,
-            min(max_mbit_s) filter (bins_above <= bins * 0.01 + 1e-6),
+            sum(steps_in) > any_value(steps) * 0.01 + 1e-6,
+            min(max_mbit_s) filter (steps_above <= steps * 0.01 + 1e-6),
             0
         ) as p99_mbit_s,
     from ordered
@@ -165,10 +160,10 @@ select
     series.bin_ns,
     series.step_bins,
     series.is_longer,
-    series.bins,
+    series.steps,
     coalesce(listed.buckets, []) as buckets,
-    coalesce(listed.bins_in, []) as bins_in,
-    coalesce(listed.bins_up_to, []) as bins_up_to,
+    coalesce(listed.steps_in, []) as steps_in,
+    coalesce(listed.steps_up_to, []) as steps_up_to,
     coalesce(listed.tops_mbit_s, []) as tops_mbit_s,
     coalesce(listed.busy_steps, 0) as busy_steps,
     coalesce(listed.wire_bytes, 0) as wire_bytes,

@@ -15,7 +15,7 @@ seen as (
         throughput.step_bins * throughput.bin_ns as width_ns,
         throughput.is_longer,
         throughput.max_mbit_s,
-        throughput.wire_bytes * 8e3 / (throughput.bins * throughput.bin_ns)
+        throughput.wire_bytes * 8e3 / (throughput.steps * width_ns)
             as mean_mbit_s,
         throughput.p99_mbit_s,
     from throughput_histogram as throughput

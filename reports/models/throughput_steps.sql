@@ -17,15 +17,11 @@ named as (
         throughput.run,
         throughput.host,
         throughput.buckets,
-        throughput.bins_in,
-        throughput.bins_up_to,
+        throughput.steps_in,
+        throughput.steps_up_to,
         throughput.tops_mbit_s,
-        throughput.bins,
-        throughput.bins - coalesce(list_sum(throughput.bins_in), 0)
-            as silent_bins,
-        (throughput.bins + throughput.step_bins - 1) // throughput.step_bins
-            as steps,
-        steps - throughput.busy_steps as empty_steps,
+        throughput.steps,
+        throughput.steps - throughput.busy_steps as empty_steps,
     from throughput_histogram as throughput
     inner join pool_runs using (run)
     left join host_roles using (run, host)
@@ -48,11 +44,11 @@ summed as (
     select
         totals.series,
         named.run,
-        named.bins as of_count,
+        named.steps as of_count,
         unnest(list_prepend(bucket_of(0), named.buckets)) as bucket,
         unnest(list_prepend(0.0, named.tops_mbit_s)) as top,
-        unnest(list_prepend(named.silent_bins, named.bins_in)) as count,
-        unnest(list_prepend(named.silent_bins, named.bins_up_to)) as up_to,
+        unnest(list_prepend(named.empty_steps, named.steps_in)) as count,
+        unnest(list_prepend(named.empty_steps, named.steps_up_to)) as up_to,
     from named
     inner join totals on named.key = totals.key
 )

@@ -21,7 +21,7 @@ def rows(warehouse: Warehouse) -> pl.DataFrame:
 
 
 def binned(directory: Path, sent: pl.DataFrame, width: int) -> pl.DataFrame:
-    """Mbit/s of every bin of every run and series, empty ones included; whole bins alone.
+    """Mbit/s of every bin of every run and series, empty ones included.
 
     Args:
         directory: The experiment.
@@ -42,10 +42,8 @@ def binned(directory: Path, sent: pl.DataFrame, width: int) -> pl.DataFrame:
                 frame.group_by(pl.col("bin") // width).agg(pl.col("wire_bytes").sum()).rows()
             )
             for step in range(-(-bins // width)):
-                held = min(width, bins - step * width)
-                rate = sums.get(step, 0) * 8e3 / (held * BIN_NS)
-                # A shorter bin weighs what it lasts.
-                found += [run | {"series": series, "mbit_s": rate}] * held
+                rate = sums.get(step, 0) * 8e3 / (width * BIN_NS)
+                found.append(run | {"series": series, "mbit_s": rate})
     return pl.DataFrame(found)
 
 

@@ -76,7 +76,8 @@ def draw(context: Context) -> Figure | None:
             "Solid: the busiest window, median over the runs of the point, with the runs with the "
             "least and the most (vertical line); dashed: exceeded for 1 % of the time at most; "
             "grey: mean.",
-            "Open points: a run is shorter than the window, which holds it and silence behind it."
+            "The last window of a run holds silence behind it.",
+            "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()
             else None,
             doubts.of_traffic(context),
