@@ -19,7 +19,7 @@ pooled as (
     window one_pool as (partition by pool_runs.point, pool_runs.alone)
 ),
 
--- a run that has ended is not silent; the last step of one may be shorter
+-- a run that has ended is not silent, but for what is left of its last step
 grid as (
     select
         point,
@@ -71,8 +71,8 @@ rates as (
         grid.*,
         coalesce(summed.messages, 0) as messages,
         coalesce(summed.bytes, 0) as bytes,
-        least(wide_ns, length_ns - grid.step * wide_ns) / 1e9 as held_s,
-        coalesce(summed.messages, 0) / held_s as messages_s,
+        least((grid.step + 1) * wide_ns, length_ns) / 1e9 as end_s,
+        coalesce(summed.messages, 0) / wide_ns * 1e9 as messages_s,
     from grid
     left join summed using (run, step)
 ),
@@ -82,11 +82,11 @@ final as (
         point,
         any_value(only_run) as run,
         step * wide_ns / 1e9 as start_s,
-        step * wide_ns / 1e9 + max(held_s) as end_s,
+        max(end_s) as end_s,
         count(*) as runs,
         sum(messages)::bigint as messages,
         sum(bytes)::bigint as bytes,
-        round(sum(messages) / sum(held_s), 4) as messages_s,
+        round(avg(messages_s), 4) as messages_s,
         round(min(messages_s), 4) as messages_s_min,
         round(max(messages_s), 4) as messages_s_max,
     from rates
