@@ -9,6 +9,8 @@ import math
 
 MINUS = "−"  # noqa: RUF001 - a minus as wide as a plus
 NONE = "–"  # noqa: RUF001 - nothing there, or not known
+#: What a table for people says of true and false.
+TRUTH = {True: "yes", False: "no", None: NONE}
 TIMES = "×"  # noqa: RUF001
 EXACT_COUNT = 9_999
 

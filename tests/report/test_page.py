@@ -72,6 +72,12 @@ def test_every_section_is_there_and_linked(html: str) -> None:
         assert f'href="#{anchor}"' in html
 
 
+def test_tables_say_yes_and_no(html: str) -> None:
+    cells = set(re.findall(r"<td[^>]*>([^<]*)</td>", html))
+    assert {"yes", "no"} <= cells
+    assert not {"True", "False"} & cells
+
+
 def test_every_id_is_unique(html: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids))

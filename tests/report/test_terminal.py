@@ -44,6 +44,11 @@ def test_a_file_gets_everything_and_so_does_a_wide_window(printed):
     assert said == ""
 
 
+def test_true_and_false_are_words(printed):
+    lines, _ = printed(pl.DataFrame({"is_one": [True, False, None]}), None)
+    assert lines == ["is_one", "yes", "no", "-"]
+
+
 @pytest.mark.parametrize("width", [80, 60, 40, 24])
 def test_no_line_is_wider_than_the_window(printed, width):
     lines, said = printed(ROWS, width)

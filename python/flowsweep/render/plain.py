@@ -40,7 +40,6 @@ def _column(values: pl.Series, head: str) -> Column:
     if values.dtype.is_integer():
         return Column(head, [numbers.NONE if one is None else f"{one:,}" for one in values])
     if values.dtype == pl.Boolean:
-        words = {None: numbers.NONE, True: "yes", False: "no"}
-        return Column(head, [words[one] for one in values], is_number=False)
+        return Column(head, [numbers.TRUTH[one] for one in values], is_number=False)
     cells = [numbers.NONE if one is None else str(one) for one in values]
     return Column(head, cells, is_number=False)

@@ -126,6 +126,8 @@ def data(name: str, frame: pl.DataFrame, limit: int) -> Markup:
         cells = [
             numbers.NONE
             if value is None
+            else numbers.TRUTH[value]
+            if isinstance(value, bool)
             else f"{value:.6g}"
             if isinstance(value, float)
             else str(value)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowsweep import printing
+from flowsweep import numbers, printing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -76,6 +76,8 @@ def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return numbers.TRUTH[value]
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
     return printing.line(str(value))
