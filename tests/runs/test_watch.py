@@ -246,9 +246,12 @@ def test_a_file_that_is_no_capture_keeps_nothing_else_from_the_report(folder, on
     write(folder / "pc1.pcap", 10)
     (folder / "pc2.pcap").write_text("this is no capture")
     (folder / "notes.txt").write_text("nor is this")
+    write(folder / "pc3", 10)
     done = once()
     assert done.returncode == 2
     assert done.stderr.count(f"error: {folder / 'pc2.pcap'}") == 1
+    assert done.stderr.count(f"note: {folder / 'pc3'}: passed over") == 1
+    assert "notes.txt" not in done.stderr
     assert packets(folder) == {(FIRST, "pc1"): 1}
 
 

@@ -25,7 +25,7 @@ from flowsweep.parsing import (
     drops_told,
     write_tables,
 )
-from flowsweep.runs.run_folder import captures_by_host, is_capture, logs_by_host
+from flowsweep.runs.run_folder import captures_by_host, is_capture, logs_by_host, passed_over
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -80,11 +80,7 @@ def write(found: Found, output: Path, engine: str, options: Options) -> int:
     counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
     print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
     for path in found.passed_over:
-        print(
-            f"note: {path}: passed over, though it begins like a capture\n"
-            "  expected  the name <host>.pcap, .pcapng, .cap or .dmp, also with .zst, .gz or .lz4",
-            file=sys.stderr,
-        )
+        print(passed_over(path), file=sys.stderr)
     lost = _tell_lost(converted)
     for error in refused:
         print(f"error: {error}", file=sys.stderr)

@@ -15,6 +15,7 @@ from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import DamagedCaptureError, Options
+from flowsweep.runs.run_folder import passed_over
 from flowsweep.units import parse_time
 
 if TYPE_CHECKING:
@@ -132,9 +133,17 @@ class _Watch:
         for run, some in self._periods.ready(arrivals, time.time_ns()).items():
             if self._attempt(partial(self._parse, run, some)):
                 self._is_current = False
+        self._tell(arrivals)
+        if not self._is_current and self._periods.has_any():
+            self._is_current = self._report()
+
+    def _tell(self, arrivals: list[Arrival]) -> None:
+        """Says of which captures there are no tables, and why."""
         for one in arrivals:
             if not one.is_whole:
                 self._told.note(f"{one.path}: is being written, and waits until it is whole")
+        for path in sorted(self._captures.passed_over):
+            self._told.note(passed_over(path))
         for run, path in self._periods.left_out(arrivals):
             self._told.note(
                 f"note: {path}: came when run {run} was parsed and other captures of it were gone; "
@@ -149,8 +158,6 @@ class _Watch:
                 "  remedy    more room for the ring (--max-disk of flowsweep-capture), a shorter "
                 "--period, or a watch that runs all the time"
             )
-        if not self._is_current and self._periods.has_any():
-            self._is_current = self._report()
 
     def _attempt(self, work: Callable[[], None]) -> bool:
         """Whether it succeeded. A full disk, say, ends no service: the next look tries again."""

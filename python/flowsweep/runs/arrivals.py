@@ -15,6 +15,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
 from flowsweep.files.outputs import PART
 from flowsweep.parsing import Drops, check, named
+from flowsweep.runs.run_folder import is_capture
 
 #: The folder into which the unit of the capture service moves the files of the start before.
 BEFORE = "before"
@@ -73,6 +74,9 @@ class Folder:
         path: The folder.
         quiet_s: A file that no manifest lists is whole once nobody wrote to it for so long.
         say: Told what is wrong with a file, once.
+
+    Attributes:
+        passed_over: Captures by their content that have no capture's name.
     """
 
     def __init__(self, path: Path, quiet_s: float, say: Callable[[FlowsweepError], None]) -> None:
@@ -80,6 +84,7 @@ class Folder:
         self._first: dict[_State, int | None] = {}
         self._manifests: dict[_State, dict[str, Any] | None] = {}
         self._refused: set[_State] = set()
+        self.passed_over: set[Path] = set()
 
     def arrivals(self) -> list[Arrival]:
         """The captures that are there now, in the order of their first packets.
@@ -104,7 +109,12 @@ class Folder:
                 state = _state(path)
             except FileNotFoundError:  # the ring's oldest file, or one that was renamed
                 continue
-            if state in self._refused or _stem(path) == path.name or path.name.endswith(MANIFEST):
+            if state in self._refused or path.name.endswith(MANIFEST):
+                continue
+            if _stem(path) == path.name:
+                self._refused.add(state)
+                if path not in self.passed_over and is_capture(path):
+                    self.passed_over.add(path)
                 continue
             try:
                 found += self._arrival(path, state, stems[path.parent], known)

@@ -40,6 +40,14 @@ def is_capture(path: Path) -> bool:
     return True
 
 
+def passed_over(path: Path) -> str:
+    """The note on a capture that is not named like one."""
+    return (
+        f"note: {path}: passed over, though it begins like a capture\n"
+        "  expected  the name <host>.pcap, .pcapng, .cap or .dmp, also with .zst, .gz or .lz4"
+    )
+
+
 def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
     """Zeek's logs of a run by host."""
     if not any(is_log(path) or path.is_dir() for path in run_dir.iterdir()):
