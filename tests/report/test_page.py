@@ -140,6 +140,21 @@ def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
     assert "drops unknown" in html
 
 
+def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
+    """Two runs without a record: neither a baseline beside them nor runs that are added up."""
+    tiny.runs(tmp_path, [{"run": run, "status": "no record"} for run in ("a", "b")])
+    for run in ("a", "b"):
+        tiny.table(tmp_path, "captures", run, "n7", [tiny.capture()])
+        tiny.table(tmp_path, "flows", run, "n7", [tiny.flow("192.0.2.7", "192.0.2.9")])
+        bins = tiny.bins("192.0.2.7", "192.0.2.9", {2: 900})
+        tiny.table(tmp_path, "throughput", run, "n7", bins)
+    html = page.build(tmp_path).html
+    assert html.count("Coloured: the run in the title.") == 3
+    assert "Solid: the busiest window; dashed" in html
+    for absent in ("grey: the baseline", "the run with the least", "runs with the least"):
+        assert absent not in html
+
+
 def test_a_capture_that_jumps_in_time_is_drawn_and_said_to_jump(tmp_path: Path) -> None:
     days = 1529
     late = {"first_time": tiny.T0 + days * DAY_NS, "last_time": tiny.T0 + days * DAY_NS}

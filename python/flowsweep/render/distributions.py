@@ -10,7 +10,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.render import axes, cuts, points, theme
-from flowsweep.render.figure import Context, panel_title, values
+from flowsweep.render.figure import Context, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about
 
 if TYPE_CHECKING:
@@ -25,10 +25,6 @@ MAX_PANELS, MAX_POINTS = 32, 8
 LEFT = 30
 #: A point; and the run, where one without a record stands alone.
 Pool = tuple[int, str | None]
-DRAWN = (
-    "Coloured: all runs of the point in the title together; pale: from the run with the least "
-    "share to the one with the greatest; grey: the baseline."
-)
 
 
 @dataclass(frozen=True)
@@ -63,10 +59,16 @@ class Panel:
     name: str
     own: pl.DataFrame
     base: pl.DataFrame | None
+    is_one_run: bool
+
+    @property
+    def has_band(self) -> bool:
+        """Whether runs differ."""
+        return int(self.own["runs"].max()) > 1  # type: ignore[arg-type]
 
 
-def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str | None]:
-    """The panels, and what to say of the points that have none.
+def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str]:
+    """The panels, and what to say of them: what is drawn, and of the points that have none.
 
     Args:
         context: Knows points and applications.
@@ -94,7 +96,29 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         )))  # fmt: skip
     made: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
     shown = len({(panel.one, panel.name) for panel in found})
-    return made, cuts.told(shown, total, "points are drawn", quantity.query)
+    return made, sentence(
+        _legend(found), cuts.told(shown, total, "points are drawn", quantity.query)
+    )
+
+
+def _legend(panels: list[Panel]) -> str:
+    """What lines and colours are, of those that are there."""
+    named = {
+        "run": any(panel.is_one_run for panel in panels),
+        "point": any(not panel.is_one_run for panel in panels),
+    }
+    own = {
+        (True, False): "the run in the title",
+        (False, True): "all runs of the point in the title together",
+        (True, True): "the run in the title, or all runs of the point there together",
+    }[named["run"], named["point"]]
+    pale = "; pale: from the run with the least share to the one with the greatest"
+    return (
+        f"Coloured: {own}"
+        + (pale if any(panel.has_band for panel in panels) else "")
+        + ("; grey: the baseline" if any(panel.base is not None for panel in panels) else "")
+        + "."
+    )
 
 
 def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[list[Panel], int]:
@@ -116,7 +140,9 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
                 if panel.height:
                     is_beside = pool[1] is None and pool[0] != chosen[0][0]
                     beside = base if is_beside and base.height else None
-                    found.append(Panel(one, str(part), mine[pool], panel, beside))
+                    found.append(
+                        Panel(one, str(part), mine[pool], panel, beside, pool[1] is not None)
+                    )
     return found, sum(map(len, every))
 
 
@@ -210,7 +236,7 @@ def _draw(
         )
         layers.append(line.encode(x=x, y=y))
     own = alt.Chart(values(_steps(panel.own, quantity, span)))
-    if panel.own["runs"].max() > 1:  # type: ignore[operator]
+    if panel.has_band:
         band = own.mark_area(
             interpolate="step-after", opacity=0.22, color=panel.one.colour, clip=True
         )

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from sentences.asked import VALID, N, Sentence, always, counts
+import re
+from collections.abc import Callable
+
+from sentences.asked import VALID, Asked, N, Sentence, always, counts
 from sentences.runs import traffic
 
 POOLED = "(select run from pool_runs)"
@@ -13,9 +16,31 @@ CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin'
 
 def _distribution(query: str) -> list[Sentence]:
     """Sentences under every small multiple of distributions."""
-    return always(query, r"Coloured: all runs of the point in the title together; pale: from the run "
-                   r"with the least share to the one with the greatest; grey: the baseline\.",
-                   rf"{N} of {N} points are drawn; all: flowsweep query {query} DIR\.")  # fmt: skip
+    return [
+        Sentence(query, r"Coloured: (all runs of the point in the title together|the run in the title"
+                 r"(?:, or all runs of the point there together)?)(; pale: from the run with the least "
+                 r"share to the one with the greatest)?(; grey: the baseline)?\.", _is_drawn),
+        *always(query, rf"{N} of {N} points are drawn; all: flowsweep query {query} DIR\."),
+    ]  # fmt: skip
+
+
+def _is_drawn(asked: Asked, match: re.Match[str]) -> bool:
+    """Whether there are runs that stand alone, runs that differ, and points beside the baseline."""
+    alone = asked.yes("pool_runs where alone is not null")
+    several = asked.yes(
+        "(select point from pool_runs where alone is null group by point having count(*) > 1)"
+    )
+    points = asked.one("select count(distinct point) from pool_runs")
+    return (
+        (alone or "the run" not in match[1])
+        and (several or match[2] is None)
+        and (points > 1 or match[3] is None)
+    )
+
+
+def _has_several(query: str) -> Callable[[Asked], bool]:
+    """Whether something in the rows is of several runs."""
+    return lambda asked: bool(asked.rows(query)["runs"].max() > 1)
 
 
 def _flow_distribution(query: str, known: str) -> list[Sentence]:
@@ -50,17 +75,19 @@ DISTRIBUTIONS = [
     Sentence("message_rate_series", rf"({N}) messages? as in the figures before, by the step of .+? in "
              r"which they began\.",
              counts(f"select sum(messages) from message_sums where span_s > 0 and run in {VALID}")),
-    *always("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
-             r"from the run with fewest to the one with most\.",
+    Sentence("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
+             r"from the run with fewest to the one with most\.", due=_has_several("message_rate_series")),
+    *always("message_rate_series",
              rf"{N} of {N} points are drawn; all: flowsweep query message_rate_series DIR\."),
     Sentence("message_rate_series", r"Scales differ between applications\.",
              due=lambda asked: asked.rows("message_rate_series").select("app", "problem").n_unique() > 1),
     *_distribution("throughput_cdf"),
     *always("monitoring", r"The same traffic as a monitor with windows of each width shows it\.",
-             r"Solid: the busiest window, median over the runs of the point, with the runs with the "
-             r"least and the most \(vertical line\); dashed: exceeded for 1 % of the time at most; "
-             r"grey: mean\.",
+             r"Solid: the busiest window; dashed: exceeded for 1 % of the time at most; grey: mean\.",
              rf"{N} of {N} points are drawn; all: flowsweep query monitoring DIR\."),
+    Sentence("monitoring", r"Solid: the busiest window, median over the runs of the point, with the runs "
+             r"with the least and the most \(vertical line\); dashed: exceeded for 1 % of the time at "
+             r"most; grey: mean\.", due=_has_several("monitoring")),
     *always("monitoring", r"The last window of a run holds silence behind it\."),
     Sentence("monitoring", r"Open points: a run is shorter than the window\.",
              due=lambda asked: asked.rows("monitoring")["shorter_runs"].max() > 0),

@@ -21,17 +21,16 @@ def draw(context: Context) -> Figure | None:
     rows = context.rows(QUANTITY.query)
     if rows.is_empty():
         return None
-    chart, cut = distributions.chart(context, rows, QUANTITY)
+    chart, drawn = distributions.chart(context, rows, QUANTITY)
     flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
     return Figure(
         name=QUANTITY.query,
         caption=sentence(
             f"{numbers.plural(flows, 'flow direction')} of all hosts, each once; forward: from "
             "the initiator of the connection.",
-            distributions.DRAWN,
+            drawn,
             distributions.censored(censored),
             doubts.of_traffic(context),
-            cut,
         ),
         chart=chart,
         rows=rows,

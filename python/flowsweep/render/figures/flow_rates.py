@@ -21,7 +21,7 @@ def draw(context: Context) -> Figure | None:
     rows = context.rows(QUANTITY.query)
     if rows.is_empty():
         return None
-    chart, cut = distributions.chart(context, rows, QUANTITY)
+    chart, drawn = distributions.chart(context, rows, QUANTITY)
     flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
     return Figure(
         name=QUANTITY.query,
@@ -30,10 +30,9 @@ def draw(context: Context) -> Figure | None:
             "the initiator of the connection.",
             "Payload by the duration of a direction; one of a single packet lasts no time and is "
             "not in it.",
-            distributions.DRAWN,
+            drawn,
             distributions.censored(censored),
             doubts.of_traffic(context),
-            cut,
         ),
         chart=chart,
         rows=rows,

@@ -57,7 +57,9 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figures before, "
             f"by the step of {widths} in which they began.",
             "Line: mean over the runs of the point that had not ended; pale: from the run with "
-            "fewest to the one with most.",
+            "fewest to the one with most."
+            if rows["runs"].max() > 1  # type: ignore[operator]
+            else None,
             "Scales differ between applications." if len(shown) > 1 else None,
             cuts.told(len(panels), sum(map(len, every)), "points are drawn", QUERY),
         ),

@@ -20,15 +20,14 @@ def draw(context: Context) -> Figure | None:
     rows = context.rows(QUANTITY.query)
     if rows.is_empty():
         return None
-    chart, cut = distributions.chart(context, rows, QUANTITY)
+    chart, drawn = distributions.chart(context, rows, QUANTITY)
     return Figure(
         name=QUANTITY.query,
         caption=sentence(
             f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figure before; "
             "forward: from the initiator of the connection.",
             "Sizes are upper bounds: writes that were queued together are one message.",
-            distributions.DRAWN,
-            cut,
+            drawn,
         ),
         chart=chart,
         rows=rows,

@@ -73,9 +73,14 @@ def draw(context: Context) -> Figure | None:
         finding=" ".join(_findings(context, rows)),
         caption=sentence(
             "The same traffic as a monitor with windows of each width shows it.",
-            "Solid: the busiest window, median over the runs of the point, with the runs with the "
-            "least and the most (vertical line); dashed: exceeded for 1 % of the time at most; "
-            "grey: mean.",
+            "Solid: the busiest window"
+            + (
+                ", median over the runs of the point, with the runs with the least and the most "
+                "(vertical line)"
+                if rows["runs"].max() > 1  # type: ignore[operator]
+                else ""
+            )
+            + "; dashed: exceeded for 1 % of the time at most; grey: mean.",
             "The last window of a run holds silence behind it.",
             "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()

@@ -24,7 +24,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     parted = rows.with_columns(part=pl.format("{}, answers {}", "side", "direction"))
-    chart, cut = distributions.chart(context, parted, QUANTITY)
+    chart, drawn = distributions.chart(context, parted, QUANTITY)
     return Figure(
         name=QUANTITY.query,
         caption=sentence(
@@ -33,8 +33,7 @@ def draw(context: Context) -> Figure | None:
             "Think: in the capture of the host that answers; wait: in that of the host that asked. "
             "Backward: answers of the host to which the connection was made; forward: what the "
             "other end sends next.",
-            distributions.DRAWN,
-            cut,
+            drawn,
         ),
         chart=chart,
         rows=rows,

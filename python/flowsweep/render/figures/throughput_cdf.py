@@ -31,10 +31,10 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     bin_ms = bins_told(rows)
-    cut = None
+    drawn = None
     chart: Any = empty("no packet in these runs", theme.FULL_WIDTH, 120)
     if float(rows["mbit_s"].max() or 0) > 0:  # type: ignore[arg-type]
-        chart, cut = distributions.chart(context, rows, QUANTITY)
+        chart, drawn = distributions.chart(context, rows, QUANTITY)
     bins = int(rows.unique(subset=["point", "run", "direction"])["bins"].sum()) // 2
     return Figure(
         name="throughput_cdf",
@@ -44,9 +44,8 @@ def draw(context: Context) -> Figure | None:
             f"Share of {bin_ms} bins at or below a rate: {numbers.plural(bins, 'bin')} of the host "
             "that the figure before shows, at all points.",
             "Empty bins count: their share is where the line begins.",
-            distributions.DRAWN,
+            drawn,
             doubts.of_traffic(context),
-            cut,
         ),
         chart=chart,
         rows=every,
