@@ -17,6 +17,7 @@ import pytest
 import synthetic
 import tiny
 
+from flowsweep import numbers
 from flowsweep.errors import FlowsweepError
 from flowsweep.render import axes, page, svg
 from flowsweep.render.figure import Context, Figure
@@ -144,13 +145,17 @@ def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
     """Two runs without a record: neither a baseline beside them nor runs that are added up."""
     tiny.runs(tmp_path, [{"run": run, "status": "no record"} for run in ("a", "b")])
     for run in ("a", "b"):
-        tiny.table(tmp_path, "captures", run, "n7", [tiny.capture()])
         tiny.table(tmp_path, "flows", run, "n7", [tiny.flow("192.0.2.7", "192.0.2.9")])
         bins = tiny.bins("192.0.2.7", "192.0.2.9", {2: 900})
         tiny.table(tmp_path, "throughput", run, "n7", bins)
+        missing = tiny.capture(dropped_kernel=None, dropped_interface=None)
+        tiny.table(tmp_path, "captures", run, "n7", [missing])
     html = page.build(tmp_path).html
     assert html.count("Coloured: the run in the title.") == 3
     assert "Solid: the busiest window; dashed" in html
+    # What nobody wrote down of the captures: their day is that of the first packet.
+    assert "captured 2026-01-01" in html
+    assert f"2 captures: 2 of grade {numbers.NONE} (drops unknown)" in html
     for absent in ("grey: the baseline", "the run with the least", "runs with the least"):
         assert absent not in html
 

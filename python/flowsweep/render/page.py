@@ -14,7 +14,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from flowsweep import numbers
-from flowsweep.analysis import adds_up
+from flowsweep.analysis import adds_up, grades
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
@@ -254,10 +254,12 @@ def _head(context: Context, directory: Path, source: str, title: str) -> dict[st
     valid = counted.filter(pl.col("is_traffic_used") | (pl.col("status") == "valid")).height
     unknown = counted.filter(pl.col("status") == "no record").height
     quality = context.model("captures")
-    grades = quality.filter(
+    graded = quality.filter(
         pl.col("run").is_in(counted.filter("is_traffic_used")["run"].to_list())
     ).sort("grade_rank", descending=True)
     starts = runs["start_ns"].drop_nulls()
+    if starts.is_empty():  # no run.json: by the first packet
+        starts = quality["first_ns"].drop_nulls()
     many = len({one.app for one in context.series}) > 1
     hosts = context.model("hosts").select("host", "site").unique().sort("site", "host")
     sites = hosts["site"].drop_nulls().n_unique()
@@ -270,6 +272,7 @@ def _head(context: Context, directory: Path, source: str, title: str) -> dict[st
     if len(starts):
         day = pl.Series([starts.min()], dtype=pl.Int64).cast(pl.Datetime("ns"))
         parts.append(f"captured {day.dt.strftime('%Y-%m-%d')[0]}")
+    worst = str(graded["grade"][0]) if graded.height else ""
     return {
         "question": "What network do these applications need?"
         if many
@@ -278,8 +281,9 @@ def _head(context: Context, directory: Path, source: str, title: str) -> dict[st
         "title": title,
         "facts": parts,
         "left_out": int(context.model("left_out")["is_recorded"].sum()),
-        "grade": grades["grade"][0] if grades.height else None,
-        "grade_class": tables.GRADE_CLASS.get(grades["grade"][0]) if grades.height else "",
+        "grade": worst,
+        "has_unknown_drops": worst == grades.UNKNOWN,
+        "grade_class": tables.GRADE_CLASS.get(worst, ""),
         "hash": hashlib.sha256(source.encode()).hexdigest()[:12] if source else "",
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.analysis import grades
 from flowsweep.render.tables import (
     Column,
     badge,
@@ -70,10 +71,11 @@ def _is_fine(row: Row) -> bool:
 def heading(context: Context) -> str:
     """Captures by grade, and whether packets are conserved."""
     rows = context.rows("run_quality").filter(pl.col("host").is_not_null())
-    grades = rows.group_by("grade").len().sort("grade")
+    found = rows.group_by("grade").len().sort("grade")
     parts = [
         f"{numbers.count(number)} of grade {grade}"
-        for grade, number in grades.iter_rows()
+        + (" (drops unknown)" if grade == grades.UNKNOWN else "")
+        for grade, number in found.iter_rows()
         if grade is not None
     ]
     known = rows.filter(pl.col("unexplained_packets").is_not_null())
