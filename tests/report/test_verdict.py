@@ -325,9 +325,9 @@ def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any
     return row | changes
 
 
-def lightpaths(*rows: dict[str, Any]) -> str | None:
+def lightpaths(*rows: dict[str, Any], has_sites: bool = True) -> str | None:
     labels = dict.fromkeys((row["app"], row["problem"]) for row in rows)
-    said = verdict_lightpaths.sentence(rows, {key: key[0] for key in labels})
+    said = verdict_lightpaths.sentence(rows, {key: key[0] for key in labels}, has_sites=has_sites)
     return said and plain(said)
 
 
@@ -336,6 +336,13 @@ def test_lightpaths_that_carry_all_are_told_together() -> None:
     assert lightpaths(*rows) == (
         "At the baseline 1 lightpath of 100 Mbit/s between any two sites carries all that lu and "
         "farm send."
+    )
+
+
+def test_hosts_without_sites_are_not_called_sites() -> None:
+    assert lightpaths(lightpath("lu", 1, 1), has_sites=False) == (
+        "At the baseline 1 lightpath of 100 Mbit/s between the hosts (no sites are known) carries "
+        "all that lu sends."
     )
 
 

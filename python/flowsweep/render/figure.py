@@ -66,6 +66,11 @@ class Context:
             self.cache[key] = self.warehouse.select(f"select * from {name} order by all")  # noqa: S608
         return self.cache[key]
 
+    @property
+    def has_sites(self) -> bool:
+        """Whether traffic is told between sites; else each host stands for one."""
+        return self.model("hosts")["site"].drop_nulls().n_unique() > 1
+
     def drawn_runs(self, runs: Iterable[str]) -> str:
         """Says which runs are drawn and why: one of each application."""
         known = dict(self.model("shown_runs").select("run", "because").iter_rows())

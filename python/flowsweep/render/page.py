@@ -104,6 +104,7 @@ def _build(warehouse: Warehouse) -> Page:
         beside=list(context.rows("side_by_side").rows(named=True)),
         others=list(context.rows("axis_thresholds").rows(named=True)),
         lightpaths=list(context.rows("lightpaths").rows(named=True)),
+        has_sites=context.has_sites,
     )
     compared = differences.first(context.rows("against").rows(named=True))
     counter = iter(range(1, 1000))

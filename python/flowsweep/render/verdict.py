@@ -63,6 +63,7 @@ def verdict(
     beside: Sequence[dict[str, Any]] = (),
     others: Sequence[dict[str, Any]] = (),
     lightpaths: Sequence[dict[str, Any]] = (),
+    has_sites: bool = True,
 ) -> Verdict:
     """The sentences for all applications.
 
@@ -74,6 +75,7 @@ def verdict(
         beside: Rows of the query `side_by_side`, for what variants change.
         others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
         lightpaths: Rows of the query `lightpaths`.
+        has_sites: Whether these are of sites; else of hosts.
     """
     few, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
@@ -101,7 +103,7 @@ def verdict(
         sentences.append(_not_varied(_names(fixed, labels, apps)))
         sentences += _variants_of(fixed, labels, beside)
     sentences += verdict_axes.sentences(others, labels)
-    if said := verdict_lightpaths.sentence(lightpaths, labels):
+    if said := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
         sentences.append(said)
     return Verdict(
         sentences,

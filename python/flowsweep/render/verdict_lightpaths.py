@@ -29,12 +29,15 @@ class Answer:
     is_filled: bool
 
 
-def sentence(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> str | None:
+def sentence(
+    rows: Sequence[Row], labels: dict[tuple[str, str], str], *, has_sites: bool = True
+) -> str | None:
     """One sentence on all applications; None where no link of the baseline has a rate.
 
     Args:
         rows: Rows of the query `lightpaths`.
         labels: Name of each application and problem, in the order of the report.
+        has_sites: Whether rows are of sites; else of hosts.
     """
     counted = [row for row in rows if _counts(row)]
     are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
@@ -54,7 +57,8 @@ def sentence(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> str | N
             is_filled=is_filled,
         )
         carried.setdefault(answer, []).append(label)
-    where = "between any two sites" if are_many else "between the sites"
+    where = "between any two" if are_many else "between the"
+    where += " sites" if has_sites else " hosts (no sites are known)"
     parts = [_carried(answer, where, named) for answer, named in carried.items()]
     return f"At the baseline {'; '.join(parts)}." if parts else None
 

@@ -76,7 +76,8 @@ def heading(context: Context) -> str:
         else f"{numbers.plain(scales[0])} to {numbers.plain(scales[-1])}"
     )
     assumed = ", assumed: no rate is named" if frame["is_rate_assumed"].any() else ""
-    return f"How many lightpaths of {scale} Mbit/s the demand needs{assumed}"
+    hosts = "" if context.has_sites else " between hosts, as no sites are known"
+    return f"How many lightpaths of {scale} Mbit/s the demand{hosts} needs{assumed}"
 
 
 def note(context: Context) -> str | None:

@@ -109,13 +109,15 @@ def draw(context: Context) -> Figure | None:
     far = rows["is_far_side"].any()
     return Figure(
         name=NAME,
-        heading=f"What crosses between the sites: throughput in steps of {step_ms} ms",
+        heading="What crosses between the "
+        + ("sites" if context.has_sites else "hosts, as no sites are known")
+        + f": throughput in steps of {step_ms} ms",
         caption=sentence(
             context.drawn_runs(runs.values()),
             f"Besides, of points whose links change in mid-run: {', '.join(changed)}."
             if changed
             else None,
-            "Above the line what the first site sends, below it what comes back; line: mean of a "
+            "Above the line what the first one sends, below it what comes back; line: mean of a "
             "column, silence included; pale: its busiest step; the last step is as short as what "
             f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
             f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
