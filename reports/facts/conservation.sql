@@ -44,14 +44,18 @@ joined as (
 final as (
     select
         *,
-        -- what is missing beyond the most, or below the least, that the counters explain
-        greatest(
-            missing_packets - explained_packets
-            - least(uncaptured_frames, duplicated_frames)
-            - dropped_before_frames,
-            0
-        ) + least(missing_packets - explained_packets + uncaptured_frames, 0)
-            as unexplained_packets,
+        -- What is missing beyond the most, or below the least, that the counters explain. Without
+        -- counters, or captures of both ends, nothing is known: greatest and least pass over null.
+        if(
+            missing_packets is null or explained_packets is null,
+            null,
+            greatest(
+                missing_packets - explained_packets
+                - least(uncaptured_frames, duplicated_frames)
+                - dropped_before_frames,
+                0
+            ) + least(missing_packets - explained_packets + uncaptured_frames, 0)
+        ) as unexplained_packets,
     from joined
 )
 

@@ -6,7 +6,12 @@ unexplained as (
     select
         run,
         sum(abs(unexplained_frames))::bigint as unexplained_frames,
-        sum(abs(unexplained_packets))::bigint as unexplained_packets,
+        -- known of a run where it is known of each direction
+        if(
+            count(unexplained_packets) = count(*),
+            sum(abs(unexplained_packets))::bigint,
+            null
+        ) as unexplained_packets,
     from conservation
     group by run
 ),

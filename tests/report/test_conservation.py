@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tiny
 
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, script
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -74,6 +75,28 @@ def test_frames_that_a_capture_filter_left_out_may_be_those_dropped(tmp_path: Pa
     # more are missing than were dropped, whichever they were
     row = conserved(tmp_path, link, sent=100, arrived=93)
     assert row["unexplained_packets"] == 2
+
+
+def test_nothing_is_told_of_a_network_without_counters(tmp_path: Path) -> None:
+    """Real machines, or captures of anybody: nobody counted what was dropped between them."""
+    record = {"links": [{"between": ["west", "east"]}]}
+    tiny.runs(tmp_path, [tiny.run("r", json=json.dumps(record))])
+    for host, packets in (("pc1", 100), ("pc3", 90)):
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [tiny.flow(WEST, EAST, packets=packets)])
+    warehouse = Warehouse(tmp_path)
+    (row,) = warehouse.select("from conservation").rows(named=True)
+    assert (row["missing_packets"], row["unexplained_packets"]) == (10, None)
+    assert set(warehouse.rows("run_quality")["unexplained_packets"]) == {None}
+    assert "every packet sent between the sites arrived" not in page.build(tmp_path).html
+
+
+def test_nothing_is_told_where_one_end_was_not_captured(tmp_path: Path) -> None:
+    link = {"delivered": 93, "dropped_loss": 7}
+    tiny.runs(tmp_path, [tiny.run("r", json=json.dumps({"emulator": {"links": [LINK | link]}}))])
+    tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST, packets=100)])
+    (row,) = Warehouse(tmp_path).select("from conservation").rows(named=True)
+    assert (row["dropped_frames"], row["unexplained_packets"]) == (7, None)
 
 
 def test_the_quality_table_adds_up_the_directions(tmp_path: Path) -> None:
