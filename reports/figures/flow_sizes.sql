@@ -29,7 +29,11 @@ keyed as (
                     floor(log10(payload_bytes) * 8)
                     || '/'
                     || floor(log10(duration_ns) * 6)
-            else (payload_bytes > 0) || '/' || (duration_ns > 0)
+            -- what Zeek does not tell is a cell of its own
+            else
+                coalesce((payload_bytes > 0)::varchar, '?')
+                || '/'
+                || coalesce((duration_ns > 0)::varchar, '?')
         end as cell,
     from chosen
 ),
@@ -48,12 +52,12 @@ cells as (
         case
             when not is_cell then any_value(payload_bytes)::double
             when min(payload_bytes) = 0 then 0.0
-            else round(exp(avg(ln(greatest(payload_bytes, 1)))), 1)
+            else round(exp(avg(ln(nullif(payload_bytes, 0)))), 1)
         end as payload_bytes,
         case
             when not is_cell then any_value(duration_ns) / 1e9
             when min(duration_ns) = 0 then 0.0
-            else round(exp(avg(ln(greatest(duration_ns, 1)))) / 1e9, 9)
+            else round(exp(avg(ln(nullif(duration_ns, 0)))) / 1e9, 9)
         end as duration_s,
         bool_or(is_cut) as is_cut,
         count(*) filter (is_cut) as censored_flows,

@@ -180,12 +180,18 @@ def test_many_flows_become_cells_that_count_them(tmp_path: Path) -> None:
     directory = one_run(tmp_path, {0: 1})
     flows = [
         tiny.flow(WEST, EAST, connection=n, src_port=n, payload_bytes=1000, duration_ns=tiny.MS)
-        for n in range(2001)
+        for n in range(2004)
     ]
     flows[0] |= {"payload_bytes": 0}
+    # as Zeek leaves it out
+    for flow in flows[1:4]:
+        flow["payload_bytes"] = None
     tiny.table(directory, "flows", "r", "pc1", flows)
     found = Warehouse(directory).rows("flow_sizes")
-    assert sorted(found["flows"].to_list()) == [1, 2000]
+    assert sorted(found["flows"].to_list()) == [1, 3, 2000]
+    assert found.filter(pl.col("flows") == 3).select("payload_bytes", "duration_s").rows() == [
+        (None, 0.001)
+    ]
     assert found.filter(pl.col("flows") == 2000)["payload_bytes"][0] == pytest.approx(1000)
 
 
