@@ -1,5 +1,5 @@
 -- One row per run and host: its site and its address in the experiment network.
--- Where run.json does not name the hosts, the address is a guess from the capture: the one
+-- Where run.json does not name addresses, each is a guess from the host's capture: the one
 -- that most packets carry, of those that a host may have. Of two that carry as many it is the
 -- one whose segments wait longer for their acknowledgements: the other end answers from afar.
 -- No two hosts of a run have one address: the better guess keeps it, the other host gets its
@@ -126,13 +126,15 @@ chosen as (
 
 guessed as (
     select
-        run,
-        host,
-        null::varchar as site,
-        address,
-        row_number() over (partition by run order by host) as position,
+        chosen.run,
+        chosen.host,
+        named.site,
+        chosen.address,
+        row_number() over (partition by chosen.run order by chosen.host)
+            as position,
         true as is_guessed,
     from chosen
+    left join named on chosen.run = named.run and chosen.host = named."name"
 ),
 
 final as (

@@ -165,6 +165,24 @@ def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_pat
     assert all(row["is_between_sites"] for row in rows(tmp_path, "flows"))
 
 
+def test_a_host_whose_address_is_guessed_is_at_its_site(tmp_path: Path) -> None:
+    hosts = [
+        {"name": name, "site": site, "address": None}
+        for name, site in (("pc1", "west"), ("pc2", "west"), ("pc3", "east"))
+    ]
+    tiny.runs(tmp_path, [tiny.run("r", hosts=hosts)])
+    for host in ("pc1", "pc3"):
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, EAST, packets=9),
+            tiny.flow({"pc1": WEST, "pc3": EAST}[host], "10.77.1.2", packets=5, src_port=1),
+        ])  # fmt: skip
+    found = [(one["host"], one["site"], one["address"]) for one in rows(tmp_path, "hosts")]
+    assert sorted(found) == [("pc1", "west", WEST), ("pc3", "east", EAST)]
+    sites = {(one["sender_site"], one["receiver_site"]) for one in rows(tmp_path, "flows")}
+    assert ("west", "east") in sites
+
+
 @pytest.mark.parametrize(
     "group",
     ["224.0.0.251", "239.255.255.250", "255.255.255.255", "192.0.2.255", "0.0.0.0", "ff02::fb"],

@@ -46,6 +46,18 @@ def test_a_run_without_a_record_is_a_row_with_the_reason(runs):
     assert (row["status"], row["reason"]) == ("no record", "no run.json")
 
 
+def test_the_sites_of_a_captured_experiment_are_those_of_its_file(runs):
+    west, east = ({"name": name, "site": name[:4], "address": None} for name in ("west1", "east1"))
+    own = {"name": "n1", "site": "here", "address": "192.0.2.1"}
+    directory = runs(a=None, b={"completion_s": 1}, c={"hosts": [own]})
+    path = directory.parent / "experiment.yaml"
+    path.write_text("sites: {west: [west1], east: [east1]}")
+    rows = run_records.read_rows(directory, path)
+    assert [row["hosts"] for row in rows] == [[west, east], [west, east], [own]]
+    path.write_text("title: mine")
+    assert [row["hosts"] for row in run_records.read_rows(directory, path)] == [None, None, [own]]
+
+
 def test_spark_is_told_a_type_for_every_column(runs, tmp_path):
     run_records.write_table(runs(a={"completion_s": 1}), tmp_path / "runs.parquet", None)
     told = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA])

@@ -124,10 +124,12 @@ def records(passes=EXPERIMENT.refine):
 
 
 def listed():
-    """Which runs there are, and how they are planned: where that changes, their table is too."""
+    """Which runs there are, how they are planned, and of captured ones the sites: where that
+    changes, their table does too."""
     runs = planned()
+    sites = [(name, site.hosts) for name, site in EXPERIMENT.sites.items()]
     return results.digest(
-        repr({name: runs[name].spec_hash() for name in runs} or [*CAPTURES])
+        repr({name: runs[name].spec_hash() for name in runs} or [*CAPTURES, *sites])
     )
 
 

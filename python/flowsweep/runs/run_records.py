@@ -25,6 +25,8 @@ from flowsweep.runs.record_fields import checked
 if TYPE_CHECKING:
     import polars as pl
 
+    from flowsweep.experiment.model import Experiment
+
 
 # Where Spark looks for types before those of the file, of which it knows no nanoseconds.
 SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
@@ -87,9 +89,20 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
     names.check(name, "an experiment's folder", directory)
     rows = [_row(path, name, default_app) for path in folders]
     plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
+    sited = _hosts(loaded) if loaded and loaded.captured is not None else None
     for row in rows:
+        row["hosts"] = row["hosts"] or sited
         row["planned"] = _is_planned(row, plan) if plan else None
     return rows
+
+
+def _hosts(captured: Experiment) -> list[dict[str, str | None]] | None:
+    """The hosts of the sites of a captured experiment; captures tell their addresses."""
+    return [
+        {"name": host, "site": site, "address": None}
+        for site, described in captured.sites.items()
+        for host in described.hosts
+    ] or None
 
 
 def _is_planned(row: dict[str, Any], plan: dict[str, str]) -> bool:
