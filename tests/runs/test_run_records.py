@@ -58,6 +58,24 @@ def test_the_sites_of_a_captured_experiment_are_those_of_its_file(runs):
     assert [row["hosts"] for row in run_records.read_rows(directory, path)] == [None, None, [own]]
 
 
+def test_a_captured_host_that_no_site_has_is_told(runs, command, tmp_path):
+    directory = runs(a=None, b=None)
+    for run in ("a", "b"):
+        (directory / run / "pc1.pcap").touch()
+        (directory / run / "pc3.pcap").touch()
+    path = directory.parent / "experiment.yaml"
+    note = f"note: {path}: `sites` does not name these hosts of the captures: pc3\n"
+    for text, told in (
+        ("sites: {west: [pc1], east: [pc03]}", note),
+        ("sites: {west: [pc1], east: [pc3, pc4]}", ""),
+        ("title: mine", ""),
+    ):
+        path.write_text(text)
+        output = tmp_path / "runs.parquet"
+        done = command("flowsweep", "runs", directory, "--experiment", path, "-o", output)
+        assert (done.returncode, done.stderr) == (0, told)
+
+
 def test_spark_is_told_a_type_for_every_column(runs, tmp_path):
     run_records.write_table(runs(a={"completion_s": 1}), tmp_path / "runs.parquet", None)
     told = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA])

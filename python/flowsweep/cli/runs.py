@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flowsweep.cli.arguments import Parser, add_output
 
-#: So many runs are named in a note.
+#: So many runs, or hosts, are named in a note.
 MAX_NAMED = 5
 
 
@@ -32,10 +32,20 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
 
     left_out = run_records.write_table(directory, output, experiment)
     if left_out:
-        more = len(left_out) - MAX_NAMED
-        named = [*left_out[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
         print(
             f"note: {directory}: not in the plan of {experiment}, or made with other settings, "
-            f"and so not in the report: {', '.join(named)}",
+            f"and so not in the report: {_some(left_out)}",
             file=sys.stderr,
         )
+    if experiment and (apart := run_records.without_site(directory, experiment)):
+        print(
+            f"note: {experiment}: `sites` does not name these hosts of the captures: "
+            f"{_some(apart)}",
+            file=sys.stderr,
+        )
+
+
+def _some(names: list[str]) -> str:
+    """The first of them, and how many there are more."""
+    more = len(names) - MAX_NAMED
+    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

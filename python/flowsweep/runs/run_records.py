@@ -96,6 +96,23 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
     return rows
 
 
+def without_site(directory: Path, experiment_file: Path) -> list[str]:
+    """The hosts with recordings that the sites of a captured experiment do not name, if it has any.
+
+    Raises:
+        FlowsweepError: The experiment file cannot be read.
+    """
+    from flowsweep import experiment
+    from flowsweep.runs.run_folder import recorded_files
+
+    loaded = experiment.load(experiment_file, directory)
+    named = {host for described in loaded.sites.values() for host in described.hosts}
+    if loaded.captured is None or not named:
+        return []
+    found = {host for path in _run_folders(directory) for host in recorded_files(path)}
+    return sorted(found - named)
+
+
 def _hosts(captured: Experiment) -> list[dict[str, str | None]] | None:
     """The hosts of the sites of a captured experiment; captures tell their addresses."""
     return [
