@@ -250,6 +250,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
                 f"{path}: axes: unknown axis",
                 found=inputs.shown(axis),
                 expected=f"some of {', '.join(AXES)}",
+                remedy='name a setting of your own as a variant: {"axes": {"variant": "mtu9000"}}',
             )
     row: dict[str, Any] = {}
     for axis, entry in AXES.items():
