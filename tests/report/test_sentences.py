@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 import reconfigured
 import tiny
+from grid import PC1, PC3, one_run
 from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
 
@@ -146,6 +147,14 @@ def test_sentences_are_true_of_a_run_longer_than_every_window(tmp_path: Path) ->
     tiny.table(
         tmp_path, "throughput", "r", "pc3", tiny.bins("10.77.2.1", "10.77.1.1", {500: 125_000})
     )
+    check(tmp_path)
+
+
+def test_sentences_are_true_of_addresses_of_no_site(tmp_path: Path) -> None:
+    one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 10_000})})
+    tiny.table(tmp_path, "flows", "r", "pc1", [
+        tiny.flow(PC1, PC3), tiny.flow(PC1, "10.77.9.9", src_port=1)
+    ])  # fmt: skip
     check(tmp_path)
 
 

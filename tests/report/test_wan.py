@@ -13,6 +13,7 @@ import pytest
 import tiny
 from grid import ADDRESS, HOSTS, PC1, PC2, PC3, PC4, RANKS, SITE, one_run, rows, told
 
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 
@@ -134,6 +135,18 @@ def test_one_site_has_no_wide_area(tmp_path: Path) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC2, {0: 1})}, hosts=HOSTS[:2])
     assert rows(tmp_path, "wan_throughput") == []
     assert "two sites" in str(Warehouse(tmp_path).lack("wan_throughput"))
+
+
+@pytest.mark.parametrize(("unknown", "told"), [(40_000, "80 % of the bytes"), (90, "")])
+def test_traffic_of_unknown_addresses_is_told(tmp_path: Path, unknown: int, told: str) -> None:
+    one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 10_000})})
+    tiny.table(tmp_path, "flows", "r", "pc1", [
+        tiny.flow(PC1, PC3, wire_bytes=10_000),
+        tiny.flow(PC1, "10.77.9.9", wire_bytes=unknown, src_port=1),
+    ])  # fmt: skip
+    html = page.build(tmp_path).html
+    assert html.count("went to or came from addresses of no known site") == 2 * bool(told)
+    assert told in html
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from flowsweep import numbers
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
-#: A share of the payload that is worth a sentence.
+#: A share of the payload, or of the bytes, that is worth a sentence.
 NOTABLE = 0.01
 
 
@@ -73,6 +73,19 @@ def accompanied(context: Context) -> str | None:
     return (
         f"Left out: {numbers.plural(runs, 'run')} beside another application, {whose} the "
         "packets of both."
+    )
+
+
+def unplaced(context: Context) -> str | None:
+    """Says how much of the traffic has an end at no known site, where sites are known."""
+    runs = _counted(context)["run"].to_list()
+    rows = context.model("unplaced_traffic").filter(pl.col("run").is_in(runs))
+    total = int(rows["wire_bytes"].sum())
+    if not total or (share := int(rows["unplaced_bytes"].sum()) / total) < NOTABLE:
+        return None
+    return (
+        f"{numbers.share(share)} of the bytes went to or came from addresses of no known site, and "
+        "are not in it; `hosts` in run.json names addresses."
     )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from flowsweep import numbers
-from sentences.asked import Asked, N, Sentence, always
+from sentences.asked import VALID, Asked, N, Sentence, always
 from sentences.runs import DRAWN, drawn_runs, traffic
 
 OUTSIDE = rf"({N}(?: \S*B)) that passed before or after it are not drawn\."
@@ -97,6 +97,22 @@ def _named_change(asked: Asked, match: re.Match[str]) -> bool:
     return bool(named) and set(named) <= _changing(asked, "shown_runs")
 
 
+def _unplaced(asked: Asked) -> float:
+    """Of runs with sites, the share of bytes that have an end at no known one."""
+    return float(
+        asked.one(f"""
+            select coalesce(
+                sum(wire_bytes) filter (sender_site is null or receiver_site is null)
+                / sum(wire_bytes), 0
+            )
+            from flows
+            where is_counted and run in {VALID}
+            and run in (select run from hosts group by run having count(distinct site) > 1)
+        """)
+        or 0
+    )
+
+
 WAN = [
     Sentence("wan_throughput", r"Besides, of points whose links change in mid-run: (.+?)\.",
              _named_change, due=lambda asked: bool(_changing(asked, "shown_runs"))),
@@ -116,6 +132,10 @@ WAN = [
              r"drawn\.", due=_outside("wan_throughput")),
     Sentence("wan_throughput", r"Some senders were not captured; there it is what arrived\.",
              lambda asked, _: bool(asked.rows("wan_throughput")["is_far_side"].any())),
+    Sentence("wan_throughput", r"(\S+ %) of the bytes went to or came from addresses of no known site, "
+             r"and are not in it; `hosts` in run\.json names addresses\.",
+             lambda asked, match: match[1] == numbers.share(_unplaced(asked)),
+             lambda asked: _unplaced(asked) >= 0.01),
     Sentence("wan_throughput", r"Not to be relied on, a capture has grade D: .+?\.",
              lambda asked, _: asked.yes("captures where grade = 'D'")),
     *traffic("wan_throughput"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
 from flowsweep.render import doubts
+from flowsweep.render.figure import sentence
 from flowsweep.render.tables import (
     Column,
     application,
@@ -82,4 +83,4 @@ def heading(context: Context) -> str:
 
 def note(context: Context) -> str | None:
     """Which captures the traffic rests on."""
-    return doubts.of_traffic(context)
+    return sentence(doubts.unplaced(context), doubts.of_traffic(context)) or None

@@ -134,6 +134,7 @@ def draw(context: Context) -> Figure | None:
             if any(not steps.is_empty() for steps in changing)
             else None,
             "Some senders were not captured; there it is what arrived." if far else None,
+            doubts.unplaced(context),
             doubts.of_traffic(context, rows.select("run")),
             told,
             cuts.told(len(changed), len(every_changed), "such points are drawn", "reconfiguration"),
