@@ -144,6 +144,26 @@ def test_rotated_parts_go_to_zeek_as_one_capture(
         program.logs_of(parts, tmp_path / "again")
 
 
+@pytest.mark.parametrize(
+    "names",
+    [("pc1.pcap", "pc1-00001.pcap"), ("pc1.pcap2", "pc1.pcap10"), ("pc1.pcap1", "pc1.pcap0")],
+)
+def test_rotated_parts_go_to_zeek_in_the_order_of_their_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
+) -> None:
+    """Names need not tell it: a ring begins again at its first file."""
+    monkeypatch.setenv(program.COMMAND, f"sh -c 'cat >{tmp_path}/fed; exit 3'")
+    whole = capture(tmp_path / "whole.pcap").read_bytes()
+    middle = len(HEADER) + 16 + struct.unpack_from("<I", whole, len(HEADER) + 8)[0]
+    run = tmp_path / "r1"
+    run.mkdir()
+    for name, part in zip(names, (whole[:middle], HEADER + whole[middle:]), strict=True):
+        (run / name).write_bytes(part)
+    done = flowsweep("ingest", run, "-o", tmp_path / "tables", "--engine", "zeek")
+    assert done.returncode == 2
+    assert (tmp_path / "fed").read_bytes() == whole
+
+
 def test_logs_of_our_script_become_tables(tmp_path: Path) -> None:
     run = tmp_path / "r1"
     write(run / "pc1.conn.log", CONN)

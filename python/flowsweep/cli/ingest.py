@@ -97,7 +97,7 @@ class Found:
 
     Attributes:
         run: Its name.
-        captures: The files of each host, in the order of their packets.
+        captures: The files of each host.
         logs: Zeek's logs of each host.
         drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
             the manifests beside its captures tell them.
@@ -181,6 +181,7 @@ def _logs_of_zeek(
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    from flowsweep.runs.arrivals import in_order
     from flowsweep.zeek import program
 
     program.command(scratch)
@@ -195,7 +196,7 @@ def _logs_of_zeek(
         folder = scratch / str(number)
         folder.mkdir()
         try:
-            return program.logs_of(files, folder, settings, running.append)
+            return program.logs_of(in_order(files), folder, settings, running.append)
         except FlowsweepError as error:
             return error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,17 @@ class Folder:
             except FlowsweepError as error:
                 self._say(error)
         return self._manifests[state]
+
+
+def in_order(captures: Sequence[Path]) -> Sequence[Path]:
+    """The parts of one capture by their first packets, which their names need not tell.
+
+    Raises:
+        CaptureError: One of several is no capture, or cannot be read.
+    """
+    if len(captures) == 1:
+        return captures
+    return sorted(captures, key=lambda path: first_packet(path) or 0)
 
 
 def first_packet(path: Path) -> int | None:
