@@ -80,9 +80,11 @@ def test_a_host_called_like_a_part_is_a_host_where_the_first_part_is_not(tmp_pat
 def test_the_workflow_reads_what_ingest_reads(tmp_path: Path) -> None:
     made(tmp_path, "pc1.cap", "pc2.pcap", "pc2-00001.pcap", "pc2.conn.log", ".x.pcap", "notes.txt")
     (tmp_path / "pc3.pcap").mkdir()
+    made(tmp_path, "pc1/eth0.pcap", "pc1/eth0.pcap1", "pc4/trace.pcapng", ".pc5/trace.pcap")
     assert by_name(recorded_files(tmp_path)) == {
-        "pc1": ["pc1.cap"],
+        "pc1": ["eth0.pcap", "eth0.pcap1", "pc1.cap"],
         "pc2": ["pc2-00001.pcap", "pc2.pcap", "pc2.conn.log"],
+        "pc4": ["trace.pcapng"],
     }
 
 
@@ -95,11 +97,14 @@ def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, comm
         (tmp_path / "r" / name).write_bytes(capture)
     (tmp_path / "r" / "pc4.out").write_bytes(gzip.compress(capture))
     (tmp_path / "r" / "notes.txt").write_text("pc1 was slow\n")
+    (tmp_path / "r" / "pc5").mkdir()
+    (tmp_path / "r" / "pc5" / "eth0").write_bytes(capture)
     done = command("flowsweep", "ingest", tmp_path / "r", "-o", tmp_path / "tables")
     assert done.returncode == 0
     first, *notes = done.stderr.splitlines()
     assert first.startswith("r: 1 host, 2 packets")
     told = [line.removeprefix(f"note: {tmp_path}/r/") for line in notes if "note:" in line]
     assert told == [
-        f"{name}: passed over, though it begins like a capture" for name in ("pc2.trace", "pc4.out")
+        f"{name}: passed over, though it begins like a capture"
+        for name in ("pc2.trace", "pc4.out", "pc5/eth0")
     ]

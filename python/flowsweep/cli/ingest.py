@@ -25,7 +25,12 @@ from flowsweep.parsing import (
     drops_told,
     write_tables,
 )
-from flowsweep.runs.run_folder import captures_by_host, is_capture, logs_by_host, passed_over
+from flowsweep.runs.run_folder import (
+    captures_by_host,
+    logs_by_host,
+    passed_over,
+    strange_captures,
+)
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -50,7 +55,8 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
     RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; files that the
-    capture agent, `tcpdump -C` or `-G`, or `dumpcap -b` rotated are of one host. Zeek's logs,
+    capture agent, `tcpdump -C` or `-G`, or `dumpcap -b` rotated are of one host, and so are all in
+    a folder <host>/. Zeek's logs,
     <host>.conn.log or a folder <host>/ of them, become tables zeek_conn and so on beside it, and
     give the flows of a host that has no capture.
 
@@ -124,13 +130,12 @@ class Found:
             raise FlowsweepError(
                 f"{run_dir}: no capture in it, and no log of Zeek",
                 found=there,
-                expected="<host>.pcap, .pcapng, .cap or .dmp, plain or with .zst, .gz or .lz4; or "
-                "<host>.conn.log",
+                expected="<host>.pcap, .pcapng, .cap or .dmp, plain or with .zst, .gz or .lz4; "
+                "<host>.conn.log; or folders of such files, called as the hosts are",
                 remedy="check the folder, or record the run again: flowsweep run",
             )
-        taken = {path for files in (*captures.values(), *logs.values()) for path in files}
-        others = [path for path in sorted(run_dir.iterdir()) if path not in taken]
-        return cls(run, captures, logs, passed_over=[one for one in others if is_capture(one)])
+        known = {path for files in (*captures.values(), *logs.values()) for path in files}
+        return cls(run, captures, logs, passed_over=strange_captures(run_dir, known))
 
 
 def _write(

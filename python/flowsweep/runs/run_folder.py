@@ -6,7 +6,7 @@ counters beside the parts of a rotated capture.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from flowsweep.files.capture_names import host_of, stem
@@ -15,13 +15,30 @@ from flowsweep.zeek import is_log
 
 
 def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """The captures of a run by host; the parts of a rotated capture belong to one host."""
+    """The captures of a run by host.
+
+    The parts of a rotated capture belong to one host, and so do all in a folder, which is called
+    as the host is.
+    """
     captures = [path for path in sorted(run_dir.iterdir()) if _is_named_capture(path)]
     stems = {stem(path) for path in captures}
     hosts: dict[str, list[Path]] = {}
     for path in captures:
         hosts.setdefault(host_of(stem(path), stems), []).append(path)
+    for folder in _folders(run_dir):
+        if found := [path for path in folder.iterdir() if _is_named_capture(path)]:
+            hosts.setdefault(folder.name, []).extend(found)
     return {host: sorted(paths) for host, paths in sorted(hosts.items())}
+
+
+def strange_captures(run_dir: Path, known: Collection[Path]) -> list[Path]:
+    """The files that begin like captures and are not among the `known` ones; hidden ones apart."""
+    paths = [path for folder in (run_dir, *_folders(run_dir)) for path in folder.iterdir()]
+    return sorted(path for path in paths if path not in known and is_capture(path))
+
+
+def _folders(run_dir: Path) -> list[Path]:
+    return [path for path in run_dir.iterdir() if path.is_dir() and path.name[0] != "."]
 
 
 def _is_named_capture(path: Path) -> bool:
