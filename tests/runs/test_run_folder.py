@@ -97,6 +97,7 @@ def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, comm
         (tmp_path / "r" / name).write_bytes(capture)
     (tmp_path / "r" / "pc4.out").write_bytes(gzip.compress(capture))
     (tmp_path / "r" / "notes.txt").write_text("pc1 was slow\n")
+    (tmp_path / "r" / "conn.log.gz").touch()
     (tmp_path / "r" / "pc5").mkdir()
     (tmp_path / "r" / "pc5" / "eth0").write_bytes(capture)
     done = command("flowsweep", "ingest", tmp_path / "r", "-o", tmp_path / "tables")
@@ -105,6 +106,9 @@ def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, comm
     assert first.startswith("r: 1 host, 2 packets")
     told = [line.removeprefix(f"note: {tmp_path}/r/") for line in notes if "note:" in line]
     assert told == [
-        f"{name}: passed over, though it begins like a capture"
-        for name in ("pc2.trace", "pc4.out", "pc5/eth0")
+        "conn.log.gz: passed over, as it does not say of which host it is",
+        *(
+            f"{name}: passed over, though it begins like a capture"
+            for name in ("pc2.trace", "pc4.out", "pc5/eth0")
+        ),
     ]

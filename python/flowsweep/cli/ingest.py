@@ -28,8 +28,8 @@ from flowsweep.parsing import (
 from flowsweep.runs.run_folder import (
     captures_by_host,
     logs_by_host,
+    overlooked,
     passed_over,
-    strange_captures,
 )
 from flowsweep.units import counted
 
@@ -107,7 +107,7 @@ class Found:
         logs: Zeek's logs of each host.
         drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
             the manifests beside its captures tell them.
-        passed_over: Captures by their content that have no capture's name.
+        passed_over: Captures and logs that have no host's name.
     """
 
     run: str
@@ -135,7 +135,7 @@ class Found:
                 remedy="check the folder, or record the run again: flowsweep run",
             )
         known = {path for files in (*captures.values(), *logs.values()) for path in files}
-        return cls(run, captures, logs, passed_over=strange_captures(run_dir, known))
+        return cls(run, captures, logs, passed_over=overlooked(run_dir, known))
 
 
 def _write(

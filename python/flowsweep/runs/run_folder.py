@@ -31,10 +31,17 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
     return {host: sorted(paths) for host, paths in sorted(hosts.items())}
 
 
-def strange_captures(run_dir: Path, known: Collection[Path]) -> list[Path]:
-    """The files that begin like captures and are not among the `known` ones; hidden ones apart."""
+def overlooked(run_dir: Path, known: Collection[Path]) -> list[Path]:
+    """Captures and logs of connections that are not named like a host's; hidden ones apart."""
     paths = [path for folder in (run_dir, *_folders(run_dir)) for path in folder.iterdir()]
-    return sorted(path for path in paths if path not in known and is_capture(path))
+    return sorted(
+        path for path in paths if path not in known and (_is_nameless(path) or is_capture(path))
+    )
+
+
+def _is_nameless(path: Path) -> bool:
+    """Whether it is a `conn.log` of no host."""
+    return is_log(path) and path.name.startswith("conn.")
 
 
 def _folders(run_dir: Path) -> list[Path]:
@@ -58,7 +65,12 @@ def is_capture(path: Path) -> bool:
 
 
 def passed_over(path: Path) -> str:
-    """The note on a capture that is not named like one."""
+    """The note on a file of `overlooked`."""
+    if _is_nameless(path):
+        return (
+            f"note: {path}: passed over, as it does not say of which host it is\n"
+            "  expected  the name <host>.conn.log, or a folder <host>/ with all logs of Zeek"
+        )
     return (
         f"note: {path}: passed over, though it begins like a capture\n"
         "  expected  the name <host>.pcap, .pcapng, .cap or .dmp, also with .zst, .gz or .lz4"
