@@ -94,7 +94,7 @@ grades as (
             as baseline_packets,
     from captures
     inner join runs using (run)
-    where runs.is_used
+    where runs.is_valid and not runs.is_warmup
     group by runs.app, runs.problem
 ),
 
@@ -102,8 +102,8 @@ counts as (
     select
         app,
         problem,
-        count(*) filter (is_used) as runs_used,
-        count(*) filter (not is_used and not is_warmup) as runs_left_out,
+        count(*) filter (is_valid and not is_warmup) as runs_used,
+        count(*) filter (not is_valid and not is_warmup) as runs_left_out,
     from runs
     group by app, problem
 ),

@@ -89,3 +89,16 @@ def test_a_bump_on_the_way_is_no_promise_in_the_report(tmp_path: Path) -> None:
     strip(tmp_path, {1: 1.0, 2: 1.3, 4: 1.0, 16: 1.0, 64: 1.0}, 3)
     first = page.build(tmp_path).first
     assert first.startswith("app gets faster again between 1.00 and 64.0 ms (at 2.00 ms it takes ")
+
+
+def test_captures_alone_have_their_runs_and_grade(tmp_path: Path) -> None:
+    """As `watch` has them: nobody told a completion time, a manifest told the drops."""
+    tiny.runs(tmp_path, [{"run": run, "status": "no record"} for run in ("a", "b")])
+    for run, dropped in (("a", 0), ("b", 50)):
+        capture = tiny.capture(file="x.pcap", dropped_kernel=dropped)
+        tiny.table(tmp_path, "captures", run, "n7", [capture])
+        tiny.table(tmp_path, "flows", run, "n7", [tiny.flow("192.0.2.7", "192.0.2.9")])
+    (row,) = Warehouse(tmp_path).rows("requirement").rows(named=True)
+    grades = dict(Warehouse(tmp_path).rows("run_quality").select("run", "grade").rows())
+    assert (row["runs_used"], row["runs_left_out"]) == (2, 0)
+    assert row["worst_grade"] == grades["b"] != grades["a"]
