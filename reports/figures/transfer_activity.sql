@@ -2,48 +2,28 @@
 -- way to a site (role 'receiving') and from a host (role 'sending').
 with
 
-lengths as (
-    select
-        transfers.run,
-        coalesce(any_value(windows.length_s), max(transfers.end_s)) as length_s,
-    from transfers
-    inner join run_windows as windows using (run)
-    group by transfers.run
-),
-
 placed as (
     select
         run,
         source,
-        'receiving' as role,
-        to_site as place,
-        greatest(start_s, 0) as start_s,
-        least(end_s, length_s) as end_s,
-    from transfers
-    inner join lengths using (run)
-    union all by name
-    select
-        run,
-        source,
-        'sending' as role,
-        from_host as place,
-        greatest(start_s, 0) as start_s,
-        least(end_s, length_s) as end_s,
-    from transfers
-    inner join lengths using (run)
+        unnest(['receiving', 'sending']) as role,
+        unnest([to_site, from_host]) as place,
+        length_s,
+        begin_s,
+        end_s,
+    from transfer_spans
 ),
 
 places_with as (
     select
-        placed.run,
+        run,
         role,
         place,
         any_value(source) as source,
         any_value(length_s) as length_s,
         count(*) as transfers,
     from placed
-    inner join lengths using (run)
-    group by placed.run, role, place
+    group by run, role, place
 ),
 
 changes as (
@@ -58,10 +38,10 @@ changes as (
             run,
             role,
             place,
-            unnest([start_s, end_s]) as moment,
+            unnest([begin_s, end_s]) as moment,
             unnest([1, -1]) as change,
         from placed
-        where end_s > start_s
+        where end_s > begin_s
     ) as ends
     group by run, role, place, moment
 ),
@@ -86,7 +66,6 @@ grid as (
         column_number * length_s / 100 as start_s,
         (column_number + 1) * length_s / 100 as end_s,
     from places_with
-    where length_s > 0
 ),
 
 counted as (

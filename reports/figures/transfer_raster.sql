@@ -2,27 +2,17 @@
 -- were under way to the rank.
 with
 
-lengths as (
-    select
-        transfers.run,
-        coalesce(any_value(windows.length_s), max(transfers.end_s)) as length_s,
-    from transfers
-    inner join run_windows as windows using (run)
-    group by transfers.run
-),
-
 placed as (
     select
-        transfers.run,
-        transfers.to_site as site,
-        transfers.to_host as host,
-        transfers.to_rank as rank,
-        lengths.length_s,
-        greatest(transfers.start_s, 0) as begin_s,
-        least(transfers.end_s, lengths.length_s) as end_s,
-    from transfers
-    inner join lengths using (run)
-    where transfers.to_rank is not null and lengths.length_s > 0
+        run,
+        to_site as site,
+        to_host as host,
+        to_rank as rank,
+        length_s,
+        begin_s,
+        end_s,
+    from transfer_spans
+    where to_rank is not null
 ),
 
 ranks as (
