@@ -153,7 +153,7 @@ def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
     html = page.build(tmp_path).html
     assert html.count("Coloured: the run in the title.") == 3
     assert "Solid: the busiest window; dashed" in html
-    # What nobody wrote down of the captures: their day is that of the first packet.
+    # The day of captures without a record is that of their first packet.
     assert "captured 2026-01-01" in html
     assert f"2 captures: 2 of grade {numbers.NONE} (drops unknown)" in html
     for absent in ("grey: the baseline", "the run with the least", "runs with the least"):

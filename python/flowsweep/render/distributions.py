@@ -102,7 +102,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
 
 
 def _legend(panels: list[Panel]) -> str:
-    """What lines and colours are, of those that are there."""
+    """Names the lines and colours that are drawn."""
     named = {
         "run": any(panel.is_one_run for panel in panels),
         "point": any(not panel.is_one_run for panel in panels),
