@@ -98,7 +98,7 @@ def _named_change(asked: Asked, match: re.Match[str]) -> bool:
 
 
 def _unplaced(asked: Asked) -> float:
-    """Of runs with sites, the share of bytes that have an end at no known one."""
+    """The share of the bytes of runs with sites that have an end at no known one."""
     return float(
         asked.one(f"""
             select coalesce(
