@@ -27,6 +27,7 @@ contract as (
         null::bigint as super_packets,       -- merged by offloading
         null::bigint as snapped_packets,     -- less captured than was on the wire
         null::bigint as time_regressions,
+        null::bigint as largest_step_back_ns,
         null::bigint as dropped_kernel,      -- null: there was no manifest
         null::bigint as dropped_interface
     where false

@@ -144,3 +144,20 @@ def test_a_payload_longer_than_any_mss_was_merged(
     assert captures["super_packets"].to_list() == [3000 * merged]
     parse_tables([path], tmp_path)  # on all cores
     assert pl.read_parquet(tmp_path / "captures.parquet").equals(captures)
+
+
+@pytest.mark.parametrize(
+    ("times", "regressions", "step_back"),
+    [
+        ([0, 5, 5, 9], 0, 0),
+        ([0, 900, 400, 401, 300, 2000], 2, 500),
+    ],
+)
+def test_the_longest_way_back_in_time_is_known(
+    tmp_path: Path, times: list[int], regressions: int, step_back: int
+) -> None:
+    path = tmp_path / "back.pcap"
+    path.write_bytes(pcap([(time, tcp(*FLOW, payload=1)) for time in times]))
+    captures = pl.DataFrame(flowsweep.read_captures(path))
+    assert captures["time_regressions"].to_list() == [regressions]
+    assert captures["largest_step_back_ns"].to_list() == [step_back]

@@ -36,6 +36,8 @@ pub(crate) struct CaptureRow {
     pub tunnelled: i64,
     pub snapped: i64,
     pub time_regressions: i64,
+    /// How long before the packet ahead of it in the file a packet lies at most, in ns.
+    pub largest_step_back: i64,
 }
 
 /// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.
@@ -74,7 +76,11 @@ impl CaptureRow {
             self.wire_bytes += i64::from(record.wire);
             self.captured_bytes += i64::from(record.captured);
             self.snapped += i64::from(record.captured < record.wire);
-            self.time_regressions += i64::from(record.time < before);
+            if record.time < before {
+                self.time_regressions += 1;
+                let back = before.saturating_sub(record.time);
+                self.largest_step_back = self.largest_step_back.max(back);
+            }
             before = record.time;
         }
     }

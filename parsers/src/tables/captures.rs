@@ -88,6 +88,8 @@ columns! {
         => rows.int(|row| row.snapped);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", "")
         => rows.int(|row| row.time_regressions);
+    Column::new("largest_step_back_ns", Int64, "ns", "The most by which a packet is earlier than the packet before it in the file; 0: none is.", "")
+        => rows.int(|row| row.largest_step_back);
     Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_kernel.map(|count| count as i64)));
     Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null()
