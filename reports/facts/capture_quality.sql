@@ -115,6 +115,7 @@ final as (
         unverified_packets,
         unread_tcp_packets,
         time_regressions,
+        largest_step_back_ns,
         fragments,
         midstream_connections,
         repeated_packets,

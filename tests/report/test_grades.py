@@ -46,6 +46,9 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
         ({"super_packets": 500}, "B", set()),
         ({"super_packets": 501}, "C", {grades.GAPS}),
         ({"time_regressions": 1}, "C", {grades.GAPS}),
+        ({"time_regressions": 1, "largest_step_back_ns": grades.STEP_NS}, "C", {grades.GAPS}),
+        ({"time_regressions": 10, "largest_step_back_ns": grades.STEP_NS - 1}, "B", set()),
+        ({"time_regressions": 11, "largest_step_back_ns": 1}, "C", {grades.GAPS}),
         ({"unread_tcp_packets": 501}, "C", {grades.CONTENT}),
         ({"is_truncated": True}, "C", set()),
         ({"is_truncated": True, "is_drops_known": False}, "D", {grades.GAPS, grades.CONTENT}),
@@ -124,6 +127,7 @@ SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
     start=st.sampled_from(["syn", "midstream"]),
     again=st.sampled_from([0, 60]),
     pause_s=st.sampled_from([0, 3599, 3600, 86_400]),
+    step_back=st.sampled_from([None, 1, grades.STEP_NS]),
 )
 def test_show_and_report_grade_the_same_tables_alike(
     tmp_path_factory: pytest.TempPathFactory,
@@ -133,6 +137,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     start: str,
     again: int,
     pause_s: int,
+    step_back: int | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("grade")
     kinds = ("not_ip", "unknown_link", "cut", "malformed")
@@ -143,6 +148,7 @@ def test_show_and_report_grade_the_same_tables_alike(
         dropped_interface=dropped,
         bad_checksum_packets=None,
         unverified_packets=None,
+        largest_step_back_ns=step_back,
         undecoded_packets=sum(counts[f"{kind}_packets"] for kind in kinds),
         last_time=tiny.T0 + (pause_s + 1) * 10**9,
     )

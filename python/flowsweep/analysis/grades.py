@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from flowsweep import numbers
 from flowsweep.units import counted, duration, percent
 
 UNKNOWN = "\N{EN DASH}"
@@ -40,6 +41,12 @@ MISSED_C, MISSED_D = 1e-4, 0.01
 #: A silence of so many ns, and of such a share of the time from first to last packet, is no
 #: pause of a program: the clock was set, or recordings were put together.
 JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
+
+#: Two processors stamp packets and hand them over in either order: on a machine with two, up to
+#: 1.2 ms apart. A step of so many ns was made by whoever sets the clock: ntpd does at 128 ms.
+STEP_NS = 10 * 10**6
+#: The share of packets out of order above which gaps are no longer those of the network.
+OUT_OF_ORDER = 1e-3
 
 #: Claims that a fault of grade C may forbid. D forbids both.
 GAPS = "gaps between packets"
@@ -102,8 +109,6 @@ RULES = (
         "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
         c=0.05, spoils=CONTENT,
     ),
-    # One step of the clock and one packet that overtook another look alike in the count.
-    Rule("time_regressions", "earlier than the one before", b=None, c=0.0, spoils=GAPS),
     Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
 )  # fmt: skip
 
@@ -114,6 +119,8 @@ OF_ALL_INTERFACES = (
     "missed_bytes",
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
 )  # fmt: skip
+#: The columns that are added up over the interfaces of a capture.
+SUMMED = ("packets", "undecoded_packets", "time_regressions", *(rule.key for rule in RULES))
 
 
 @dataclass(frozen=True)
@@ -177,15 +184,16 @@ def grade(facts: Mapping[str, Any]) -> Grade:
     Args:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
             `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
-            `is_truncated`, `midstream_connections`, of TCP with payload `repeated_packets`,
+            `is_truncated`, `time_regressions` and `largest_step_back_ns` (None: not known),
+            `midstream_connections`, of TCP with payload `repeated_packets`,
             `repeated_bytes` and `payload_bytes`, of Zeek's logs alone `missed_bytes`, and of the
             host's whole capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and
             `silence_ns` (how long the longest silence was), and `clock_shift_ns`, by which its
             clock was ahead of that of most hosts and its times are put back. Absent ones are 0.
     """
     notes = (
-        *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_missed(facts),
-        *_flows(facts),
+        *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_order(facts),
+        *_missed(facts), *_flows(facts),
     )  # fmt: skip
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
@@ -195,10 +203,11 @@ def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
     each = [grade(row) for row in rows] or [grade({})]
     if len(each) == 1:
         return each[0]
-    sums: dict[str, Any] = {
-        key: sum(_number(row, key) for row in rows)
-        for key in ("packets", "undecoded_packets", *(rule.key for rule in RULES))
-    }
+    sums: dict[str, Any] = {key: sum(_number(row, key) for row in rows) for key in SUMMED}
+    steps = [
+        row["largest_step_back_ns"] for row in rows if row.get("largest_step_back_ns") is not None
+    ]
+    sums["largest_step_back_ns"] = max(steps) if len(steps) == len(rows) else None
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
     # These values are of the whole capture: every row of an interface has the same.
@@ -272,6 +281,18 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
             share = percent(number / max(offered, 1))
             said = f"{counted(number, rule.noun)} {rule.text} ({share})"
             yield Note(rule.key, said, rule.grade(judged), rule.spoils)
+
+
+def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
+    early, back = _number(facts, "time_regressions"), facts.get("largest_step_back_ns")
+    if not early:
+        return
+    share = early / max(_number(facts, "packets"), 1)
+    said = f"{counted(early, 'packet')} earlier than the one before ({percent(share)})"
+    if back is not None:
+        said += f", by at most {numbers.seconds(back / 1e9)}"
+    is_stepped = back is None or back >= STEP_NS
+    yield Note("time_regressions", said, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
 
 def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
