@@ -28,8 +28,11 @@ class Hosts(Laboratory):
 
     def measure(
         self, title: str, names: tuple[str, ...], seconds: float, **link: Any
-    ) -> tuple[dict[str, dict[str, Any]], Path]:
-        """Runs phases at once over one link: what each sender told, and the sender's capture."""
+    ) -> tuple[list[dict[str, Any]], Path]:
+        """Runs phases at once over one link: what each sender told, and the sender's capture.
+
+        A name that stands in `names` more than once is a phase of so many connections.
+        """
         file = self.folder / f"{title}.pcap.zst"
         with self.wan(**link):
             agent = self.start(
@@ -47,16 +50,16 @@ class Hosts(Laboratory):
                 assert agent.wait(timeout=LIMIT_S) == 0
         return told, file
 
-    def _run(self, names: tuple[str, ...], seconds: float) -> dict[str, dict[str, Any]]:
+    def _run(self, names: tuple[str, ...], seconds: float) -> list[dict[str, Any]]:
         receiver = self.start("east", sys.executable, SENDER, "receive", EAST, *names)
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == "ready\n"
         common = (sys.executable, SENDER, "send", EAST)
         senders = [self.start("west", *common, name, seconds, "cubic") for name in names]
-        told = {}
-        for name, sender in zip(names, senders, strict=True):
+        told = []
+        for sender in senders:
             output, errors = sender.communicate(timeout=LIMIT_S)
             assert sender.returncode == 0, errors
-            told[name] = json.loads(output)
+            told.append(json.loads(output))
         assert receiver.wait(timeout=LIMIT_S) == 0
         return told

@@ -20,6 +20,7 @@ import sys
 import termios
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,17 +92,18 @@ def _receive(listener: socket.socket, phase: Phase) -> None:
 
 
 def receive(host: str, names: list[str]) -> None:
-    """Receives one connection of every phase named."""
+    """Receives a connection for every name, of the phase so named."""
     threads = []
-    for name in names:
+    for name, connections in Counter(names).items():
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if PHASES[name].receive_buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PHASES[name].receive_buffer)
         listener.bind((host, PORTS[name]))
         listener.listen()
-        threads.append(threading.Thread(target=_receive, args=(listener, PHASES[name])))
-        threads[-1].start()
+        for _ in range(connections):
+            threads.append(threading.Thread(target=_receive, args=(listener, PHASES[name])))
+            threads[-1].start()
     print("ready", flush=True)
     for thread in threads:
         thread.join()

@@ -29,7 +29,7 @@ def messages(namespaces: None, tmp_path_factory: pytest.TempPathFactory, measure
             told, file = hosts.measure("messages", NAMES, 0, delay_ns=2_000_000)
         finally:
             hosts.close()
-        return {name: (told[name], *_both(file, name)) for name in NAMES}
+        return {name: (said, *_both(file, name)) for name, said in zip(NAMES, told, strict=True)}
 
     return measurement(measure)
 
