@@ -182,7 +182,7 @@ def test_the_severe_threshold_follows() -> None:
 
 def test_captures_without_a_sweep_say_nothing_about_needs() -> None:
     assert sentences()[0] == (
-        "These captures show what lu sent, not what it needs: neither RTT nor rate was varied."
+        "These runs show what lu sent, not what it needs: neither RTT nor rate was varied."
     )
 
 
@@ -194,7 +194,7 @@ def test_what_was_swept_comes_before_what_was_not() -> None:
     assert [plain(sentence) for sentence in found.sentences] == [
         "lu needs an RTT of at most 4.20 ms to stay within 10 % of its baseline time.",
         (
-            "These captures show what a; b; c; d and 2 more sent, not what they need: "
+            "These runs show what a; b; c; d and 2 more sent, not what they need: "
             "neither RTT nor rate was varied."
         ),
     ]
@@ -222,7 +222,7 @@ def test_why_no_baseline_is_valid_is_said() -> None:
 @pytest.mark.parametrize(
     ("rtts", "said"),
     [
-        ((1.0, 1.0), "These captures show what lu sent, not what it needs: neither RTT nor rate"),
+        ((1.0, 1.0), "These runs show what lu sent, not what it needs: neither RTT nor rate"),
         ((1.0, 9.0), "What lu needs cannot be told: no run at the baseline has a completion time."),
     ],
 )

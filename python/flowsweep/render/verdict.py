@@ -201,7 +201,7 @@ def _not_varied(labels: list[str]) -> str:
     need = "it needs" if len(labels) == 1 else "they need"
     together = named[0] if len(named) == 1 else f"{'; '.join(named[:-1])} and {named[-1]}"
     said = f"sent, not what {need}: neither RTT nor rate was varied"
-    return f"These captures show what {together} {said}."
+    return f"These runs show what {together} {said}."
 
 
 def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
@@ -213,7 +213,7 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
     ):
         return (
             f"What **{label}** needs cannot be told: no run at the baseline has a completion time. "
-            "These captures show what it sent."
+            "These runs show what it sent."
         )
     reasons = [
         f" ({run['run']}: {run['reason']})"
