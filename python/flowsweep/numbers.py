@@ -140,6 +140,13 @@ def seconds(value: float | None) -> str:
     raise AssertionError
 
 
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit: bytes in the one that suits them, a share (no unit) in percent."""
+    if unit == "bytes":
+        return size(value)
+    return f"{estimate(value)} {unit}" if unit else f"{estimate(value * 100)} %"
+
+
 def plural(number: int, noun: str, many: str | None = None) -> str:
     """`1 run`, `3 runs`."""
     return f"{count(number)} {noun if number == 1 else many or noun + 's'}"

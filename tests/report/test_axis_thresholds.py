@@ -72,3 +72,25 @@ def test_a_line_without_valid_runs_is_told(tmp_path: Path) -> None:
     ])  # fmt: skip
     found = Warehouse(tmp_path).rows("axis_thresholds").rows(named=True)
     assert {row["state"] for row in found} == {"cannot tell"}
+
+
+@pytest.mark.parametrize(
+    ("column", "mild", "hard", "place"),
+    [
+        ("loss", 0.0, 0.001, "0.100 %"),
+        ("jitter_ns", 0, 1_500_000, "1.50 ms"),
+        ("queue_bytes", 128_000, 16_000, "16.0 kB"),
+        ("buffer_bytes", 262_144, 65_536, "64 KiB"),
+    ],
+)
+def test_why_nothing_can_be_told_names_values_as_the_verdict_does(
+    tmp_path: Path, column: str, mild: float, hard: float, place: str
+) -> None:
+    tiny.runs(tmp_path, [
+        *(tiny.run(f"a{number}", baseline=True, **{column: mild}) for number in range(2)),
+        tiny.run("b", **{column: hard}),
+    ])  # fmt: skip
+    found = Warehouse(tmp_path).rows("axis_thresholds").rows(named=True)
+    assert {row["reason"] for row in found} == {
+        f"1 valid run at {place} and 2 valid runs at the baseline, where an interval needs 3"
+    }

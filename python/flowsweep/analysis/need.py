@@ -228,11 +228,11 @@ def _takes(points: Points, index: int) -> str:
 
 
 def _place(points: Points, value: float) -> str:
-    """An RTT or rate with its unit."""
+    """A value of the axis with its unit; without one it is a share."""
     if not np.isfinite(value):
         return "no limit"
     unit = AXES[points.axis].columns[0].unit if points.unit is None else points.unit
-    return f"{numbers.estimate(value)} {unit}".strip()
+    return numbers.quantity(value, unit)
 
 
 def _grows(axis: str) -> bool:
