@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny
 
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 SCATTER = (0.999, 1.0, 1.001, 1.0005, 0.9995)
@@ -94,3 +96,12 @@ def test_why_nothing_can_be_told_names_values_as_the_verdict_does(
     assert {row["reason"] for row in found} == {
         f"1 valid run at {place} and 2 valid runs at the baseline, where an interval needs 3"
     }
+
+
+def test_the_page_has_values_in_the_units_of_the_verdict(tmp_path: Path) -> None:
+    made(tmp_path, "loss", {None: 1.0, 0.001: 1.05, 0.01: 1.2}, None)
+    html = page.build(tmp_path).html
+    start = html.index('id="axis_thresholds-table"')
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", html[start : html.index("</table>", start)])
+    # Of 10 %; the first cell names the application.
+    assert cells[1:8] == ["loss", "10 %", "found", "0.100 %", "1.00 %", "0.400 %", "0.100 %"]

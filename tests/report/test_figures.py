@@ -15,7 +15,8 @@ from flowsweep.render.sections import sections
 from flowsweep.warehouse import Warehouse, figure_names, reports_folder
 
 QUERY = """\
-select app, count(*) as runs, median(completion_s) as typical_s, count(*) > 1000 as are_many
+select app, count(*) as runs, median(completion_s) as typical_s, count(*) > 1000 as are_many,
+    0.125 as share
 from runs group by app
 """
 ABOUT = """\
@@ -26,12 +27,13 @@ kind: table
 heading: How often each was run
 caption: All runs.
 row: one application
-show: {app: application, runs: runs, typical_s: time (s), are_many: many runs}
+show: {app: application, runs: runs, typical_s: time (s), are_many: many runs, share: of all (%)}
 columns:
   app: the application's name
   runs: its runs
   typical_s: median completion time, s
   are_many: whether there are more than 1000
+  share: a share
 """
 
 
@@ -48,7 +50,8 @@ def test_a_table_needs_no_python(reports: Path, one_app: Path) -> None:
     (reports / "figures" / "run_counts.sql").write_text(QUERY)
     (reports / "figures" / "run_counts.yaml").write_text(ABOUT)
     assert "run_counts" in figure_names()
-    assert Warehouse(one_app).rows("run_counts").columns == ["app", "runs", "typical_s", "are_many"]
+    columns = ["app", "runs", "typical_s", "are_many", "share"]
+    assert Warehouse(one_app).rows("run_counts").columns == columns
     html = page.build(one_app).html
     order = [html.index(f'id="{name}"') for name in ("part-totals", "part-run_counts")]
     assert order == sorted(order)
@@ -58,7 +61,9 @@ def test_a_table_needs_no_python(reports: Path, one_app: Path) -> None:
     assert "nqueens" in part
     assert "time (s)" in part
     assert "All runs." in part
-    assert "no" in re.findall(r"<td[^>]*>(.*?)</td>", part)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", part)
+    assert "no" in cells
+    assert "12.5" in cells
 
 
 def test_every_part_names_a_section_that_there_is() -> None:

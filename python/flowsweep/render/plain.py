@@ -23,7 +23,8 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     Args:
         context: Answers the query.
         name: The query.
-        show: The columns to print and their heads; default: all under their own names.
+        show: The columns to print and their heads; default: all under their own names. Shares are
+            printed in percent where the head ends in "(%)".
     """
     rows = context.rows(name)
     if rows.is_empty():
@@ -35,6 +36,8 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
 
 
 def _column(values: pl.Series, head: str) -> Column:
+    if head.endswith("(%)"):
+        values = values * 100
     if values.dtype.is_float():
         return figures(head, values.to_list())
     if values.dtype.is_integer():

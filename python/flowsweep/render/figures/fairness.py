@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render.tables import (
-    Column,
-    application,
-    figures,
-    table,
-)
+from flowsweep.render.point_rows import labelled_rows
+from flowsweep.render.tables import Column, application, figures, table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from flowsweep.render.figure import Context
-
-    Row = dict[str, Any]
-
-from flowsweep.render.point_rows import labelled_rows
 
 
 def draw(context: Context) -> Markup | None:

@@ -1,0 +1,48 @@
+"""Table `axis_thresholds`: between which values of loss, jitter, queue and buffer time grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowsweep import numbers
+from flowsweep.render.tables import Column, application, ordered, table, words
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+#: Columns of values of the axis, their heads and what stands above them.
+VALUES = {
+    "easier": ("mild side", None),
+    "harder": ("hard side", None),
+    "estimate": ("straight between", None),
+    "low": ("from", "interval"),
+    "high": ("to", "interval"),
+}
+
+
+def draw(context: Context) -> Markup | None:
+    """The tried values beside each threshold, in units that suit them, as in the verdict."""
+    frame = context.rows("axis_thresholds")
+    if frame.is_empty():
+        return None
+    rows = ordered(context, frame)
+    columns = [
+        application(context, rows, once=True, brief=True),
+        words("axis", rows, lambda row: row["axis"]),
+        Column("slower by", [numbers.share(row["level"] - 1) for row in rows]),
+        words("state", rows, lambda row: row["state"]),
+    ]
+    columns += [
+        Column(head, [_value(row, column) for row in rows], spanner=spanner)
+        for column, (head, spanner) in VALUES.items()
+    ]
+    return table("axis_thresholds", [*columns, words("reason", rows, lambda row: row["reason"])])
+
+
+def _value(row: Row, column: str) -> str:
+    value = row[column]
+    return numbers.NONE if value is None else numbers.quantity(value, row["unit"])
