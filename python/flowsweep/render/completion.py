@@ -93,8 +93,8 @@ def _panel(
     x = alt.X(
         "x:Q",
         title=f"{axis.label} ({axis.columns[0].unit}, {measured})",
-        scale=alt.Scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks)),
+        scale=axes.scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
+        axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
     y = axes.slowdown_y(largest)
     mild_end = low * 0.94 if axis.name == "rtt" else high * 1.06
@@ -165,7 +165,7 @@ def _dash(rows: pl.DataFrame) -> Any:
     dashes = [[2, 3], [5, 3], [8, 3], [12, 3]][: len(sizes) - 1]
     return alt.StrokeDash(
         "buffer:N",
-        scale=alt.Scale(domain=[str(size) for size in sizes], range=[*dashes, [1, 0]]),
+        scale=axes.scale(domain=[str(size) for size in sizes], range=[*dashes, [1, 0]]),
         legend=None,
     )
 

@@ -210,8 +210,8 @@ def _draw(
     x = alt.X(
         "x:Q",
         title=quantity.title if place % columns == 0 else None,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(
             values=[*([zero] if zero else []), *ticks],
             labelExpr=quantity.labels(ticks, special),
             labelSeparation=4,
@@ -222,9 +222,9 @@ def _draw(
     y = alt.Y(
         "y:Q",
         title=None,
-        scale=alt.Scale(domain=[0, 100], nice=False),
+        scale=axes.scale(domain=[0, 100], nice=False),
         # Labels that are there and not seen leave the titles of all panels at one height.
-        axis=alt.Axis(
+        axis=axes.axis(
             values=[0, 50, 100], labelOpacity=int(is_left), minExtent=LEFT, maxExtent=LEFT
         ),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.files.parquet_files import quoted
+from flowsweep.render import axes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -180,9 +181,9 @@ def empty(message: str, width: int, height: int) -> Any:
     import altair as alt
 
     data = values([{"x": 0.5, "y": 0.5, "text": message}])
-    scale = alt.Scale(domain=[0, 1])
+    scale = axes.scale(domain=[0, 1])
     base = alt.Chart(data).encode(
-        x=alt.X("x:Q", scale=scale, axis=alt.Axis(labels=False, ticks=False, title=None)),
+        x=alt.X("x:Q", scale=scale, axis=axes.axis(labels=False, ticks=False, title=None)),
         y=alt.Y("y:Q", scale=scale, axis=None),
     )
     words = base.mark_text(color="var(--muted)", fontStyle="italic").encode(text="text:N")

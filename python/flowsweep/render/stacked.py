@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import theme
+from flowsweep.render import axes, theme
 from flowsweep.render.figure import values
 from flowsweep.render.panels import TIP, tip
 
@@ -75,13 +75,13 @@ def panel(
         "point:N",
         title=None,
         sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
+        scale=axes.scale(domain=order),
+        axis=axes.axis(grid=False, labelLimit=left, minExtent=left),
     )
     colour = alt.Color(
         "what:N",
         title=None,
-        scale=alt.Scale(domain=[kind for kind, _ in kinds], range=[colour for _, colour in kinds]),
+        scale=axes.scale(domain=[kind for kind, _ in kinds], range=[colour for _, colour in kinds]),
         legend=alt.Legend(
             symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
         ),

@@ -153,8 +153,8 @@ def _panel(
     x = alt.X(
         "x:Q",
         title=f"{head}{unit}",
-        scale=alt.Scale(type="log", domain=[line.low, line.high], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[line.low, line.high], nice=False),
+        axis=axes.axis(
             values=list(names), labelExpr=axes.given_labels(names), titleAnchor="start",
             labelFontSize=11, labelSeparation=6,
         ),

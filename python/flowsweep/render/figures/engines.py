@@ -93,14 +93,14 @@ def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> An
     x = alt.X(
         "x:Q",
         title=title,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=labels, grid=True),
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(values=ticks, labelExpr=labels, grid=True),
     )
     y = alt.Y(
         "share:Q",
         title="share of values",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="~%"),
+        scale=axes.scale(domain=[0, 1]),
+        axis=axes.axis(values=[0, 0.25, 0.5, 0.75, 1], format="~%"),
     )
     layers = []
     for engine, dash in DASHES.items():

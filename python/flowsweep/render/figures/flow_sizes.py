@@ -91,16 +91,16 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
     x = alt.X(
         "x:Q",
         title="duration",
-        scale=alt.Scale(type="log", domain=[left, long], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[left, long], nice=False),
+        axis=axes.axis(
             values=x_ticks, grid=True, labelExpr=axes.time_labels(x_ticks, {short / time_step: "0"})
         ),
     )
     y = alt.Y(
         "y:Q",
         title="payload (bytes)",
-        scale=alt.Scale(type="log", domain=[bottom, large], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[bottom, large], nice=False),
+        axis=axes.axis(
             values=y_ticks, labelExpr=axes.prefix_labels(y_ticks, {small / byte_step: "none"})
         ),
     )
@@ -127,7 +127,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
     ]
     size: Any = alt.value(22 if len(points) > FEW else 45)
     if rows["is_cell"].any():
-        size = alt.Size("flows:Q", scale=alt.Scale(type="log", range=[6, 90]), legend=None)
+        size = alt.Size("flows:Q", scale=axes.scale(type="log", range=[6, 90]), legend=None)
     for cut in (False, True):
         chosen = [point for point in points if point["cut"] == cut]
         if chosen:

@@ -119,8 +119,6 @@ def _panel(
 
 
 def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
-    import altair as alt
-
     low, high = (float(getattr(every[column], end)()) for end in ("min", "max"))
     if low == high:
         low, high = low / 2, high * 2
@@ -128,8 +126,8 @@ def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
     return channel(
         f"{column}:Q",
         title=title,
-        scale=alt.Scale(type="log", domain=[low * 0.9, high * 1.2], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks)),
+        scale=axes.scale(type="log", domain=[low * 0.9, high * 1.2], nice=False),
+        axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
 
 

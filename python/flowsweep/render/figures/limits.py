@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import doubts, points, stacked
+from flowsweep.render import axes, doubts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
@@ -277,8 +277,8 @@ def _panel(
     x = alt.X(
         "from:Q",
         title="share of the sending time (%)",
-        scale=alt.Scale(domain=[0, 100], nice=False),
-        axis=alt.Axis(values=[0, 25, 50, 75, 100], grid=True),
+        scale=axes.scale(domain=[0, 100], nice=False),
+        axis=axes.axis(values=[0, 25, 50, 75, 100], grid=True),
     )
     return stacked.panel(
         bars,

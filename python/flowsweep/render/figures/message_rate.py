@@ -147,16 +147,16 @@ def _panels(
     height = ROW * len(order)
 
     def y(*, named: bool) -> alt.Y:
-        axis = alt.Axis(grid=True, labels=named, minExtent=left if named else 0)
-        return alt.Y("point:N", title=None, sort=order, scale=alt.Scale(domain=order), axis=axis)
+        axis = axes.axis(grid=True, labels=named, minExtent=left if named else 0)
+        return alt.Y("point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis)
 
     def x(field: str, title: str, span: tuple[float, float]) -> alt.X:
         ticks = axes.log_ticks(*span, 6)
         return alt.X(
             field,
             title=title,
-            scale=alt.Scale(type="log", domain=list(span), nice=False),
-            axis=alt.Axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
+            scale=axes.scale(type="log", domain=list(span), nice=False),
+            axis=axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
         )
 
     def dots(kept: bool) -> Any:

@@ -81,14 +81,14 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
         x = alt.X(
             "x:Q",
             title=f"time ({unit})" if is_last else None,
-            scale=alt.Scale(domain=[0, end], nice=False),
-            axis=alt.Axis(labels=is_last, **ticks),
+            scale=axes.scale(domain=[0, end], nice=False),
+            axis=axes.axis(labels=is_last, **ticks),
         )
         y = alt.Y(
             "y:Q",
             title=None,
-            scale=alt.Scale(domain=[0, top * 1.05], nice=False),
-            axis=alt.Axis(tickCount=3, format="~s", minExtent=LEFT, maxExtent=LEFT),
+            scale=axes.scale(domain=[0, top * 1.05], nice=False),
+            axis=axes.axis(tickCount=3, format="~s", minExtent=LEFT, maxExtent=LEFT),
         )
         data = alt.Chart(values(_steps(frame)))
         layers: list[Any] = []

@@ -182,14 +182,14 @@ def _panel(
         "window:O",
         title="width of a window" if is_left else None,
         sort=order,
-        scale=alt.Scale(type="point", padding=0.4),
-        axis=alt.Axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
+        scale=axes.scale(type="point", padding=0.4),
+        axis=axes.axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
     )
     y = alt.Y(
         "y:Q",
         title=None,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(
             values=[*special, *ticks],
             labelExpr=labels,
             labels=is_left,

@@ -164,8 +164,8 @@ def _panel(
     x = alt.X(
         "x:Q",
         title="gap to the packet before" if last else None,
-        scale=alt.Scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
-        axis=alt.Axis(
+        scale=axes.scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
+        axis=axes.axis(
             values=ticks,
             labels=last,
             labelExpr=axes.time_labels(
@@ -176,8 +176,8 @@ def _panel(
     y = alt.Y(
         "share:Q",
         title=None,
-        scale=alt.Scale(domain=[0, top * 1.08], nice=False),
-        axis=alt.Axis(tickCount=2, format=",~f"),
+        scale=axes.scale(domain=[0, top * 1.08], nice=False),
+        axis=axes.axis(tickCount=2, format=",~f"),
     )
     band = alt.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
     layers: list[Any] = [

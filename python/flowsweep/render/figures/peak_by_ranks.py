@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.experiment import axes
-from flowsweep.render import cuts, doubts, theme
+from flowsweep.experiment.axes import in_points
+from flowsweep.render import axes, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: A point belongs to the line over the ranks if these are as at its baseline.
 FIXED = [
     column.asked
-    for axis in axes.in_points()
+    for axis in in_points()
     if (axis.applies_to in ("link", "sockets") and axis.name != "queue") or axis.name == "placement"
     for column in axis.columns
 ]
@@ -79,14 +79,14 @@ def _rank_panel(rows: pl.DataFrame, one: Series, size: tuple[int, int], *, alone
     x = alt.X(
         "x:Q",
         title="ranks",
-        scale=alt.Scale(domain=[0, most["ranks"] * 1.05], nice=False),
-        axis=alt.Axis(values=sorted(set(rows["ranks"])), format=",~f"),
+        scale=axes.scale(domain=[0, most["ranks"] * 1.05], nice=False),
+        axis=axes.axis(values=sorted(set(rows["ranks"])), format=",~f"),
     )
 
     def y(field: str) -> alt.Y:
         return alt.Y(
-            field, title="Mbit/s", scale=alt.Scale(domain=[0, top], nice=False),
-            axis=alt.Axis(tickCount=5, format=",~f"),
+            field, title="Mbit/s", scale=axes.scale(domain=[0, top], nice=False),
+            axis=axes.axis(tickCount=5, format=",~f"),
         )  # fmt: skip
 
     data = values(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import points, stacked
+from flowsweep.render import axes, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alo
     x = alt.X(
         "from:Q",
         title="seconds, mean over the ranks",
-        scale=alt.Scale(domain=[0, top], nice=False),
-        axis=alt.Axis(tickCount=6, format=",~f", grid=True),
+        scale=axes.scale(domain=[0, top], nice=False),
+        axis=axes.axis(tickCount=6, format=",~f", grid=True),
     )
     kinds = list(zip(phases, COLOURS, strict=False))
     return stacked.panel(

@@ -100,14 +100,14 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     x = alt.X(
         "x:Q",
         title=title,
-        scale=alt.Scale(type="log", domain=[low / 1.04, high * 1.04], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=axes.number_labels(ticks), grid=True),
+        scale=axes.scale(type="log", domain=[low / 1.04, high * 1.04], nice=False),
+        axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks), grid=True),
     )
     y = alt.Y(
         "row:N",
         title=None,
-        scale=alt.Scale(domain=names),
-        axis=alt.Axis(
+        scale=axes.scale(domain=names),
+        axis=axes.axis(
             grid=False,
             labelExpr=ROW_NAME,
             labelLimit=left,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import doubts, points, theme
+from flowsweep.render import axes, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -102,16 +102,16 @@ def _core_panel(
         return alt.X(
             field,
             title="Mbit/s per rank",
-            scale=alt.Scale(domain=[0, top * 1.02], nice=False),
-            axis=alt.Axis(tickCount=6, format=",~f", grid=True),
+            scale=axes.scale(domain=[0, top * 1.02], nice=False),
+            axis=axes.axis(tickCount=6, format=",~f", grid=True),
         )
 
     y = alt.Y(
         "point:N",
         title=None,
         sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(grid=False, labelLimit=left, minExtent=left),
+        scale=axes.scale(domain=order),
+        axis=axes.axis(grid=False, labelLimit=left, minExtent=left),
     )
     base = alt.Chart(values(data))
     panel = alt.layer(

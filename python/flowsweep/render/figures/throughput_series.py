@@ -134,16 +134,16 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     x = alt.X(
         "start_s:Q",
         title=f"time since its start ({unit})" if direction == "in" else None,
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(**options, labels=direction == "in", ticks=direction == "in"),
+        scale=axes.scale(domain=[0, end], nice=False),
+        axis=axes.axis(**options, labels=direction == "in", ticks=direction == "in"),
     )
 
     def y(field: str) -> alt.Y:
         return alt.Y(
             field,
             title=None,
-            scale=alt.Scale(domain=[0, top * 1.05], nice=False),
-            axis=alt.Axis(tickCount=3, format=",~f"),
+            scale=axes.scale(domain=[0, top * 1.05], nice=False),
+            axis=axes.axis(tickCount=3, format=",~f"),
         )
 
     data = values(steps)

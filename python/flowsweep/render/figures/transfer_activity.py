@@ -186,16 +186,16 @@ def _activity_panel(
     x = alt.X(
         "start_s:Q",
         title=f"time since its start ({unit})",
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(**options),
+        scale=axes.scale(domain=[0, end], nice=False),
+        axis=axes.axis(**options),
     )
 
     def y(field: str) -> alt.Y:
         return alt.Y(
             field,
             title=None,
-            scale=alt.Scale(domain=[0, max(top, 1) * 1.05], nice=False),
-            axis=alt.Axis(tickCount=min(max(int(top), 1), 4), format=",~f"),
+            scale=axes.scale(domain=[0, max(top, 1) * 1.05], nice=False),
+            axis=axes.axis(tickCount=min(max(int(top), 1), 4), format=",~f"),
         )
 
     data = values(steps)

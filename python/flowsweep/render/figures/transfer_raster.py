@@ -120,19 +120,19 @@ def _raster(
             x=alt.X(
                 "start_s:Q",
                 title=f"time since its start ({unit})",
-                scale=alt.Scale(domain=[0, end], nice=False),
-                axis=alt.Axis(**options),
+                scale=axes.scale(domain=[0, end], nice=False),
+                axis=axes.axis(**options),
             ),
             x2="end_s:Q",
             y=alt.Y(
                 "row:N",
                 title="site and rank",
                 sort=names,
-                scale=alt.Scale(domain=names),
-                axis=alt.Axis(labels=len(names) <= NAMED_ROWS, ticks=False),
+                scale=axes.scale(domain=names),
+                axis=axes.axis(labels=len(names) <= NAMED_ROWS, ticks=False),
             ),
             opacity=alt.Opacity(
-                "busy:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.1, 1])
+                "busy:Q", legend=None, scale=axes.scale(domain=[0, 1], range=[0.1, 1])
             ),
         )
         .properties(

@@ -101,16 +101,16 @@ def _times_panel(
     x = alt.X(
         "x:Q",
         title="size (bytes)",
-        scale=alt.Scale(type="log", domain=list(sizes), nice=False),
-        axis=alt.Axis(values=x_ticks, grid=True, labelExpr=axes.prefix_labels(x_ticks)),
+        scale=axes.scale(type="log", domain=list(sizes), nice=False),
+        axis=axes.axis(values=x_ticks, grid=True, labelExpr=axes.prefix_labels(x_ticks)),
     )
 
     def y(field: str) -> alt.Y:
         return alt.Y(
             field,
             title="duration",
-            scale=alt.Scale(type="log", domain=list(seconds), nice=False),
-            axis=alt.Axis(values=y_ticks, labelExpr=axes.time_labels(y_ticks)),
+            scale=axes.scale(type="log", domain=list(seconds), nice=False),
+            axis=axes.axis(values=y_ticks, labelExpr=axes.time_labels(y_ticks)),
         )
 
     keys = points.COLUMNS

@@ -235,11 +235,11 @@ def _panel(
     x = alt.X(
         "x:Q",
         title=f"time since its start ({unit})",
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(**options),
+        scale=axes.scale(domain=[0, end], nice=False),
+        axis=axes.axis(**options),
     )
-    scale = alt.Scale(domain=[-down * 1.05, up * 1.05], nice=False)
-    axis = alt.Axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
+    scale = axes.scale(domain=[-down * 1.05, up * 1.05], nice=False)
+    axis = axes.axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
 
     def y(field: str) -> alt.Y:
         return alt.Y(field, title=None, scale=scale, axis=axis)
