@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import tiny
 from grid import rows
 
+from flowsweep import numbers
 from flowsweep.render import page
 from flowsweep.render.figure import Context
 from flowsweep.render.figures import fairness
@@ -110,3 +112,8 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
         ("tcp", "memory", "memory", False): (4.0, 4.0, None, 1),
         ("tcp", "memory", "disk", False): (9.0, 9.0, None, 1),
     }
+    table = page.build(tmp_path).html.partition('id="goodput-table"')[2].partition("</table>")[0]
+    cells = [cell.strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)]
+    at = cells.index("lambda, memory to memory, both ways")
+    assert cells[at + 1 : at + 5] == ["185.0", "185.0", "185.0", "92 %"]
+    assert cells[cells.index("tcp, memory to memory") + 4] == numbers.NONE
