@@ -103,5 +103,5 @@ def test_the_page_has_values_in_the_units_of_the_verdict(tmp_path: Path) -> None
     html = page.build(tmp_path).html
     start = html.index('id="axis_thresholds-table"')
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html[start : html.index("</table>", start)])
-    # Of 10 %; the first cell names the application.
+    # The first row is that of 10 %; its first cell names the application.
     assert cells[1:8] == ["loss", "10 %", "found", "0.100 %", "1.00 %", "0.400 %", "0.100 %"]

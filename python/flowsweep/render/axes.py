@@ -13,16 +13,17 @@ LONG_S, DAY_S = 10_000, 86_400
 
 
 def axis(**options: Any) -> dict[str, Any]:
-    """What is set of an axis.
+    """The options of a channel's `axis`, as a dictionary.
 
-    Altair copies a chart each time it becomes part of another: of its own `Axis` and `Scale` all
-    fields that there are, which was a fifth of the time of a report, of a dictionary what it has.
+    Altair copies a chart each time it becomes part of another. Of an `alt.Axis` or `alt.Scale` it
+    copies every field that exists, which was a sixth of the time of a report; of a dictionary it
+    copies the fields that are set.
     """
     return options
 
 
 def scale(**options: Any) -> dict[str, Any]:
-    """What is set of a scale, as `axis`."""
+    """The options of a channel's `scale`, as a dictionary for the reason that `axis` gives."""
     return options
 
 
