@@ -70,7 +70,7 @@ class Rule:
 
     key: str
     text: str
-    b: float | None = 0.0
+    b: float = 0.0
     c: float | None = None
     d: float | None = None
     spoils: str | None = None

@@ -52,11 +52,7 @@ def _need(row: Row) -> str | None:
 
 def _span(between: tuple[float, float], unit: str) -> str:
     """Both ends in one unit, or each in its own where that depends on the size."""
-    if unit == "bytes":
-        texts, after = [numbers.size(end) for end in between], ""
-    elif unit:
-        texts, after = [numbers.estimate(end) for end in between], f" {unit}"
-    else:
-        texts, after = [numbers.estimate(end * 100) for end in between], " %"
-    low, high = texts
-    return f"{low}{after}" if low == high else f"{low} to {high}{after}"
+    low, high = (numbers.quantity(end, unit) for end in between)
+    if low == high:
+        return low
+    return f"{low if unit == 'bytes' else low.rpartition(' ')[0]} to {high}"
