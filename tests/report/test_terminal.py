@@ -82,6 +82,15 @@ def test_named_columns_stay_as_long_as_there_are_others(monkeypatch, capsys):
     assert "not shown: completion_s (" in said.err
 
 
+def test_of_named_columns_the_one_named_last_goes_first(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_rows(ROWS, first=["runs_used", "completion_s", "rtt_ms", "problem"])
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["completion_s", "runs_used"]
+    assert "not shown: problem, rtt_ms (" in said.err
+
+
 def test_one_row_keeps_its_columns(printed):
     lines, said = printed(ROWS.head(1), 60)
     assert lines[0].split() == ROWS.columns

@@ -58,7 +58,7 @@ def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
 
     Args:
         rows: They are printed.
-        first: Columns that stay as long as there are others.
+        first: Columns that stay as long as there are others, the one that stays longest first.
     """
     columns = [
         Column(name, [_cell(value) for value in rows[name]], rows[name].dtype.is_numeric())
@@ -130,6 +130,9 @@ def _cut_widest(columns: list[Column], width: int) -> None:
 def _least(columns: list[Column], first: Collection[str]) -> int:
     """Which one is missed least."""
     names = [column.name for column in columns]
-    others = [name for name in names if name not in first] or names
+    others = [name for name in names if name not in first]
+    if not others:
+        order = list(first)
+        return names.index(max(names, key=order.index))
     asked = [name for name in others if "_asked" in name and name.replace("_asked", "") in names]
     return names.index((asked or others)[-1])
