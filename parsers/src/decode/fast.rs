@@ -183,6 +183,8 @@ fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState, owner: &mut Ow
         high_port: half(high.1),
         protocol: 6,
         v6: false,
+        life: 0,
+        network: 0,
     };
     owner.hash = key.hash(hashing);
     owner.vlan = NO_VLAN;

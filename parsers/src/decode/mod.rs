@@ -64,6 +64,10 @@ pub(crate) struct Key {
     pub protocol: u8,
     /// IP version 6.
     pub v6: bool,
+    /// Which of several TCP connections, one after the other or side by side, that have all of the above in common.
+    pub life: u32,
+    /// The VLAN or virtual network that tells equal addresses apart, where the caller asks for that; else 0.
+    pub network: u32,
 }
 
 impl Key {
@@ -82,7 +86,12 @@ impl Key {
             hasher.write_u64((self.low as u64) << 32 | self.high as u64);
         }
         hasher.write_u64(ports);
-        hasher.finish()
+        if self.network != 0 {
+            hasher.write_u32(self.network);
+        }
+        let hash = hasher.finish();
+        // Spread over the upper bits, which choose the slot of a table.
+        hash ^ u64::from(self.life).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 

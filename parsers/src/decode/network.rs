@@ -223,6 +223,8 @@ impl Walk<'_> {
                 high_port: source_port,
                 protocol,
                 v6: ip.v6,
+                life: 0,
+                network: 0,
             }
         } else {
             Key {
@@ -232,6 +234,8 @@ impl Walk<'_> {
                 high_port: destination_port,
                 protocol,
                 v6: ip.v6,
+                life: 0,
+                network: 0,
             }
         };
         let packet = &mut *self.packet;
