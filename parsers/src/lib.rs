@@ -2,7 +2,7 @@
 //!
 //! The stages are folders, in the order of the data: `source` gives windows of the plain bytes of a file, a pipe or a
 //! compressed stream, `records` finds the packets in them, `decode` reads their headers, `capture` merges files by time
-//! into chunks of packets, `track` finds the connection of each packet and follows TCP, `tables` makes Arrow batches of
+//! into chunks of packets, `sift` looks closely at captures that need it, `track` finds the connection of each packet and follows TCP, `tables` makes Arrow batches of
 //! what was counted, and `table_file` writes those as Parquet ([`folder`]). `pipeline` connects them ([`run()`]);
 //! [`stream`](mod@stream) does the same for a reader of one table. `common` holds what all of them use.
 //!
@@ -14,6 +14,7 @@ mod common;
 mod decode;
 mod pipeline;
 mod records;
+mod sift;
 mod source;
 mod table_file;
 mod tables;

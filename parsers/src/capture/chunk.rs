@@ -4,13 +4,16 @@
 use foldhash::fast::RandomState;
 
 use super::counts::CaptureRow;
+use crate::capture::notice::Notice;
 use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::common::memory::{prefetch, use_large_pages};
 use crate::decode::fast::{Recent, plain};
 use crate::decode::links::Link;
-use crate::decode::segment::{Owner, Segment};
+use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record};
+use crate::sift::Sifted;
+use crate::sift::held::{Held, Identity, Refusal};
 
 /// Packets between asking for a segment's memory and writing it.
 const AHEAD: usize = 16;
@@ -20,6 +23,8 @@ const AHEAD: usize = 16;
 pub(crate) struct RecordPlace {
     pub file_offset: u64,
     pub interface: u32,
+    /// Number of its file.
+    pub file: u32,
 }
 
 /// TCP options of the packet at `position` of the chunk.
@@ -46,6 +51,8 @@ pub(crate) struct ChunkOptions {
     pub verify: bool,
     /// Decode every packet the long way.
     pub without_fast_frames: bool,
+    /// Keep what tells a packet from its copies: it is to be sifted.
+    pub with_identities: bool,
 }
 
 /// Packets in the order of the capture.
@@ -60,8 +67,16 @@ pub(crate) struct Chunk {
     /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
     pub places: Vec<RecordPlace>,
+    /// Numbers of packets that were put into another order, and where rows of packets are wanted.
+    pub numbers: Vec<u64>,
+    /// Copies of other packets: position, and the number of the other.
+    pub copies: Vec<(u32, u64)>,
+    /// Segments that change no state, by position.
+    pub refused: Vec<(u32, Refusal)>,
+    identities: Vec<Identity>,
     hashing: RandomState,
     with_places: bool,
+    with_identities: bool,
     verify: bool,
     without_fast: bool,
     count: usize,
@@ -82,7 +97,12 @@ impl Chunk {
             options: Vec::new(),
             tunnelled: Vec::new(),
             places: Vec::new(),
+            numbers: Vec::new(),
+            copies: Vec::new(),
+            refused: Vec::new(),
+            identities: Vec::new(),
             with_places: options.with_places,
+            with_identities: options.with_identities,
             verify: options.verify,
             without_fast: options.without_fast_frames,
             count: 0,
@@ -101,6 +121,10 @@ impl Chunk {
         self.found = 0;
         self.options.clear();
         self.tunnelled.clear();
+        self.numbers.clear();
+        self.copies.clear();
+        self.refused.clear();
+        self.identities.clear();
         self.recent = Recent::new();
         // It will be full, nearly always: growing step by step would use as much room again.
         if size > SMALLEST_SHARED && self.segments.capacity() < size {
@@ -132,7 +156,8 @@ impl Chunk {
         interfaces: &[Interface],
         (bytes, start): (&[u8], u64),
         mut before: i64,
-        rows: &mut [CaptureRow],
+        (file, rows): (usize, &mut [CaptureRow]),
+        notice: &mut Notice,
     ) {
         let from = self.count;
         self.count += records.len();
@@ -146,6 +171,7 @@ impl Chunk {
                 *place = RecordPlace {
                     file_offset: start + u64::from(record.at),
                     interface: record.interface,
+                    file: file as u32,
                 };
             }
         }
@@ -166,9 +192,14 @@ impl Chunk {
             let interface = first.interface as usize;
             let link = interfaces.get(interface);
             let link = link.and_then(|it| Link::find(it.link_type));
-            let fast = link.is_some_and(Link::is_ethernet) && !self.verify && !self.without_fast;
+            let fast = link.is_some_and(Link::is_ethernet)
+                && !self.verify
+                && !self.without_fast
+                && !self.with_identities;
             let row = rows.get_mut(interface).unwrap_or(&mut nobody);
+            let back = row.time_regressions;
             row.count(records, before);
+            notice.odd |= notice.order && row.time_regressions > back;
             before = records[records.len() - 1].time;
             for (record, owner) in records.iter().zip(&mut owners) {
                 if let Some(later) = self.segments.get(position + AHEAD) {
@@ -178,6 +209,11 @@ impl Chunk {
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
                 if fast && plain(record, bytes, &self.hashing, recent, slot) {
+                    if notice.copies
+                        && let Some(head) = bytes[record.data as usize..].first_chunk()
+                    {
+                        notice.frame(head);
+                    }
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }
@@ -187,9 +223,19 @@ impl Chunk {
                     (bytes, self.verify),
                     &self.hashing,
                     packet,
-                    (owner, segment),
+                    (&mut *owner, &mut *segment),
                 );
                 row.count_decoded(packet);
+                if packet.outcome == Outcome::Flow && notice.copies {
+                    notice.packet(owner, packet);
+                }
+                if self.with_identities {
+                    let frame = record.data as usize..(record.data + record.captured) as usize;
+                    let seen_at = (link.map_or(0, Link::number), record.interface);
+                    let frame = bytes.get(frame).unwrap_or_default();
+                    let identity = Identity::new(packet, frame, seen_at, &self.hashing);
+                    self.identities.push(identity);
+                }
                 recent.interrupted();
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);
@@ -209,6 +255,77 @@ impl Chunk {
                 }
             }
         }
+    }
+
+    /// Takes out all packets in their order, for sifting.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(Held)) {
+        let mut options = self.options.iter().peekable();
+        let mut tunnelled = self.tunnelled.iter().peekable();
+        for position in 0..self.count {
+            let at = position as u32;
+            take(Held {
+                owner: self.owners[position],
+                segment: self.segments[position],
+                place: self.places[position],
+                identity: self.identities[position],
+                options: options
+                    .next_if(|it| it.position == at)
+                    .map(|it| Box::new(it.options)),
+                tunnel: tunnelled
+                    .next_if(|it| it.position == at)
+                    .map(|it| Box::new((it.from_high, it.outer))),
+                number: 0,
+            });
+        }
+        self.count = 0;
+    }
+
+    /// Puts a packet that was sifted behind those there are.
+    pub(crate) fn push(&mut self, sifted: Sifted) {
+        let Sifted {
+            packet,
+            copy_of,
+            refused,
+        } = sifted;
+        let position = self.count;
+        self.count += 1;
+        lengthen(&mut self.segments, self.count);
+        lengthen(&mut self.owners, self.count - self.found);
+        self.segments[position] = packet.segment;
+        self.owners[position - self.found] = packet.owner;
+        if self.with_places {
+            lengthen(&mut self.places, self.count);
+            self.places[position] = packet.place;
+            self.numbers.push(packet.number);
+        }
+        let at = position as u32;
+        self.copies.extend(copy_of.map(|number| (at, number)));
+        self.refused.extend(refused.map(|refusal| (at, refusal)));
+        self.options
+            .extend(packet.options.map(|options| ListedOptions {
+                position: at,
+                options: *options,
+            }));
+        if let Some(tunnel) = packet.tunnel
+            && packet.owner.kind != OwnerKind::None
+        {
+            let (from_high, outer) = *tunnel;
+            self.tunnelled.push(Tunnelled {
+                position: at,
+                from_high,
+                outer,
+            });
+        }
+    }
+
+    /// Why the receiver of the packet at `position` refuses it.
+    #[inline]
+    pub(crate) fn refusal(&self, position: u32) -> Option<Refusal> {
+        if self.refused.is_empty() {
+            return None;
+        }
+        let index = self.refused.binary_search_by_key(&position, |it| it.0);
+        Some(self.refused[index.ok()?].1)
     }
 }
 
@@ -252,7 +369,6 @@ fn any(
 mod tests {
     use super::*;
     use crate::decode::links::ETHERNET;
-    use crate::decode::segment::OwnerKind;
 
     #[test]
     fn only_ethernet_is_taken_for_ethernet() {
@@ -270,7 +386,15 @@ mod tests {
         for (link_type, kind) in [(ETHERNET, OwnerKind::Whole), (147, OwnerKind::None)] {
             let interface = Interface::of(link_type);
             let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());
-            chunk.append(&[record], &[interface], (&frame, 0), 0, &mut []);
+            let mut notice = Notice::new(false, false);
+            chunk.append(
+                &[record],
+                &[interface],
+                (&frame, 0),
+                0,
+                (0, &mut []),
+                &mut notice,
+            );
             assert_eq!(chunk.take_unfound().0[0].kind, kind);
         }
     }

@@ -38,6 +38,19 @@ pub(crate) struct CaptureRow {
     pub time_regressions: i64,
     /// How long before the packet ahead of it in the file a packet lies at most, in ns.
     pub largest_step_back: i64,
+    pub sifted: SiftedCounts,
+}
+
+/// What a careful reading found of the packets of one file and interface.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SiftedCounts {
+    /// Copies of other packets.
+    pub duplicate_packets: i64,
+    pub duplicate_bytes: i64,
+    /// Packets put in front of later ones.
+    pub reordered_packets: i64,
+    /// Packets earlier than the window reaches.
+    pub late_packets: i64,
 }
 
 /// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.

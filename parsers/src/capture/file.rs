@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::counts::CaptureRow;
+use super::notice::Notice;
 use crate::capture::chunk::Chunk;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
@@ -113,7 +114,7 @@ impl CaptureFile {
     }
 
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
-    pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64) {
+    pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64, notice: &mut Notice) {
         let room = size - chunk.count();
         let left = &self.records[self.taken..];
         let mut count = left.len().min(room);
@@ -133,7 +134,8 @@ impl CaptureFile {
             self.reader.interfaces(),
             (bytes, start),
             self.last_time,
-            &mut self.rows,
+            (self.number, &mut self.rows),
+            notice,
         );
         if let Some(last) = records.last() {
             self.last_time = last.time;

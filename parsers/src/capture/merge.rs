@@ -9,12 +9,15 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::counts::{CaptureRow, Manifest};
+use super::counts::{CaptureRow, Manifest, SiftedCounts};
+use super::notice::Notice;
 use crate::capture::chunk::Chunk;
 use crate::capture::file::CaptureFile;
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
+use crate::common::suspicion::Suspicion;
 use crate::records::RecordReader;
+use crate::sift::{Order, Sifter};
 use crate::source::Input;
 use crate::source::{Stamp, window};
 
@@ -83,6 +86,24 @@ pub(crate) struct Reading<'a> {
     opened: usize,
     open: BinaryHeap<QueuedFile>,
     finished: Vec<Finished>,
+    notice: Notice,
+    suspicion: Suspicion,
+    /// It ends as soon as something odd is noticed.
+    quick: bool,
+    careful: Option<Box<Careful>>,
+}
+
+/// Packets read at once for sifting.
+const SIFTED_AT_ONCE: usize = 1 << 10;
+
+/// A careful reading.
+struct Careful {
+    /// Packets on their way to the sifter.
+    chunk: Chunk,
+    sifter: Sifter,
+    ended: bool,
+    /// By file and interface.
+    counts: HashMap<(u32, u32), SiftedCounts>,
 }
 
 /// What was read beside the packets, in the order of the inputs.
@@ -95,12 +116,16 @@ pub(crate) struct Found {
 }
 
 impl<'a> Reading<'a> {
-    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way.
+    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way. The quick way
+    /// raises `suspicion` by what `notice` finds; the careful one has a `sifter`, and a chunk whose packets keep their
+    /// identities.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
         manifests: &'a HashMap<String, Manifest>,
         without_fast: bool,
         progress: &'a Progress,
+        (notice, suspicion): (Notice, Suspicion),
+        sifter: Option<(Sifter, Chunk)>,
     ) -> Self {
         inputs.reverse();
         progress.read.store(0, Relaxed);
@@ -112,13 +137,84 @@ impl<'a> Reading<'a> {
             opened: 0,
             open: BinaryHeap::new(),
             finished: Vec::new(),
+            notice,
+            suspicion,
+            quick: sifter.is_none(),
+            careful: sifter.map(|(sifter, chunk)| {
+                Box::new(Careful {
+                    chunk,
+                    sifter,
+                    ended: false,
+                    counts: HashMap::new(),
+                })
+            }),
         }
     }
 
     /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
+        let Some(mut careful) = self.careful.take() else {
+            return self.read(chunk, size);
+        };
+        let outcome = self.fill_carefully(&mut careful, chunk, size);
+        self.careful = Some(careful);
+        outcome
+    }
+
+    fn fill_carefully(
+        &mut self,
+        careful: &mut Careful,
+        chunk: &mut Chunk,
+        size: usize,
+    ) -> Result<bool, Error> {
+        while chunk.count() < size {
+            if let Some(sifted) = careful.sifter.next(careful.ended) {
+                if sifted.copy_of.is_some() {
+                    let place = sifted.packet.place;
+                    let counts = careful
+                        .counts
+                        .entry((place.file, place.interface))
+                        .or_default();
+                    counts.duplicate_packets += 1;
+                    counts.duplicate_bytes += i64::from(sifted.packet.segment.wire);
+                }
+                chunk.push(sifted);
+            } else if careful.ended {
+                return Ok(false);
+            } else {
+                careful.chunk.begin(SIFTED_AT_ONCE);
+                careful.ended = !self.read(&mut careful.chunk, SIFTED_AT_ONCE)?;
+                let all = &mut careful.counts;
+                careful.sifter.take(&mut careful.chunk, |packet, order| {
+                    let counts = match order {
+                        Order::InTime => return,
+                        _ => all
+                            .entry((packet.place.file, packet.place.interface))
+                            .or_default(),
+                    };
+                    counts.reordered_packets += i64::from(order == Order::Reordered);
+                    counts.late_packets += i64::from(order == Order::TooLate);
+                });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Bytes that may be taken at once by so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        let careful = self.careful.as_ref();
+        careful.map_or(0, |careful| careful.sifter.growth(more))
+    }
+
+    fn read(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         while chunk.count() < size {
             self.progress.go_on()?;
+            if self.notice.odd {
+                self.suspicion.raise();
+            }
+            if self.quick && self.suspicion.is_raised() {
+                return Ok(false);
+            }
             self.open_files()?;
             let Some(QueuedFile { mut file, .. }) = self.open.pop() else {
                 return Ok(false);
@@ -126,7 +222,7 @@ impl<'a> Reading<'a> {
             let others = self.open.peek().map(|open| open.time);
             let waiting = self.waiting.last().and_then(|next| next.first_time);
             let until = others.into_iter().chain(waiting).min();
-            file.take(chunk, size, until.unwrap_or(i64::MAX));
+            file.take(chunk, size, until.unwrap_or(i64::MAX), &mut self.notice);
             self.go_on(file);
         }
         Ok(true)
@@ -208,6 +304,13 @@ impl<'a> Reading<'a> {
     /// What was found in all inputs.
     pub(crate) fn finish(mut self) -> Found {
         self.finished.sort_by_key(|file| file.number);
+        let counts = self.careful.map(|careful| careful.counts);
+        for ((file, interface), counts) in counts.into_iter().flatten() {
+            let file = self.finished.get_mut(file as usize);
+            if let Some(row) = file.and_then(|file| file.rows.get_mut(interface as usize)) {
+                row.sifted = counts;
+            }
+        }
         let mut found = Found::default();
         for mut file in self.finished {
             found.captures.append(&mut file.rows);

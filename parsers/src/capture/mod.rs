@@ -4,4 +4,5 @@ pub(crate) mod chunk;
 pub(crate) mod counts;
 pub(crate) mod file;
 pub(crate) mod merge;
+pub(crate) mod notice;
 pub(crate) mod sizes;

@@ -19,14 +19,18 @@ impl FastWays {
     /// `track/tcp/fast.rs`: full segments one behind the other; none without [`Self::SEGMENTS`].
     pub const BURSTS: Self = Self(32);
 
+    /// `pipeline/run.rs`: a capture in which nothing odd is noticed is not sifted.
+    pub const QUICK: Self = Self(64);
+
     /// Each of them by name.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 7] = [
         ("blocks", Self::BLOCKS),
         ("frames", Self::FRAMES),
         ("runs", Self::RUNS),
         ("guesses", Self::GUESSES),
         ("segments", Self::SEGMENTS),
         ("bursts", Self::BURSTS),
+        ("quick", Self::QUICK),
     ];
 
     /// The one called `name`.

@@ -7,4 +7,5 @@ pub(crate) mod fast_ways;
 pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod progress;
+pub(crate) mod suspicion;
 pub(crate) mod threads;

@@ -17,6 +17,7 @@ pub(crate) struct Link {
 }
 
 pub(crate) const ETHERNET: u32 = 1;
+pub(crate) const LINUX_SLL2: u32 = 276;
 /// A header that names the link type behind it.
 pub(super) const PPI: u32 = 192;
 /// The same of macOS, which wrote it under a number that is everybody's first.
@@ -37,7 +38,7 @@ const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
 static LINKS: &[Link] = &[
     link(ETHERNET, "ETHERNET", |_| Ok(Layer::Ethernet)),
     link(113, "LINUX_SLL", |walk| walk.cooked()),
-    link(276, "LINUX_SLL2", |walk| walk.cooked_2()),
+    link(LINUX_SLL2, "LINUX_SLL2", |walk| walk.cooked_2()),
     // The numbers of BSD and Linux as well.
     link(101, "RAW", |_| Ok(Layer::Ip)),
     link(12, "RAW", |_| Ok(Layer::Ip)),
@@ -110,6 +111,10 @@ impl Link {
     /// The link type with a number of the registry, if it can be read.
     pub(crate) fn find(number: u32) -> Option<&'static Self> {
         LINKS.iter().find(|link| link.number == number)
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     #[inline]

@@ -125,6 +125,10 @@ pub(crate) struct Packet {
     pub ip_bytes: u32,
     /// TCP or UDP payload.
     pub payload: u32,
+    /// Bytes of the headers before the first IP header.
+    pub link_bytes: u32,
+    /// Where the header behind that of the flow's IP packet begins.
+    pub transport_at: u32,
     /// IPv4 identification of the flow's IP packet; 0 for IPv6.
     pub ident: u16,
     /// Its TTL or hop limit.
@@ -178,6 +182,7 @@ pub(crate) fn decode(
     packet.payload = 0;
     packet.tcp = false;
     (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
+    (packet.link_bytes, packet.transport_at) = (0, 0);
     packet.checksum = if verify {
         Checksum::Right
     } else {
@@ -250,12 +255,19 @@ impl Walk<'_> {
                     6 => Layer::Ip6,
                     _ => return Err(Stop::Malformed),
                 },
-                Layer::Ip4 => self.ip4()?,
-                Layer::Ip6 => self.ip6()?,
+                Layer::Ip4 => self.ip(Self::ip4)?,
+                Layer::Ip6 => self.ip(Self::ip6)?,
                 Layer::Done => return Ok(()),
             };
         }
         Err(Stop::Malformed)
+    }
+
+    fn ip(&mut self, read: fn(&mut Self) -> Result<Layer, Stop>) -> Result<Layer, Stop> {
+        if self.packet.outcome != Outcome::Flow {
+            self.packet.link_bytes = self.at as u32;
+        }
+        read(self)
     }
 
     /// A stop inside a tunnel leaves the packet with the tunnel's flow.

@@ -249,6 +249,7 @@ impl Walk<'_> {
         packet.outcome = Outcome::Flow;
         packet.key = key;
         packet.from_high = from_high;
+        packet.transport_at = self.at as u32;
         packet.ip_bytes = ip.bytes;
         packet.offloaded = ip.offloaded;
         packet.payload = 0;

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 
 use crate::capture::chunk::Chunk;
 use crate::common::error::Error;
+use crate::common::suspicion::Suspicion;
 use crate::pipeline::options::Options;
 use crate::tables::{self, Messages, Packets, Sink, Table};
 use crate::track::{EndedRows, Grouping, PacketFacts, States, Throughput, by_packet};
@@ -24,13 +25,14 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options, suspicion: &Suspicion) -> Self {
         let wants = |table| options.tables.contains(&table);
         Self {
             states: States::new(
                 wants(Table::Intervals),
                 wants(Table::Messages),
                 options.without_fast,
+                suspicion.clone(),
             ),
             packets: wants(Table::Packets).then(Packets::default),
             messages: wants(Table::Messages).then(Messages::default),

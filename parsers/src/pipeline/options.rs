@@ -7,6 +7,9 @@ use crate::common::error::Error;
 use crate::common::fast_ways::FastWays;
 use crate::tables::Table;
 
+/// Packets of the order window at most: some 250 bytes each.
+const MOST_WINDOW_PACKETS: usize = 1 << 22;
+
 /// What to count and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -22,6 +25,13 @@ pub struct Options {
     pub threads: usize,
     /// Packets with a wrong checksum are left out of all flows.
     pub verify_checksums: bool,
+    /// How long before a packet that stands behind it in the file another may lie and still be put in front of it, in
+    /// ns; 0: the order of the file stands.
+    pub order_window_ns: i64,
+    /// Packets that may wait for such an earlier one.
+    pub order_window_packets: usize,
+    /// Copies of other packets count as packets.
+    pub keep_duplicates: bool,
     /// Bytes that the parse may take; without, three quarters of what the machine, the control group and the limits of
     /// the process leave.
     pub memory: Option<u64>,
@@ -48,6 +58,9 @@ impl Default for Options {
             manifests: HashMap::new(),
             threads: 1,
             verify_checksums: false,
+            order_window_ns: 1_000_000_000,
+            order_window_packets: 1 << 16,
+            keep_duplicates: false,
             memory: None,
             process_ends: false,
             without_fast: FastWays::default(),
@@ -63,6 +76,20 @@ impl Options {
                 option: "bin",
                 found: format!("{} ns", self.bin_ns),
                 expected: "a time above 0, such as 10ms",
+            });
+        }
+        if self.order_window_ns < 0 {
+            return Err(Error::Option {
+                option: "order-window",
+                found: format!("{} ns", self.order_window_ns),
+                expected: "a time such as 1s, or 0 to leave packets in the order of the file",
+            });
+        }
+        if !(1..=MOST_WINDOW_PACKETS).contains(&self.order_window_packets) {
+            return Err(Error::Option {
+                option: "order-window-packets",
+                found: self.order_window_packets.to_string(),
+                expected: "a number of packets from 1 to 4,194,304",
             });
         }
         if self.udp_timeout_ns <= 0 {

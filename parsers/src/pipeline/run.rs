@@ -6,14 +6,17 @@ use crate::capture::chunk::ChunkOptions;
 use crate::capture::counts::CaptureRow;
 use crate::capture::file::first_time;
 use crate::capture::merge::{FileSummary, Found, Reading, Waiting};
+use crate::capture::notice::Notice;
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::{Damage, Error};
 use crate::common::fast_ways::FastWays;
 use crate::common::progress::Progress;
+use crate::common::suspicion::Suspicion;
 use crate::common::threads::several_threads;
 use crate::pipeline::counting::Counting;
 use crate::pipeline::options::Options;
 use crate::pipeline::stages;
+use crate::sift::SiftOptions;
 use crate::source::Input;
 use crate::tables::{self, Sink, Table};
 use crate::track::{Connections, States};
@@ -62,9 +65,22 @@ fn run_here(
 ) -> Result<Summary, Error> {
     let stream = inputs.iter().any(Input::is_stream);
     let budget = Budget::new(options.memory);
-    let mut pass = Pass::new(options, progress, &budget, &[]);
-    pass.counting.settles = !stream;
-    let found = pass.read(in_time_order(inputs)?, sink)?;
+    // Rows that are handed on while reading cannot be taken back by every sink.
+    let early = [Table::Packets, Table::Messages];
+    let hands_on = early.iter().any(|table| options.tables.contains(table));
+    let again = !stream && (sink.can_restart() || !hands_on);
+    let mut careful = !again || options.without_fast.has(FastWays::QUICK);
+    let (mut pass, found) = loop {
+        let mut pass = Pass::new(options, progress, &budget, &[], careful);
+        pass.counting.settles = !stream && (careful || sink.can_restart());
+        if let Some(found) = pass.read(in_time_order(inputs)?, sink)? {
+            break (pass, found);
+        }
+        careful = true;
+        for &table in &options.tables {
+            sink.restart(table)?;
+        }
+    };
     let connections = &mut pass.connections;
     // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
     // may go back to a bin that was written. These rows come again, with what is known now.
@@ -88,7 +104,8 @@ fn run_here(
                 tables,
                 ..options.clone()
             };
-            let mut second = Pass::new(&only, progress, &budget, &connections.turned);
+            let turned = &connections.turned;
+            let mut second = Pass::new(&only, progress, &budget, turned, careful);
             let mut inputs = in_time_order(inputs)?;
             for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
                 input.before = before;
@@ -126,6 +143,9 @@ struct Pass<'a> {
     connections: Connections,
     counting: Counting,
     budget: &'a Budget,
+    /// Packets are sifted; else the reading ends where something odd is noticed.
+    careful: bool,
+    suspicion: Suspicion,
 }
 
 impl<'a> Pass<'a> {
@@ -134,8 +154,10 @@ impl<'a> Pass<'a> {
         progress: &'a Progress,
         budget: &'a Budget,
         turned: &[u32],
+        careful: bool,
     ) -> Self {
         let known = turned.iter().copied().collect();
+        let suspicion = Suspicion::default();
         Self {
             options,
             progress,
@@ -144,27 +166,52 @@ impl<'a> Pass<'a> {
                 options.udp_timeout_ns,
                 known,
                 options.without_fast,
+                suspicion.clone(),
             ),
-            counting: Counting::new(options),
+            counting: Counting::new(options, &suspicion),
             budget,
+            careful,
+            suspicion,
         }
     }
 
-    fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
-        let without = self.options.without_fast;
-        let mut reading = Reading::new(
-            inputs,
-            &self.options.manifests,
-            without.has(FastWays::BLOCKS),
-            self.progress,
-        );
+    /// Reads all files; nothing where the quick way noticed what it cannot decide.
+    fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Option<Found>, Error> {
+        let options = self.options;
+        let without = options.without_fast;
         let (connections, counting) = (&mut self.connections, &mut self.counting);
         let (progress, budget) = (self.progress, self.budget);
         let wanted = ChunkOptions {
             with_places: counting.packets.is_some(),
-            verify: self.options.verify_checksums,
+            verify: options.verify_checksums,
             without_fast_frames: without.has(FastWays::FRAMES),
+            with_identities: false,
         };
+        let sifter = self.careful.then(|| {
+            let options = SiftOptions {
+                window_ns: options.order_window_ns,
+                window_packets: options.order_window_packets,
+                keep_duplicates: options.keep_duplicates,
+            };
+            let chunk = connections.chunk(ChunkOptions {
+                with_places: true,
+                with_identities: true,
+                ..wanted
+            });
+            (connections.sifter(options), chunk)
+        });
+        let notice = Notice::new(
+            !self.careful && !options.keep_duplicates,
+            !self.careful && options.order_window_ns > 0,
+        );
+        let mut reading = Reading::new(
+            inputs,
+            &options.manifests,
+            without.has(FastWays::BLOCKS),
+            progress,
+            (notice, self.suspicion.clone()),
+            sifter,
+        );
         stages::pass(
             &mut reading,
             wanted,
@@ -175,9 +222,12 @@ impl<'a> Pass<'a> {
             budget,
         )?;
         let found = reading.finish();
+        if !self.careful && self.suspicion.is_raised() {
+            return Ok(None);
+        }
         self.check_end()?;
         self.finish(&found, sink)?;
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// Fails where there is no room for putting the last rows in order.

@@ -33,6 +33,8 @@ struct Portion {
     settled: Option<RecordBatches>,
     /// Packets that it should hold.
     size: usize,
+    /// Bytes that reading as many packets more may take at once.
+    growth: u64,
 }
 
 impl Portion {
@@ -69,6 +71,7 @@ impl Read<'_, '_> {
         let size = before + most.min(self.until - self.number);
         self.more = self.reading.fill(&mut portion.chunk, size)?;
         self.number += portion.chunk.count() - before;
+        portion.growth = self.reading.growth(portion.size);
         Ok(())
     }
 
@@ -127,7 +130,7 @@ impl Find<'_> {
         // Where several threads work, the new ones of another portion may not be counted yet.
         let portions = if several_threads() { 2 } else { 1 };
         let counted = portions * (States::bytes_of(new) + new as u64 * BESIDE);
-        let more = counted + self.connections.growth(packets);
+        let more = counted + self.connections.growth(packets) + portion.growth;
         self.budget.check(more).map_err(|lack| {
             let place = format!(
                 "packet {}, byte {} of the input",
@@ -194,6 +197,7 @@ pub(crate) fn pass(
             grouping: Grouping::default(),
             settled: None,
             size: 0,
+            growth: 0,
         });
     }
     let mut read = Read {

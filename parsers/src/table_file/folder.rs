@@ -126,6 +126,10 @@ impl Sink for Folder {
         Ok(())
     }
 
+    fn can_restart(&self) -> bool {
+        true
+    }
+
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
         if self.files.remove(&table).is_none() {
             return Ok(false);

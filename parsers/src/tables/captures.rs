@@ -90,6 +90,14 @@ columns! {
         => rows.int(|row| row.time_regressions);
     Column::new("largest_step_back_ns", Int64, "ns", "The most by which a packet is earlier than the packet before it in the file; 0: none is.", "")
         => rows.int(|row| row.largest_step_back);
+    Column::new("duplicate_packets", Int64, "packets", "Copies of other packets of the capture, as mirrors of two ports, bridges and several interfaces record them: in no flow, rate, retransmission or RTT. Told from packets that were sent again by the IPv4 identification, or where there is none by equal headers within half a round trip time.", "RFC 6864")
+        => rows.int(|row| row.sifted.duplicate_packets);
+    Column::new("duplicate_bytes", Int64, "B", "Their lengths on the wire.", "")
+        => rows.int(|row| row.sifted.duplicate_bytes);
+    Column::new("reordered_packets", Int64, "packets", "Packets that stood behind later ones in the capture and were put in front of them.", "")
+        => rows.int(|row| row.sifted.reordered_packets);
+    Column::new("late_packets", Int64, "packets", "Packets earlier than the order window reaches, by time or by number: they stayed where they were, and the gap before each is below 0.", "")
+        => rows.int(|row| row.sifted.late_packets);
     Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_kernel.map(|count| count as i64)));
     Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null()

@@ -237,6 +237,14 @@ columns! {
         => rows.tcp(|row| row.rare.keep_alives.into());
     Column::new("window_probes", Int64, "packets", "Segments of at most one octet sent into a window of 0 where all before was acknowledged, or one octet below that.", "RFC 9293 3.8.6.1").or_null()
         => rows.tcp(|row| row.rare.window_probes.into());
+    Column::new("outside_window_packets", Int64, "packets", "Segments whose numbers the receiver would not accept: outside its window, or they acknowledge what was never sent. Counted in packets and bytes; of no effect on any other column of TCP.", "RFC 9293 3.10.7.4, RFC 5961 5").or_null()
+        => rows.tcp(|row| row.rare.outside_window_packets.into());
+    Column::new("stray_syn_packets", Int64, "packets", "SYNs with another number in a live connection that no SYN-ACK answered: of no effect, as those above.", "RFC 5961 4").or_null()
+        => rows.tcp(|row| row.rare.stray_syn_packets.into());
+    Column::new("stray_syn_ack_packets", Int64, "packets", "SYN-ACKs with another number in a live connection: of no effect.", "RFC 9293 3.10.7.4").or_null()
+        => rows.tcp(|row| row.rare.stray_syn_ack_packets.into());
+    Column::new("stray_rst_packets", Int64, "packets", "RSTs outside the window: of no effect.", "RFC 5961 3").or_null()
+        => rows.tcp(|row| row.rare.stray_rst_packets.into());
     Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null()
         => rows.tcp(|row| row.rare.duplicate_acks.into());
     Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null()
@@ -251,7 +259,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| { let peer = row.side.peer.map(|peer| &peer.tcp); row.side.own.tcp.max_window_bytes(peer) }));
     Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
-    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement; null where the SYN was repeated or not captured.", "RFC 6298 3").or_null()
+    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement by the other side; null where the SYN was not captured, was answered by a RST, or was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));
     Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where an octet newly covered was sent twice.", "RFC 6298 3").or_null()
         => rows.tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into()));

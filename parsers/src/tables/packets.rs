@@ -22,8 +22,12 @@ const ROWS: usize = SMALLEST;
 
 /// Consecutive packets of a chunk.
 struct PacketRows<'a> {
-    /// Number of the first.
+    /// Number of the first, and of each where they are in another order than that of the files.
     first: i64,
+    reordered: &'a [u64],
+    /// Those that are copies: position in the chunk, from `from` on, and number of the other.
+    from: usize,
+    copies: &'a [(u32, u64)],
     segments: &'a [Segment],
     places: &'a [RecordPlace],
     /// Connection of each.
@@ -72,8 +76,16 @@ impl Packets {
                 .collect();
             let segments = &chunk.segments()[rows.clone()];
             let numbers = &grouping.numbers[rows.clone()];
+            let copies_before = |end: usize| {
+                chunk
+                    .copies
+                    .partition_point(|&(position, _)| (position as usize) < end)
+            };
             let rows = PacketRows {
                 first: (first + from as u64) as i64,
+                reordered: chunk.numbers.get(rows.clone()).unwrap_or_default(),
+                from,
+                copies: &chunk.copies[copies_before(rows.start)..copies_before(rows.end)],
                 segments,
                 places: &chunk.places[rows],
                 numbers,
@@ -89,6 +101,24 @@ impl Packets {
 }
 
 impl<'a> PacketRows<'a> {
+    /// Numbers of the packets.
+    fn numbers_in_files(&self) -> impl Iterator<Item = i64> + Send + use<'a> {
+        let (first, reordered) = (self.first, self.reordered);
+        (0..self.segments.len()).map(move |row| match reordered.get(row) {
+            Some(&number) => number as i64,
+            None => first + row as i64,
+        })
+    }
+
+    /// Numbers of the packets that they are copies of.
+    fn originals(&self) -> impl ExactSizeIterator<Item = Option<i64>> + Send + use<'a> {
+        let (from, mut copies) = (self.from, self.copies.iter().peekable());
+        (0..self.segments.len()).map(move |row| {
+            let copy = copies.next_if(|&&(position, _)| position as usize == from + row);
+            copy.map(|&(_, number)| number as i64)
+        })
+    }
+
     /// Directions of the packets that belong to a flow.
     fn directions(&self) -> impl Iterator<Item = u16> + Send + use<'a> {
         let packets = self.segments.iter().zip(self.ranks);
@@ -100,11 +130,11 @@ impl<'a> PacketRows<'a> {
 
 columns! {
     <'a> rows: &PacketRows<'a>;
-    Column::new("packet", Int64, "", "Number of the packet in the capture, from 1; it goes on across several files.", "")
-        => arrays::int64((rows.first..).take(rows.segments.len()));
+    Column::new("packet", Int64, "", "Number of the packet in the order of the files, from 1; it goes on across several files. Rows are in the order of time, as far as the order window puts packets into it.", "")
+        => arrays::int64(rows.numbers_in_files());
     Column::new("time", Time, "", "Time stamp of the record.", "")
         => arrays::time(rows.segments.iter().map(|it| it.time));
-    Column::new("connection", Int64, "", "Number of the connection, as in flows; null for a packet that belongs to no flow.", "").or_null()
+    Column::new("connection", Int64, "", "Number of the connection, as in flows; null for a packet that belongs to no flow, and for a copy.", "").or_null()
         => arrays::int64_where(rows.in_flow.as_ref(), rows.numbers.iter().map(|&it| i64::from(it)));
     Column::new("direction", Text, "", "forward or backward, as in flows; null for a packet that belongs to no flow.", "").or_null().in_dictionary()
         => numbered(&DIRECTIONS, rows.in_flow.as_ref(), rows.directions());
@@ -124,6 +154,8 @@ columns! {
         => arrays::int64_or_null(rows.facts.iter().map(|facts| facts.window_bytes));
     Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", "")
         => arrays::int32(rows.places.iter().map(|it| it.interface as i32));
+    Column::new("copy_of", Int64, "", "Number of the packet that this one is a copy of; null for a packet that is none. Copies belong to no flow.", "RFC 6864").or_null()
+        => arrays::int64_or_null(rows.originals());
     Column::new("file_offset", Int64, "B", "Where the packet's record begins in the file, after decompression.", "")
         => arrays::int64(rows.places.iter().map(|it| it.file_offset as i64));
 }

@@ -17,6 +17,11 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
+    /// Whether [`Self::restart`] works.
+    fn can_restart(&self) -> bool {
+        false
+    }
+
     /// Forgets the rows of `table` received so far, because they come again; whether it can.
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
         let _ = table;

@@ -10,6 +10,7 @@ use crate::capture::chunk::{Chunk, ListedOptions};
 use crate::common::arena::Arena;
 use crate::common::fast_ways::FastWays;
 use crate::common::memory::prefetch;
+use crate::common::suspicion::Suspicion;
 use crate::common::threads::several_threads;
 use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
@@ -37,26 +38,36 @@ pub(crate) struct States {
     count_gaps: bool,
     find_messages: bool,
     without_fast: FastWays,
+    /// Raised where a receiver may not accept a segment.
+    suspicion: Suspicion,
 }
 
 /// What all connections of a chunk are counted from.
 #[derive(Clone, Copy)]
 struct Work<'a> {
+    chunk: &'a Chunk,
     segments: &'a [Segment],
     options: &'a [ListedOptions],
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
     without_fast: FastWays,
+    suspicion: &'a Suspicion,
 }
 
 impl States {
-    pub(crate) fn new(count_gaps: bool, find_messages: bool, without_fast: FastWays) -> Self {
+    pub(crate) fn new(
+        count_gaps: bool,
+        find_messages: bool,
+        without_fast: FastWays,
+        suspicion: Suspicion,
+    ) -> Self {
         Self {
             list: Arena::new(),
             count_gaps,
             find_messages,
             without_fast,
+            suspicion,
         }
     }
 
@@ -100,12 +111,14 @@ impl States {
     ) {
         self.list.lengthen(grouping.connections);
         let work = Work {
+            chunk,
             segments: chunk.segments(),
             options: &chunk.options,
             positions: &grouping.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
             without_fast: self.without_fast,
+            suspicion: &self.suspicion,
         };
         let facts = match facts {
             None => &mut [][..],
@@ -258,6 +271,10 @@ impl Work<'_> {
                 }
                 continue;
             }
+            if let Some(refusal) = self.chunk.refusal(position) {
+                own.tcp.refuse(refusal);
+                continue;
+            }
             if peer.is_none() && segment.acknowledgement().is_some() {
                 // What it acknowledges may come behind it.
                 *peer = Some(Direction::unheard());
@@ -265,6 +282,9 @@ impl Work<'_> {
             let peer = peer.as_mut().map(|peer| &mut peer.tcp);
             let silent = TcpOptions::silent(segment.options_bytes());
             let options = self.listed(position, segment).unwrap_or(&silent);
+            if own.tcp.may_be_refused(peer.as_deref(), segment) {
+                self.suspicion.raise();
+            }
             own.tcp.take(peer, segment, options, &mut ended);
         }
     }

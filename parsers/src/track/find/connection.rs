@@ -1,8 +1,9 @@
 //! One connection: who talks with whom, where it ends and the next one begins, who initiated it.
 
 use super::throughput::{NO_LANE, Throughput};
+use crate::common::suspicion::Suspicion;
 use crate::decode::segment::{Segment, since};
-use crate::decode::{Key, flag};
+use crate::decode::{Key, TCP, flag};
 
 /// One connection: the packets of one key from one initial sequence number, or without a long pause. Fills one
 /// cache line.
@@ -11,10 +12,10 @@ use crate::decode::{Key, flag};
 pub(crate) struct Connection {
     low: u128,
     high: u128,
-    /// Time of the latest packet but for TCP, for the idle timeout.
-    latest: i64,
-    /// Initial sequence number of each side, or the number before the first octet seen.
-    bases: [u32; 2],
+    /// TCP: the key's life, and its network above. Else the time of the latest packet, for the idle timeout.
+    latest_or_life: u64,
+    /// TCP: initial sequence number of each side, or the number before the first byte seen. Else the key's network.
+    bases_or_network: [u32; 2],
     /// Where each side's bytes are counted over time; [`NO_LANE`] before its first packet.
     lanes: [u32; 2],
     low_port: u16,
@@ -35,7 +36,7 @@ const TOLD_HIGH: u8 = 8;
 /// A SYN, with or without ACK, was captured.
 const SYN: u8 = 16;
 const RESET: u8 = 32;
-/// `bases[0]` holds; shifted by one: `bases[1]`.
+/// The first base holds; shifted by one: the second.
 const BASE: u8 = 64;
 
 impl Connection {
@@ -45,11 +46,17 @@ impl Connection {
         if segment.is_from_high() != turned {
             bits |= FIRST_HIGH;
         }
+        let (latest_or_life, bases_or_network) = if key.protocol == TCP {
+            let life = u64::from(key.network) << 32 | u64::from(key.life);
+            (life, [0; 2])
+        } else {
+            (segment.time as u64, [key.network, 0])
+        };
         Self {
             low: key.low,
             high: key.high,
-            latest: segment.time,
-            bases: [0; 2],
+            latest_or_life,
+            bases_or_network,
             lanes: [NO_LANE; 2],
             low_port: key.low_port,
             high_port: key.high_port,
@@ -60,6 +67,14 @@ impl Connection {
     }
 
     pub(crate) fn key(&self) -> Key {
+        let (life, network) = if self.protocol == TCP {
+            (
+                self.latest_or_life as u32,
+                (self.latest_or_life >> 32) as u32,
+            )
+        } else {
+            (0, self.bases_or_network[0])
+        };
         Key {
             low: self.low,
             high: self.high,
@@ -67,6 +82,8 @@ impl Connection {
             high_port: self.high_port,
             protocol: self.protocol,
             v6: self.has(V6),
+            life,
+            network,
         }
     }
 
@@ -99,31 +116,38 @@ impl Connection {
         self.has(RESET)
     }
 
-    /// Whether `segment` begins another connection between these endpoints: a SYN with another initial
-    /// sequence number, or the end of a long silence where there are none.
+    /// Whether `segment` ends a long silence, and so begins another connection between these endpoints. TCP has no
+    /// timeout: the lives of a key are told apart where packets are sifted.
     #[inline]
     pub(crate) fn ended_before(&self, segment: &Segment, idle_ns: i64) -> bool {
-        if segment.tcp() {
-            if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
-                return false;
-            }
-            let side = usize::from(segment.is_from_high());
-            return self.has(BASE << side) && self.bases[side] != segment.seq;
+        self.protocol != TCP && since(segment.time, self.latest_or_life as i64) > idle_ns
+    }
+
+    /// Whether `segment`, a SYN, may begin another connection between these endpoints.
+    fn may_end(&self, segment: &Segment) -> bool {
+        if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
+            return false;
         }
-        self.protocol != 6 && since(segment.time, self.latest) > idle_ns
+        let side = usize::from(segment.is_from_high());
+        self.has(BASE << side) && self.bases_or_network[side] != segment.seq
     }
 
     /// Keeps what `segment` says; whether that turned the direction.
     #[inline]
     fn note(&mut self, segment: &Segment) -> bool {
+        if self.protocol != TCP {
+            let latest = (self.latest_or_life as i64).max(segment.time);
+            self.latest_or_life = latest as u64;
+            return false;
+        }
         if !segment.tcp() {
-            self.latest = self.latest.max(segment.time);
             return false;
         }
         let side = usize::from(segment.is_from_high());
         if !self.has(BASE << side) {
             self.bits |= BASE << side;
-            self.bases[side] = segment.seq.wrapping_sub(u32::from(!segment.has(flag::SYN)));
+            let before = u32::from(!segment.has(flag::SYN));
+            self.bases_or_network[side] = segment.seq.wrapping_sub(before);
         }
         if !segment.has(flag::SYN | flag::RST) {
             return false;
@@ -133,9 +157,17 @@ impl Connection {
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet; whether that turned the direction.
+    /// Takes in a packet; whether that turned the direction. Raises `suspicion` where it may be of another connection.
     #[inline]
-    pub(crate) fn take(&mut self, segment: &Segment, throughput: &mut Throughput) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        segment: &Segment,
+        throughput: &mut Throughput,
+        suspicion: &Suspicion,
+    ) -> bool {
+        if segment.has(flag::SYN) && segment.tcp() && self.may_end(segment) {
+            suspicion.raise();
+        }
         let turned = self.note(segment);
         let side = usize::from(segment.is_from_high());
         if self.lanes[side] == NO_LANE {

@@ -13,8 +13,10 @@ use crate::common::budget::{bytes, grouped};
 use crate::common::fast_ways::FastWays;
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
+use crate::common::suspicion::Suspicion;
 use crate::decode::Key;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
+use crate::sift::{SiftOptions, Sifter};
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -65,6 +67,8 @@ pub(crate) struct Connections {
     /// Fast ways that are taken.
     guesses: bool,
     runs: bool,
+    /// Raised where a SYN may begin another connection between the same endpoints.
+    suspicion: Suspicion,
 }
 
 impl Connections {
@@ -73,6 +77,7 @@ impl Connections {
         idle_ns: i64,
         known: HashSet<u32>,
         without_fast: FastWays,
+        suspicion: Suspicion,
     ) -> Self {
         let hashing = RandomState::default();
         Self {
@@ -90,7 +95,13 @@ impl Connections {
             known,
             guesses: !without_fast.has(FastWays::GUESSES),
             runs: !without_fast.has(FastWays::RUNS),
+            suspicion,
         }
+    }
+
+    /// What packets are sifted by.
+    pub(crate) fn sifter(&self, options: SiftOptions) -> Sifter {
+        Sifter::new(options, &self.hashing)
     }
 
     /// An empty chunk whose hashes are of use here.
@@ -124,13 +135,17 @@ impl Connections {
             });
             let (number, turned) = if let Some(connection) = known {
                 (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
-                (guess, connection.take(segment, &mut self.throughput))
+                (
+                    guess,
+                    connection.take(segment, &mut self.throughput, &self.suspicion),
+                )
             } else if owner.kind == OwnerKind::None {
                 (NONE, false)
             } else {
                 let number = self.number(owner, segment);
                 let connection = self.list.get_mut(number);
-                let turned = connection.map(|it| it.take(segment, &mut self.throughput));
+                let turned =
+                    connection.map(|it| it.take(segment, &mut self.throughput, &self.suspicion));
                 (number, turned.unwrap_or_default())
             };
             if turned && number < before {
@@ -310,11 +325,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::capture::notice::Notice;
     use crate::records::{Interface, Record};
 
     /// The connections of frames, found so many at once.
     fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastWays) -> Vec<u32> {
-        let mut connections = Connections::new(1_000_000, 60_000_000_000, HashSet::new(), without);
+        let mut connections = Connections::new(
+            1_000_000,
+            60_000_000_000,
+            HashSet::new(),
+            without,
+            Suspicion::default(),
+        );
         let mut chunk = connections.chunk(ChunkOptions::default());
         let interface = Interface::of(1);
         let mut numbers = Vec::new();
@@ -330,7 +352,9 @@ mod tests {
                 })
                 .collect();
             let interfaces = std::slice::from_ref(&interface);
-            chunk.append(&records, interfaces, (frames.as_flattened(), 0), 0, &mut []);
+            let mut notice = Notice::new(false, false);
+            let frames = (frames.as_flattened(), 0);
+            chunk.append(&records, interfaces, frames, 0, (0, &mut []), &mut notice);
             connections.assign(&mut chunk, 0, &mut numbers);
         }
         numbers

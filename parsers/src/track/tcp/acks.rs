@@ -20,8 +20,13 @@ impl Tcp {
             return told;
         }
         let ack = self.unwrap(segment.ack);
-        // A RST may carry any number. RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that.
-        if segment.has(flag::RST) && (!self.has(STARTED) || ack != self.end) {
+        if segment.has(flag::RST) {
+            // RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that. It measures nothing: whatever
+            // sends it, such as a firewall, need not be the host that was asked.
+            if self.has(STARTED) && ack == self.end && ack > self.una {
+                self.bits &= !WAITS;
+                self.advance(ack, segment.time);
+            }
             return told;
         }
         if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {

@@ -3,6 +3,7 @@
 //! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
 //! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
 
+mod acceptance;
 mod acks;
 mod fast;
 pub(crate) mod limits;
@@ -69,6 +70,11 @@ pub(crate) struct RareCounts {
     pub window_probes: u32,
     pub duplicate_acks: u32,
     pub zero_window_packets: u32,
+    /// Segments that the receiver would not accept, by the reason.
+    pub outside_window_packets: u32,
+    pub stray_syn_packets: u32,
+    pub stray_syn_ack_packets: u32,
+    pub stray_rst_packets: u32,
 }
 
 /// State and counts of one direction's octets.

@@ -1,0 +1,296 @@
+//! Copies of packets: the same packet recorded twice, by a mirror of two ports, at a bridge and its port, in front of a
+//! router and behind it.
+//!
+//! A packet that was sent again is no copy. It has another IPv4 identification (RFC 6864), and it follows a round trip
+//! time later. Where there is no identification, two packets that look alike may both have been sent: duplicate
+//! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout later.
+//! Those count as copies only where the packets beside them are recorded twice, too.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+
+use super::held::{Held, Identity};
+use super::line::Line;
+use super::window::Window;
+use crate::decode::segment::since;
+
+/// Packets that are remembered, and for how long.
+const MOST: usize = 1 << 16;
+const LONGEST_NS: i64 = 1_000_000_000;
+/// A copy at the same place of a packet with an identification follows sooner than this.
+const SAME_PLACE_NS: i64 = 10_000_000;
+/// A copy of a datagram without identification follows sooner, at the same place and at another one.
+const DATAGRAM_NS: i64 = 500_000;
+const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
+/// Packets of one sender that are looked at ahead for pairs.
+const LOOKED_AT: usize = 32;
+/// Places at which copies of one packet are told apart.
+const MOST_PLACES: usize = 16;
+/// Senders of datagrams that are remembered.
+const MOST_TALKS: usize = 1 << 16;
+
+/// What was seen of one content.
+struct Seen {
+    /// Number and time of the packet that the next copies are of.
+    number: u64,
+    time: i64,
+    /// How often it was sent.
+    sent: u32,
+    /// How often it was seen at the first place, ...
+    first: (u64, u32),
+    /// ... and at others.
+    others: Vec<(u64, u32)>,
+    /// The last one at the same place is not copied yet.
+    single: bool,
+    /// Of the first one.
+    identity: Identity,
+}
+
+/// What is known of one sender of datagrams to one receiver.
+#[derive(Clone, Copy)]
+struct Talk {
+    content: u64,
+    ident: u16,
+    time: i64,
+    /// Packets of that content in a row.
+    run: u32,
+    /// The row before it was of pairs; unknown where there was none.
+    in_pairs: Option<bool>,
+    /// Two contents in a row had the same identification.
+    constant: bool,
+}
+
+/// Packets that copies may follow.
+pub(super) struct Copies {
+    seen: HashMap<u64, Seen, RandomState>,
+    /// Contents in the order in which they were first seen.
+    order: VecDeque<(u64, i64)>,
+    talks: HashMap<u64, Talk, RandomState>,
+    hashing: RandomState,
+}
+
+impl Copies {
+    pub(super) fn new(hashing: &RandomState) -> Self {
+        Self {
+            seen: HashMap::with_hasher(hashing.clone()),
+            order: VecDeque::new(),
+            talks: HashMap::with_hasher(hashing.clone()),
+            hashing: hashing.clone(),
+        }
+    }
+
+    /// The number of the packet that `packet` is a copy of. `line` is that of a TCP segment.
+    pub(super) fn find(
+        &mut self,
+        packet: &Held,
+        line: Option<&mut Line>,
+        ahead: &mut Window,
+    ) -> Option<u64> {
+        let time = packet.segment.time;
+        self.forget(time);
+        let content = packet.identity.content;
+        let talk = line.is_none().then(|| self.talk(packet));
+        let mut copy_of = None;
+        match self.seen.get_mut(&content) {
+            Some(seen) if !is_other_life(seen, packet, line.as_deref()) => {
+                let limits = Limits::new(packet, line.as_deref(), talk);
+                if seen.is_copy(packet, &limits, ahead) {
+                    copy_of = Some(seen.number);
+                } else {
+                    seen.number = packet.number;
+                }
+                seen.time = time;
+            }
+            Some(seen) => *seen = Seen::new(packet),
+            None => {
+                self.seen.insert(content, Seen::new(packet));
+                self.order.push_back((content, time));
+            }
+        }
+        if copy_of.is_some()
+            && let Some(line) = line
+        {
+            line.note_copy(packet);
+        }
+        copy_of
+    }
+
+    /// Forgets packets that no copy can follow.
+    fn forget(&mut self, time: i64) {
+        while let Some(&(content, first)) = self.order.front() {
+            let old = since(time, first).unsigned_abs() > LONGEST_NS as u64;
+            if !old && self.order.len() < MOST {
+                return;
+            }
+            self.order.pop_front();
+            if let Some(seen) = self.seen.get(&content) {
+                // One that was seen again just now stays, at the end of the row.
+                if since(time, seen.time).unsigned_abs() <= LONGEST_NS as u64
+                    && self.order.len() < MOST / 2
+                {
+                    self.order.push_back((content, seen.time));
+                } else {
+                    self.seen.remove(&content);
+                }
+            }
+        }
+    }
+
+    /// What was known of the sender of a datagram before this one; takes it in.
+    fn talk(&mut self, packet: &Held) -> Option<Talk> {
+        let mut hash = packet.owner.key.hash(&self.hashing);
+        hash ^= u64::from(packet.segment.is_from_high());
+        let time = packet.segment.time;
+        if self.talks.len() >= MOST_TALKS {
+            self.talks
+                .retain(|_, talk| since(time, talk.time).unsigned_abs() < LONGEST_NS as u64);
+            if self.talks.len() >= MOST_TALKS {
+                self.talks.clear();
+            }
+        }
+        let (content, ident) = (packet.identity.content, packet.identity.ident);
+        let before = self.talks.get(&hash).copied();
+        let now = match before {
+            Some(talk) if talk.content == content => Talk {
+                run: talk.run.saturating_add(1),
+                time,
+                ..talk
+            },
+            Some(talk) => Talk {
+                content,
+                ident,
+                time,
+                run: 1,
+                in_pairs: Some(talk.run.is_multiple_of(2)),
+                constant: talk.ident == ident,
+            },
+            None => Talk {
+                content,
+                ident,
+                time,
+                run: 1,
+                in_pairs: None,
+                constant: false,
+            },
+        };
+        self.talks.insert(hash, now);
+        before
+    }
+}
+
+/// Whether the packets seen are of a connection that ended before this one.
+fn is_other_life(seen: &Seen, packet: &Held, line: Option<&Line>) -> bool {
+    line.is_some_and(|line| line.opens_anew(packet) || seen.time < line.latest.started)
+}
+
+/// How soon copies of one packet follow it, and what speaks for them.
+struct Limits {
+    /// At another place, and at the same one, in ns.
+    elsewhere_ns: i64,
+    here_ns: i64,
+    /// Its identification tells it from one that was sent again.
+    identified: bool,
+    /// Packets beside it are copied; unknown where nothing was seen of them.
+    beside: Option<bool>,
+}
+
+impl Limits {
+    fn new(packet: &Held, line: Option<&Line>, talk: Option<Option<Talk>>) -> Self {
+        let talk = talk.flatten();
+        let identified = match (line, talk) {
+            (Some(line), _) => line.is_identified(packet),
+            (None, talk) => packet.identity.ident != 0 && talk.is_none_or(|talk| !talk.constant),
+        };
+        let (elsewhere_ns, here_ns) = match line {
+            _ if identified => (LONGEST_NS, SAME_PLACE_NS),
+            Some(line) => (
+                line.copies_elsewhere_within_ns(),
+                line.copies_here_within_ns(),
+            ),
+            None => (DATAGRAM_ELSEWHERE_NS, DATAGRAM_NS),
+        };
+        Self {
+            elsewhere_ns,
+            here_ns,
+            identified,
+            beside: match line {
+                Some(line) => line.copies_go_on().then_some(true),
+                None => talk.and_then(|talk| talk.in_pairs),
+            },
+        }
+    }
+}
+
+impl Seen {
+    fn new(packet: &Held) -> Self {
+        Self {
+            number: packet.number,
+            time: packet.segment.time,
+            sent: 1,
+            first: (packet.identity.point, 1),
+            others: Vec::new(),
+            single: true,
+            identity: packet.identity,
+        }
+    }
+
+    /// Whether `packet` is a copy of the last one; takes it in.
+    fn is_copy(&mut self, packet: &Held, limits: &Limits, ahead: &mut Window) -> bool {
+        let waited = since(packet.segment.time, self.time);
+        let sent = self.sent;
+        let other_network =
+            !limits.identified && self.identity.is_of_other_network(&packet.identity);
+        let times = self.times(packet.identity.point);
+        if *times < sent && waited <= limits.elsewhere_ns && !other_network {
+            *times += 1;
+            return true;
+        }
+        let soon = waited <= limits.here_ns && !other_network;
+        let copied = if limits.identified {
+            soon
+        } else {
+            // Of packets that look alike every second one is a copy at most.
+            let mut known = || limits.beside.unwrap_or_else(|| pairs_follow(packet, ahead));
+            soon && self.single && known()
+        };
+        self.single = !copied;
+        if !copied {
+            let times = self.times(packet.identity.point);
+            *times += 1;
+            self.sent = sent.max(*times);
+        }
+        copied
+    }
+
+    /// How often it was seen at `point`.
+    fn times(&mut self, point: u64) -> &mut u32 {
+        if self.first.0 == point {
+            return &mut self.first.1;
+        }
+        let place = self.others.iter().position(|other| other.0 == point);
+        let full = (self.others.len() == MOST_PLACES).then_some(MOST_PLACES - 1);
+        let place = place.or(full).unwrap_or_else(|| {
+            self.others.push((point, 0));
+            self.others.len() - 1
+        });
+        &mut self.others[place].1
+    }
+}
+
+/// Whether most of the next packets of the sender of `packet` are recorded twice.
+fn pairs_follow(packet: &Held, ahead: &mut Window) -> bool {
+    let mut contents = Vec::with_capacity(LOOKED_AT);
+    ahead.find_ahead(|later| {
+        let same = later.owner.key == packet.owner.key && later.side() == packet.side();
+        if same && later.identity.content != packet.identity.content {
+            contents.push(later.identity.content);
+        }
+        (contents.len() == LOOKED_AT).then_some(())
+    });
+    contents.sort_unstable();
+    let groups = contents.chunk_by(|one, other| one == other);
+    let doubled = groups.clone().filter(|group| group.len() == 2).count();
+    // The copy of the last one may lie behind those that were looked at.
+    doubled > 0 && doubled * 4 >= (groups.count() - 1) * 3
+}

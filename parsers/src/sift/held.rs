@@ -1,0 +1,147 @@
+//! A packet that waits to be judged.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+
+use crate::capture::chunk::RecordPlace;
+use crate::decode::links::{ETHERNET, LINUX_SLL2};
+use crate::decode::segment::{Owner, Segment};
+use crate::decode::{Outer, Packet, TCP, TcpOptions, flag};
+
+/// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
+pub(crate) const NEAR: i64 = 1 << 20;
+/// Bytes behind the IP header that tell one packet from another: all TCP headers fit, and a part of any payload.
+const TOLD_APART: usize = 64;
+/// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
+const LONGEST_LINK: usize = 64;
+
+/// What a packet and its copies have in common, and what tells where it was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Hash of what no router changes: addresses, ports, identification, lengths, transport header, begin of the payload.
+    pub content: u64,
+    /// Hash of where it was seen: interface, link header, tunnel, TTL.
+    pub point: u64,
+    /// IPv4 identification; 0 where there is none.
+    pub ident: u16,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// Hash of the tags between the addresses of Ethernet and the IP packet; 0 where there are none.
+    pub tags: u32,
+    /// Length of the headers before the IP packet.
+    pub link_bytes: u16,
+}
+
+impl Identity {
+    /// Of `packet`, whose captured `bytes` begin with a header of `link_type`.
+    pub(crate) fn new(
+        packet: &Packet,
+        bytes: &[u8],
+        (link_type, interface): (u32, u32),
+        hashing: &RandomState,
+    ) -> Self {
+        let mut hasher = hashing.build_hasher();
+        hasher.write_u64(packet.key.hash(hashing));
+        hasher.write_u64(packet.datagram * u64::from(packet.fragment));
+        let sizes = u64::from(packet.ip_bytes) << 32 | u64::from(packet.payload);
+        hasher.write_u64(sizes);
+        let told = u64::from(packet.from_high) << 32
+            | u64::from(packet.ident) << 16
+            | u64::from(packet.checksum_field);
+        hasher.write_u64(told);
+        let transport = bytes
+            .get(packet.transport_at as usize..)
+            .unwrap_or_default();
+        hasher.write(&transport[..transport.len().min(TOLD_APART)]);
+        let content = hasher.finish();
+
+        let mut hasher = hashing.build_hasher();
+        hasher.write_u32(interface);
+        hasher.write_u8(packet.ttl);
+        if packet.is_inside() {
+            hasher.write_u64(packet.outer.key.hash(hashing));
+            hasher.write_u32(packet.outer.id.unwrap_or_default());
+        }
+        // Headers of other link types hold what differs from frame to frame, such as numbers and times.
+        if matches!(link_type, ETHERNET | LINUX_SLL2) {
+            let link = (packet.link_bytes as usize).min(LONGEST_LINK);
+            hasher.write(bytes.get(..link).unwrap_or_default());
+        }
+        let link = packet.link_bytes as usize;
+        let tags = bytes
+            .get(12..link)
+            .filter(|tags| link_type == ETHERNET && tags.len() > 2);
+        Self {
+            content,
+            point: hasher.finish(),
+            ident: packet.ident,
+            ttl: packet.ttl,
+            tags: tags.map_or(0, |tags| hashing.hash_one(tags) as u32 | 1),
+            link_bytes: packet.link_bytes as u16,
+        }
+    }
+
+    /// Whether a packet alike was sent into another virtual network: as often as there are networks, as what routers
+    /// announce is. A packet that was routed from one to the other has another TTL.
+    pub(crate) fn is_of_other_network(&self, other: &Self) -> bool {
+        let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
+        tagged && self.tags != other.tags && self.ttl == other.ttl
+    }
+}
+
+/// One packet with all that later stages want of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub owner: Owner,
+    pub segment: Segment,
+    pub place: RecordPlace,
+    pub identity: Identity,
+    /// TCP options that are listed.
+    pub options: Option<Box<TcpOptions>>,
+    /// The tunnel around it, and whether that was sent by its key's higher endpoint.
+    pub tunnel: Option<Box<(bool, Outer)>>,
+    /// Number in the order of the files, from 1.
+    pub number: u64,
+}
+
+impl Held {
+    /// Place of its sender in pairs: the key's higher endpoint second.
+    pub(crate) fn side(&self) -> usize {
+        usize::from(self.segment.is_from_high())
+    }
+
+    /// Whether it is a TCP segment between the endpoints of `other`.
+    pub(crate) fn shares_ends(&self, other: &Self) -> bool {
+        self.owner.hash == other.owner.hash
+            && self.owner.key == other.owner.key
+            && self.segment.tcp()
+    }
+
+    /// Number behind its last byte, SYN and FIN included.
+    pub(crate) fn end(&self) -> u32 {
+        let syn = u32::from(self.segment.has(flag::SYN));
+        let fin = u32::from(self.segment.has(flag::FIN));
+        self.segment
+            .seq
+            .wrapping_add(self.segment.payload + syn + fin)
+    }
+
+    /// A TCP segment that takes sequence numbers: a host that sends it again waits for an answer first.
+    pub(crate) fn takes_numbers(&self) -> bool {
+        self.owner.key.protocol == TCP && self.segment.tcp() && self.end() != self.segment.seq
+    }
+}
+
+/// Why a receiver would not accept a segment: it changes no state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Its numbers lie outside the window, RFC 9293 3.10.7.4, or it acknowledges what was never sent, RFC 5961 5.
+    OutsideWindow,
+    /// A SYN in a live connection that no SYN-ACK answers, RFC 5961 4.
+    StraySyn,
+    /// A SYN-ACK with other numbers in a live connection.
+    StraySynAck,
+    /// A RST outside the window, RFC 5961 3.
+    StrayRst,
+}

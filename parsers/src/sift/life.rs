@@ -1,0 +1,213 @@
+//! One TCP connection as its receivers keep it: which numbers each side would accept, and whether it has ended.
+
+use super::held::{Held, NEAR};
+use crate::decode::flag;
+
+/// The greatest window scale, RFC 7323 2.3: stands for one that was not captured.
+const GREATEST_SHIFT: u8 = 14;
+
+/// Signed distance from `from` to `to`, RFC 9293 3.4.
+pub(super) fn distance(from: u32, to: u32) -> i64 {
+    i64::from(to.wrapping_sub(from) as i32)
+}
+
+/// What is known of the numbers of one side.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub(super) struct Numbers {
+    /// Initial sequence number.
+    pub base: Option<u32>,
+    /// Behind the highest byte sent; where the side was not seen, the highest acknowledgement of it.
+    pub next: Option<u32>,
+    /// Greatest end of the other side's window.
+    edge: Option<u32>,
+    /// Greatest window of the other side.
+    widest: u32,
+    /// The window scale of its SYN, where that was captured.
+    shift: Option<Option<u8>>,
+    /// A packet of it was captured.
+    pub seen: bool,
+    /// One of them was no SYN and no RST.
+    spoke: bool,
+    acknowledged: bool,
+    fin: bool,
+}
+
+impl Numbers {
+    /// Nothing else of it was captured.
+    fn has_sent_only_a_syn(&self) -> bool {
+        self.shift.is_some() && !self.spoke
+    }
+
+    /// A SYN with the number `seq` is that of this side: behind the packets that followed it, as the capture has it.
+    pub(super) fn follows_syn(&self, seq: u32) -> bool {
+        let first = self.base.filter(|_| self.shift.is_none());
+        first.is_some_and(|first| (0..=NEAR).contains(&distance(seq, first)))
+    }
+}
+
+/// One connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Life {
+    pub number: u32,
+    /// Time of its first packet.
+    pub started: i64,
+    /// The key's lower endpoint first.
+    pub sides: [Numbers; 2],
+    reset: bool,
+}
+
+impl Life {
+    pub(super) fn new(number: u32, started: i64) -> Self {
+        Self {
+            number,
+            started,
+            sides: [Numbers::default(); 2],
+            reset: false,
+        }
+    }
+
+    /// Both sides have answered each other, or one has sent what follows a handshake.
+    pub(super) fn is_established(&self) -> bool {
+        let [low, high] = &self.sides;
+        low.spoke || high.spoke || low.seen && high.seen && low.acknowledged && high.acknowledged
+    }
+
+    /// It was reset or closed: by both sides, or where only one was captured by that.
+    pub(super) fn has_ended(&self) -> bool {
+        let [low, high] = &self.sides;
+        self.reset || (low.fin || !low.seen) && (high.fin || !high.seen)
+    }
+
+    /// It was reset before it was established: a host may try again with the same number.
+    pub(super) fn was_refused(&self) -> bool {
+        self.reset && !self.is_established()
+    }
+
+    /// How far the numbers of `packet` are from those seen: the less, the better it fits.
+    pub(super) fn misfit(&self, packet: &Held) -> i64 {
+        const UNKNOWN: i64 = 1 << 30;
+        let (own, peer) = (&self.sides[packet.side()], &self.sides[1 - packet.side()]);
+        let of_seq = own
+            .next
+            .map(|next| distance(next, packet.segment.seq).abs());
+        let of_ack = packet
+            .segment
+            .acknowledgement()
+            .and_then(|ack| Some(distance(peer.next?, ack).abs()));
+        match (of_seq, of_ack) {
+            (Some(seq), Some(ack)) => seq.max(ack),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => UNKNOWN,
+        }
+    }
+
+    /// Whether the sequence number of `packet` lies where its receiver takes something: RFC 9293 3.10.7.4, and behind
+    /// that as far as packets that were sent again can be.
+    pub(super) fn takes_number(&self, packet: &Held) -> bool {
+        let own = &self.sides[packet.side()];
+        let Some(next) = own.next else { return true };
+        let seq = packet.segment.seq;
+        let ahead = distance(next, seq);
+        if ahead > 0 {
+            return match own.edge {
+                Some(edge) => distance(edge, seq) <= 0,
+                None => ahead <= NEAR,
+            };
+        }
+        -ahead <= NEAR.max(2 * i64::from(own.widest))
+    }
+
+    /// Whether its acknowledgement can be of what the other side sent, RFC 5961 5.
+    pub(super) fn takes_acknowledgement(&self, packet: &Held) -> bool {
+        let peer = &self.sides[1 - packet.side()];
+        let (Some(ack), Some(next)) = (packet.segment.acknowledgement(), peer.next) else {
+            return true;
+        };
+        distance(next, ack).abs() <= NEAR.max(2 * i64::from(peer.widest))
+    }
+
+    /// Whether it acknowledges what a side that sent nothing but a SYN did not send: it may be of an older connection that
+    /// the other side still holds, RFC 9293 3.5.1.
+    pub(super) fn acknowledges_too_much(&self, packet: &Held) -> bool {
+        let peer = &self.sides[1 - packet.side()];
+        let ahead = |ack| peer.next.is_some_and(|next| distance(next, ack) > 0);
+        peer.has_sent_only_a_syn() && packet.segment.acknowledgement().is_some_and(ahead)
+    }
+
+    /// Whether a RST is believed, RFC 9293 3.10.7 and RFC 5961 3: one that answers a SYN by what it acknowledges.
+    pub(super) fn takes_reset(&self, packet: &Held) -> bool {
+        let (own, peer) = (&self.sides[packet.side()], &self.sides[1 - packet.side()]);
+        if own.next.is_none() {
+            return self.takes_acknowledgement(packet);
+        }
+        if own.has_sent_only_a_syn() {
+            return own.next == Some(packet.segment.seq);
+        }
+        let answers = !own.spoke && packet.segment.acknowledgement() == peer.next;
+        answers && peer.next.is_some() || self.takes_number(packet)
+    }
+
+    /// Takes in a packet that it accepts.
+    pub(super) fn note(&mut self, packet: &Held) {
+        let segment = &packet.segment;
+        let (side, peer) = (packet.side(), 1 - packet.side());
+        if segment.has(flag::RST) {
+            self.reset = true;
+            self.sides[side].seen = true;
+            return;
+        }
+        let syn = segment.has(flag::SYN);
+        let own = &mut self.sides[side];
+        let first = !std::mem::replace(&mut own.seen, true);
+        own.base
+            .get_or_insert(segment.seq.wrapping_sub(u32::from(!syn)));
+        if syn {
+            if !own.spoke || own.shift.is_none() {
+                own.base = Some(segment.seq);
+            }
+            let options = packet.options.as_deref();
+            own.shift = Some(options.and_then(|options| options.window_scale));
+        } else {
+            own.spoke = true;
+        }
+        own.fin |= segment.has(flag::FIN);
+        let end = packet.end();
+        let jumps = first
+            || own.next.is_none_or(|next| {
+                let ahead = distance(next, end);
+                ahead > 0 || ahead < -NEAR.max(2 * i64::from(own.widest))
+            });
+        if jumps {
+            own.next = Some(end);
+        }
+        let Some(ack) = segment.acknowledgement() else {
+            return;
+        };
+        let shifts = [self.sides[side].shift, self.sides[peer].shift];
+        let shift = match shifts {
+            _ if syn || segment.window == 0 => Some(0),
+            [Some(own), Some(peer)] => Some(peer.and(own).unwrap_or(0)),
+            _ => None,
+        };
+        let window = u32::from(segment.window) << shift.unwrap_or(GREATEST_SHIFT);
+        let other = &mut self.sides[peer];
+        other.acknowledged = true;
+        if syn {
+            other.base.get_or_insert(ack.wrapping_sub(1));
+        }
+        if !other.seen && other.next.is_none_or(|next| distance(next, ack) > 0) {
+            other.next = Some(ack);
+        }
+        other.widest = other.widest.max(window);
+        let edge = ack.wrapping_add(window);
+        if shift.is_some() && other.edge.is_none_or(|known| distance(known, edge) > 0) {
+            other.edge = Some(edge);
+        }
+    }
+
+    /// The numbers went on elsewhere: what was known of windows holds no more.
+    pub(super) fn jump(&mut self, side: usize) {
+        self.sides[side].edge = None;
+    }
+}

@@ -1,0 +1,242 @@
+//! Which life of its connection a TCP segment belongs to, and whether the receiver would accept it there.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::held::{Held, NEAR, Refusal};
+use super::life::{Life, distance};
+use super::line::Line;
+use super::window::Window;
+use crate::decode::{Key, flag};
+
+/// All TCP connections, by their endpoints.
+pub(super) struct Lives {
+    lines: HashMap<Key, Line, RandomState>,
+}
+
+/// What is decided about a segment.
+enum Decision {
+    /// It belongs to the life with this number.
+    Of(u32),
+    /// It begins a life.
+    Begins,
+    /// It belongs to that life, whose receiver refuses it.
+    Refused(u32, Refusal),
+}
+
+impl Lives {
+    pub(super) fn new(hashing: &RandomState) -> Self {
+        Self {
+            lines: HashMap::with_hasher(hashing.clone()),
+        }
+    }
+
+    /// Bytes that the table may grow by at once with so many more packets.
+    pub(super) fn growth(&self, more: usize) -> u64 {
+        if self.lines.len() + more <= self.lines.capacity() {
+            return 0;
+        }
+        let entry = size_of::<(Key, Line)>() + 1;
+        (2 * self.lines.capacity().max(more) * entry) as u64
+    }
+
+    /// What is known of the connections between the endpoints of `packet`.
+    pub(super) fn line(&mut self, packet: &Held) -> &mut Line {
+        let lines = self.lines.entry(packet.owner.key);
+        lines.or_insert_with(|| Line::new(packet.segment.time))
+    }
+
+    /// The life of `packet`, and why it is refused there.
+    pub(super) fn assign(&mut self, packet: &Held, ahead: &mut Window) -> (u32, Option<Refusal>) {
+        if !packet.segment.tcp() {
+            // Its header is cut behind the ports: it goes to the latest.
+            let line = self.lines.get(&packet.owner.key);
+            return (line.map_or(0, |line| line.latest.number), None);
+        }
+        let line = self.line(packet);
+        let decision = decide(line, packet, ahead);
+        line.note(packet);
+        let number = match decision {
+            Decision::Of(number) => number,
+            Decision::Begins => line.begin(packet),
+            Decision::Refused(number, refusal) => return (number, Some(refusal)),
+        };
+        if let Some(life) = line.lives().find(|life| life.number == number) {
+            life.note(packet);
+        }
+        (number, None)
+    }
+}
+
+fn decide(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+    let segment = &packet.segment;
+    if segment.has(flag::SYN) && !segment.has(flag::RST) {
+        return if segment.has(flag::ACK) {
+            of_syn_ack(line, packet, ahead)
+        } else {
+            of_syn(line, packet, ahead)
+        };
+    }
+    let life = line.nearest(packet);
+    if segment.has(flag::RST) {
+        return if life.takes_reset(packet) {
+            Decision::Of(life.number)
+        } else {
+            Decision::Refused(life.number, Refusal::StrayRst)
+        };
+    }
+    let takes_number = life.takes_number(packet);
+    let takes_acknowledgement =
+        life.takes_acknowledgement(packet) && !life.acknowledges_too_much(packet);
+    if takes_number && takes_acknowledgement {
+        return Decision::Of(life.number);
+    }
+    if life.has_ended() {
+        return Decision::Begins;
+    }
+    if takes_number {
+        // What it acknowledges may have been lost by the capture: then the other side goes on there.
+        let (ack, peer) = (segment.ack, 1 - packet.side());
+        let known = life.sides[peer].next.unwrap_or(ack);
+        let goes_on = ahead.find_ahead(|next| {
+            let speaks = !next.segment.has(flag::SYN | flag::RST);
+            (next.shares_ends(packet) && next.side() == peer && speaks).then(|| {
+                distance(ack, next.segment.seq).abs() < distance(known, next.segment.seq).abs()
+            })
+        });
+        return match goes_on {
+            Some(true) => {
+                life.jump(peer);
+                Decision::Of(life.number)
+            }
+            _ => Decision::Refused(life.number, Refusal::OutsideWindow),
+        };
+    }
+    of_far_number(life, packet, ahead)
+}
+
+/// A segment far from those before it: the capture may have lost what lies between, the ports may serve another
+/// connection, or it is of none.
+fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision {
+    let (side, end) = (packet.side(), packet.end());
+    let known = life.sides[side].next.unwrap_or(end);
+    let nearer = |number: u32| distance(end, number).abs() < distance(known, number).abs();
+    let goes_on = ahead.find_ahead(|next| {
+        if !next.shares_ends(packet) || next.segment.has(flag::SYN | flag::RST) {
+            return None;
+        }
+        if next.side() == side {
+            return Some(nearer(next.segment.seq));
+        }
+        let ack = next.segment.acknowledgement()?;
+        nearer(ack).then_some(true)
+    });
+    if goes_on != Some(true) {
+        return Decision::Refused(life.number, Refusal::OutsideWindow);
+    }
+    let forward = distance(known, packet.segment.seq) > 0;
+    if forward && life.takes_acknowledgement(packet) {
+        life.jump(side);
+        Decision::Of(life.number)
+    } else {
+        Decision::Begins
+    }
+}
+
+/// RFC 9293 3.6.1: behind a connection that has ended a SYN begins another one, whatever its number. RFC 5961 4: in a
+/// live one it is answered by a challenge ACK, and means nothing.
+fn of_syn(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+    let (side, seq) = (packet.side(), packet.segment.seq);
+    let same = line.lives().find(|life| life.sides[side].base == Some(seq));
+    if let Some(life) = same {
+        return if life.has_ended() && !life.was_refused() {
+            Decision::Begins
+        } else {
+            Decision::Of(life.number)
+        };
+    }
+    let life = &mut line.latest;
+    let own = life.sides[side];
+    if own.next.is_none() {
+        return Decision::Of(life.number);
+    }
+    if own.follows_syn(seq) {
+        return Decision::Of(life.number);
+    }
+    if !own.seen
+        && own
+            .next
+            .is_some_and(|next| (0..=NEAR).contains(&distance(seq, next)))
+    {
+        // The other side acknowledged what follows it: it was captured late.
+        return Decision::Of(life.number);
+    }
+    if life.has_ended() || !life.is_established() {
+        return Decision::Begins;
+    }
+    let answer = seq.wrapping_add(1);
+    let alone = !life.sides[1 - side].seen;
+    let next = own.next.unwrap_or(seq);
+    let confirmed = ahead.find_ahead(|later| {
+        if !later.shares_ends(packet) {
+            return None;
+        }
+        let segment = &later.segment;
+        if later.side() != side {
+            // A challenge ACK acknowledges the old numbers. Where the SYN-ACK was not captured what follows it answers.
+            let new = segment.has(flag::SYN)
+                || distance(next, answer) > 0
+                || distance(answer, next) > NEAR;
+            return (new && segment.acknowledgement() == Some(answer)).then_some(());
+        }
+        let goes_on = alone && !segment.has(flag::SYN | flag::RST);
+        (goes_on && distance(answer, segment.seq).abs() < distance(next, segment.seq).abs())
+            .then_some(())
+    });
+    match confirmed {
+        Some(()) => Decision::Begins,
+        None => Decision::Refused(life.number, Refusal::StraySyn),
+    }
+}
+
+fn of_syn_ack(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+    let (side, peer) = (packet.side(), 1 - packet.side());
+    let (seq, ack) = (packet.segment.seq, packet.segment.ack);
+    let answers = line.lives().find(|life| {
+        let (own, other) = (&life.sides[side], &life.sides[peer]);
+        let base = Some(ack.wrapping_sub(1));
+        // Of several answers the last one counts until one is acknowledged.
+        own.base == Some(seq) && other.base.is_none_or(|known| Some(known) == base)
+            || (other.base == base || other.next == Some(ack)) && !life.is_established()
+            || own.base.is_none() && other.base.is_none()
+    });
+    if let Some(life) = answers {
+        return Decision::Of(life.number);
+    }
+    let life = &mut line.latest;
+    if life.has_ended() {
+        return Decision::Begins;
+    }
+    let unheard = !life.sides[side].seen;
+    if unheard && life.takes_acknowledgement(packet) && life.is_established() {
+        // Captured behind the data that followed it.
+        return Decision::Of(life.number);
+    }
+    let follows = seq.wrapping_add(1);
+    let confirmed = ahead.find_ahead(|later| {
+        if !later.shares_ends(packet) || later.segment.has(flag::SYN | flag::RST) {
+            return None;
+        }
+        let number = if later.side() == side {
+            later.segment.seq
+        } else {
+            later.segment.acknowledgement()?
+        };
+        (number == follows).then_some(())
+    });
+    match confirmed {
+        Some(()) => Decision::Begins,
+        None => Decision::Refused(life.number, Refusal::StraySynAck),
+    }
+}

@@ -1,0 +1,117 @@
+//! The careful reading of a capture: packets are put into the order of their times, copies of other packets are found,
+//! and each TCP segment is given to the connection whose receiver would accept it.
+//!
+//! Most captures need none of that, and are read the quick way, which only notices that something is odd
+//! ([`crate::common::suspicion`]). Then the capture is read again, through here. A packet waits in a window of bounded
+//! time and length before it is judged, so that what follows it can settle a doubt.
+
+mod copies;
+pub(crate) mod held;
+mod life;
+mod line;
+mod lives;
+mod window;
+
+use foldhash::fast::RandomState;
+
+use self::copies::Copies;
+use self::held::{Held, Refusal};
+use self::lives::Lives;
+use self::window::Window;
+use crate::capture::chunk::Chunk;
+use crate::decode::TCP;
+use crate::decode::segment::OwnerKind;
+
+/// How packets are sifted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SiftOptions {
+    /// How long before a packet that stands behind it in the file another may lie, in ns; 0: the order of the file stands.
+    pub window_ns: i64,
+    /// Packets that may wait for earlier ones.
+    pub window_packets: usize,
+    /// Copies of other packets count as packets.
+    pub keep_duplicates: bool,
+}
+
+/// A packet, and what was decided about it.
+pub(crate) struct Sifted {
+    pub packet: Held,
+    /// Number of the packet that it is a copy of.
+    pub copy_of: Option<u64>,
+    /// Why its receiver would not accept it.
+    pub refused: Option<Refusal>,
+}
+
+/// Packets that wait, and what is known of those before them.
+pub(crate) struct Sifter {
+    window: Window,
+    copies: Option<Copies>,
+    lives: Lives,
+    hashing: RandomState,
+    /// Packets taken.
+    number: u64,
+}
+
+impl Sifter {
+    /// `hashing` makes the hashes of keys.
+    pub(crate) fn new(options: SiftOptions, hashing: &RandomState) -> Self {
+        Self {
+            window: Window::new(options.window_ns, options.window_packets),
+            copies: (!options.keep_duplicates).then(|| Copies::new(hashing)),
+            lives: Lives::new(hashing),
+            hashing: hashing.clone(),
+            number: 0,
+        }
+    }
+
+    /// Takes all packets out of `chunk`, which holds them with their places and identities.
+    pub(crate) fn take(&mut self, chunk: &mut Chunk, mut counts: impl FnMut(&Held, Order)) {
+        chunk.drain(|mut packet| {
+            self.number += 1;
+            packet.number = self.number;
+            let order = self.window.order(&packet);
+            counts(&packet, order);
+            self.window.push(packet);
+        });
+    }
+
+    /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.
+    pub(crate) fn next(&mut self, ended: bool) -> Option<Sifted> {
+        let mut packet = self.window.pop(ended)?;
+        let flow = !matches!(packet.owner.kind, OwnerKind::None);
+        if !flow {
+            return Some(Sifted {
+                packet,
+                copy_of: None,
+                refused: None,
+            });
+        }
+        let follows = packet.owner.key.protocol == TCP && packet.segment.tcp();
+        let line = follows.then(|| self.lives.line(&packet));
+        let copies = self.copies.as_mut();
+        let copy_of = copies.and_then(|copies| copies.find(&packet, line, &mut self.window));
+        let mut refused = None;
+        if copy_of.is_some() {
+            packet.owner.kind = OwnerKind::None;
+        } else if packet.owner.key.protocol == TCP {
+            let (life, refusal) = self.lives.assign(&packet, &mut self.window);
+            packet.owner.key.life = life;
+            if packet.owner.kind == OwnerKind::Whole {
+                packet.owner.hash = packet.owner.key.hash(&self.hashing);
+            }
+            refused = refusal;
+        }
+        Some(Sifted {
+            packet,
+            copy_of,
+            refused,
+        })
+    }
+
+    /// Bytes that its tables may grow by at once with so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        self.lives.growth(more)
+    }
+}
+
+pub(crate) use self::window::Order;

@@ -1,0 +1,176 @@
+//! Packets in the order of their times, as far as a bounded window allows.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::held::Held;
+
+/// How a packet comes in the order of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// No earlier than those before it.
+    InTime,
+    /// Earlier than one before it, and put in front of it.
+    Reordered,
+    /// Earlier by more than the window: the order of the file stands.
+    TooLate,
+}
+
+/// Its place in the order: packets too late for the window begin a new epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    epoch: u64,
+    time: i64,
+    number: u64,
+}
+
+/// A packet that came behind a later one. The greatest one is the earliest.
+struct Late(Rank, Held);
+
+impl Ord for Late {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Late {}
+
+/// Packets that wait for earlier ones.
+pub(crate) struct Window {
+    reach_ns: i64,
+    most: usize,
+    epoch: u64,
+    /// Latest time of the epoch.
+    newest: i64,
+    /// Time of the last packet that left in this epoch.
+    left: i64,
+    /// Packets no earlier than those before them.
+    in_order: VecDeque<(u64, Held)>,
+    late: BinaryHeap<Late>,
+    /// How many packets may still be looked at ahead: bounds the work that odd packets ask for.
+    credit: usize,
+}
+
+/// Looks ahead that each packet adds to the credit, and what there is at first.
+const CREDIT: usize = 64;
+const FIRST_CREDIT: usize = 1 << 20;
+
+impl Window {
+    pub(crate) fn new(reach_ns: i64, most: usize) -> Self {
+        Self {
+            reach_ns,
+            most,
+            epoch: 0,
+            newest: i64::MIN,
+            left: i64::MIN,
+            in_order: VecDeque::new(),
+            late: BinaryHeap::new(),
+            credit: FIRST_CREDIT,
+        }
+    }
+
+    /// How `packet`, the next one of the file, comes.
+    pub(crate) fn order(&self, packet: &Held) -> Order {
+        let time = packet.segment.time;
+        if time >= self.newest {
+            Order::InTime
+        } else if self.is_beyond(time) || time < self.left {
+            Order::TooLate
+        } else {
+            Order::Reordered
+        }
+    }
+
+    fn is_beyond(&self, time: i64) -> bool {
+        time < self.newest.saturating_sub(self.reach_ns)
+    }
+
+    /// Takes the next packet of the file.
+    pub(crate) fn push(&mut self, packet: Held) {
+        let time = packet.segment.time;
+        self.credit = self.credit.saturating_add(CREDIT);
+        if self.is_beyond(time) {
+            // The clock was set back, or one packet was far ahead of it: all before this one leaves first.
+            self.epoch += 1;
+            self.newest = time;
+            self.left = i64::MIN;
+        }
+        self.newest = self.newest.max(time);
+        let rank = Rank {
+            epoch: self.epoch,
+            time,
+            number: packet.number,
+        };
+        let follows = self
+            .in_order
+            .back()
+            .is_none_or(|(epoch, last)| (*epoch, last.segment.time) <= (rank.epoch, rank.time));
+        if follows {
+            self.in_order.push_back((self.epoch, packet));
+        } else {
+            self.late.push(Late(rank, packet));
+        }
+    }
+
+    /// The earliest packet, if none that comes can be earlier.
+    pub(crate) fn pop(&mut self, ended: bool) -> Option<Held> {
+        let first = self.in_order.front().map(|(epoch, packet)| Rank {
+            epoch: *epoch,
+            time: packet.segment.time,
+            number: packet.number,
+        });
+        let late = self.late.peek().map(|late| late.0);
+        let (rank, from_late) = match (first, late) {
+            (Some(first), Some(late)) if late < first => (late, true),
+            (Some(first), _) => (first, false),
+            (None, Some(late)) => (late, true),
+            (None, None) => return None,
+        };
+        let waits = rank.epoch == self.epoch
+            && self.in_order.len() + self.late.len() <= self.most
+            && !self.is_beyond(rank.time)
+            && !ended;
+        if waits {
+            return None;
+        }
+        if rank.epoch == self.epoch {
+            self.left = self.left.max(rank.time);
+        }
+        if from_late {
+            self.late.pop().map(|late| late.1)
+        } else {
+            self.in_order.pop_front().map(|(_, packet)| packet)
+        }
+    }
+
+    /// The first packet ahead, in the order of time as far as that is kept, that `wanted` takes something from; none
+    /// where so much was looked at for other packets that no more may be.
+    pub(crate) fn find_ahead<T>(&mut self, wanted: impl FnMut(&Held) -> Option<T>) -> Option<T> {
+        let mut wanted = wanted;
+        let mut looked_at = 0;
+        let in_order = self.in_order.iter().map(|(_, packet)| packet);
+        let ahead = in_order.chain(self.late.iter().map(|late| &late.1));
+        let mut found = None;
+        for packet in ahead.take(self.credit) {
+            looked_at += 1;
+            found = wanted(packet);
+            if found.is_some() {
+                break;
+            }
+        }
+        self.credit -= looked_at;
+        found
+    }
+}
