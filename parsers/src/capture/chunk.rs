@@ -44,6 +44,7 @@ pub(crate) struct Tunnelled {
 
 /// Options: what a chunk keeps of packets, and whether it verifies checksums.
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct ChunkOptions {
     /// Keep where each packet lies: its row is wanted.
     pub with_places: bool,
@@ -56,6 +57,7 @@ pub(crate) struct ChunkOptions {
 }
 
 /// Packets in the order of the capture.
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Chunk {
     /// Owners of the packets whose connections are not found yet.
     owners: Vec<Owner>,

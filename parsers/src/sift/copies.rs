@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 
 use super::held::{Held, Identity};
-use super::line::Line;
+use super::pair::Pair;
 use super::window::Window;
 use crate::decode::segment::since;
 
@@ -23,7 +23,7 @@ const SAME_PLACE_NS: i64 = 10_000_000;
 /// A copy of a datagram without identification follows sooner, at the same place and at another one.
 const DATAGRAM_NS: i64 = 500_000;
 const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
-/// Packets of one sender that are looked at ahead for pairs.
+/// Packets of one sender that are looked at ahead.
 const LOOKED_AT: usize = 32;
 /// Places at which copies of one packet are told apart.
 const MOST_PLACES: usize = 16;
@@ -55,8 +55,8 @@ struct Talk {
     time: i64,
     /// Packets of that content in a row.
     run: u32,
-    /// The row before it was of pairs; unknown where there was none.
-    in_pairs: Option<bool>,
+    /// Those before it came in twos; unknown where there was none.
+    in_twos: Option<bool>,
     /// Two contents in a row had the same identification.
     constant: bool,
 }
@@ -80,21 +80,25 @@ impl Copies {
         }
     }
 
-    /// The number of the packet that `packet` is a copy of. `line` is that of a TCP segment.
+    /// The number of the packet that `packet` is a copy of. `pair` is that of a TCP segment.
     pub(super) fn find(
         &mut self,
         packet: &Held,
-        line: Option<&mut Line>,
+        pair: Option<&mut Pair>,
         ahead: &mut Window,
     ) -> Option<u64> {
         let time = packet.segment.time;
         self.forget(time);
         let content = packet.identity.content;
-        let talk = line.is_none().then(|| self.talk(packet));
+        let talk = if pair.is_none() {
+            self.talk(packet)
+        } else {
+            None
+        };
         let mut copy_of = None;
         match self.seen.get_mut(&content) {
-            Some(seen) if !is_other_life(seen, packet, line.as_deref()) => {
-                let limits = Limits::new(packet, line.as_deref(), talk);
+            Some(seen) if !is_other_life(seen, packet, pair.as_deref()) => {
+                let limits = Limits::new(packet, pair.as_deref(), talk);
                 if seen.is_copy(packet, &limits, ahead) {
                     copy_of = Some(seen.number);
                 } else {
@@ -109,9 +113,9 @@ impl Copies {
             }
         }
         if copy_of.is_some()
-            && let Some(line) = line
+            && let Some(pair) = pair
         {
-            line.note_copy(packet);
+            pair.note_copy(packet);
         }
         copy_of
     }
@@ -162,7 +166,7 @@ impl Copies {
                 ident,
                 time,
                 run: 1,
-                in_pairs: Some(talk.run.is_multiple_of(2)),
+                in_twos: Some(talk.run.is_multiple_of(2)),
                 constant: talk.ident == ident,
             },
             None => Talk {
@@ -170,7 +174,7 @@ impl Copies {
                 ident,
                 time,
                 run: 1,
-                in_pairs: None,
+                in_twos: None,
                 constant: false,
             },
         };
@@ -180,8 +184,8 @@ impl Copies {
 }
 
 /// Whether the packets seen are of a connection that ended before this one.
-fn is_other_life(seen: &Seen, packet: &Held, line: Option<&Line>) -> bool {
-    line.is_some_and(|line| line.opens_anew(packet) || seen.time < line.latest.started)
+fn is_other_life(seen: &Seen, packet: &Held, pair: Option<&Pair>) -> bool {
+    pair.is_some_and(|pair| pair.opens_anew(packet) || seen.time < pair.latest.started)
 }
 
 /// How soon copies of one packet follow it, and what speaks for them.
@@ -196,17 +200,16 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(packet: &Held, line: Option<&Line>, talk: Option<Option<Talk>>) -> Self {
-        let talk = talk.flatten();
-        let identified = match (line, talk) {
-            (Some(line), _) => line.is_identified(packet),
+    fn new(packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
+        let identified = match (pair, talk) {
+            (Some(pair), _) => pair.is_identified(packet),
             (None, talk) => packet.identity.ident != 0 && talk.is_none_or(|talk| !talk.constant),
         };
-        let (elsewhere_ns, here_ns) = match line {
+        let (elsewhere_ns, here_ns) = match pair {
             _ if identified => (LONGEST_NS, SAME_PLACE_NS),
-            Some(line) => (
-                line.copies_elsewhere_within_ns(),
-                line.copies_here_within_ns(),
+            Some(pair) => (
+                pair.copies_elsewhere_within_ns(),
+                pair.copies_here_within_ns(),
             ),
             None => (DATAGRAM_ELSEWHERE_NS, DATAGRAM_NS),
         };
@@ -214,9 +217,9 @@ impl Limits {
             elsewhere_ns,
             here_ns,
             identified,
-            beside: match line {
-                Some(line) => line.copies_go_on().then_some(true),
-                None => talk.and_then(|talk| talk.in_pairs),
+            beside: match pair {
+                Some(pair) => pair.copies_go_on().then_some(true),
+                None => talk.and_then(|talk| talk.in_twos),
             },
         }
     }
@@ -251,7 +254,11 @@ impl Seen {
             soon
         } else {
             // Of packets that look alike every second one is a copy at most.
-            let mut known = || limits.beside.unwrap_or_else(|| pairs_follow(packet, ahead));
+            let mut known = || {
+                limits
+                    .beside
+                    .unwrap_or_else(|| others_are_doubled(packet, ahead))
+            };
             soon && self.single && known()
         };
         self.single = !copied;
@@ -279,7 +286,7 @@ impl Seen {
 }
 
 /// Whether most of the next packets of the sender of `packet` are recorded twice.
-fn pairs_follow(packet: &Held, ahead: &mut Window) -> bool {
+fn others_are_doubled(packet: &Held, ahead: &mut Window) -> bool {
     let mut contents = Vec::with_capacity(LOOKED_AT);
     ahead.find_ahead(|later| {
         let same = later.owner.key == packet.owner.key && later.side() == packet.side();

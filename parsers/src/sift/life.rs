@@ -23,8 +23,9 @@ pub(super) struct Numbers {
     edge: Option<u32>,
     /// Greatest window of the other side.
     widest: u32,
-    /// The window scale of its SYN, where that was captured.
-    shift: Option<Option<u8>>,
+    /// Its SYN was captured, and the window scale in it.
+    syn: bool,
+    shift: Option<u8>,
     /// A packet of it was captured.
     pub seen: bool,
     /// One of them was no SYN and no RST.
@@ -36,12 +37,12 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Nothing else of it was captured.
     fn has_sent_only_a_syn(&self) -> bool {
-        self.shift.is_some() && !self.spoke
+        self.syn && !self.spoke
     }
 
     /// A SYN with the number `seq` is that of this side: behind the packets that followed it, as the capture has it.
     pub(super) fn follows_syn(&self, seq: u32) -> bool {
-        let first = self.base.filter(|_| self.shift.is_none());
+        let first = self.base.filter(|_| !self.syn);
         first.is_some_and(|first| (0..=NEAR).contains(&distance(seq, first)))
     }
 }
@@ -163,11 +164,12 @@ impl Life {
         own.base
             .get_or_insert(segment.seq.wrapping_sub(u32::from(!syn)));
         if syn {
-            if !own.spoke || own.shift.is_none() {
+            if !own.spoke || !own.syn {
                 own.base = Some(segment.seq);
             }
             let options = packet.options.as_deref();
-            own.shift = Some(options.and_then(|options| options.window_scale));
+            own.syn = true;
+            own.shift = options.and_then(|options| options.window_scale);
         } else {
             own.spoke = true;
         }
@@ -184,11 +186,15 @@ impl Life {
         let Some(ack) = segment.acknowledgement() else {
             return;
         };
-        let shifts = [self.sides[side].shift, self.sides[peer].shift];
-        let shift = match shifts {
-            _ if syn || segment.window == 0 => Some(0),
-            [Some(own), Some(peer)] => Some(peer.and(own).unwrap_or(0)),
-            _ => None,
+        let [one, two] = &self.sides;
+        // RFC 7323 2.2: windows are scaled only where both SYNs say so, and never in a SYN.
+        let scaled = one.shift.is_some() && two.shift.is_some();
+        let shift = if syn || segment.window == 0 {
+            Some(0)
+        } else if one.syn && two.syn {
+            self.sides[side].shift.filter(|_| scaled).or(Some(0))
+        } else {
+            None
         };
         let window = u32::from(segment.window) << shift.unwrap_or(GREATEST_SHIFT);
         let other = &mut self.sides[peer];

@@ -6,13 +6,13 @@ use foldhash::fast::RandomState;
 
 use super::held::{Held, NEAR, Refusal};
 use super::life::{Life, distance};
-use super::line::Line;
+use super::pair::Pair;
 use super::window::Window;
 use crate::decode::{Key, flag};
 
 /// All TCP connections, by their endpoints.
 pub(super) struct Lives {
-    lines: HashMap<Key, Line, RandomState>,
+    pairs: HashMap<Key, Pair, RandomState>,
 }
 
 /// What is decided about a segment.
@@ -28,57 +28,57 @@ enum Decision {
 impl Lives {
     pub(super) fn new(hashing: &RandomState) -> Self {
         Self {
-            lines: HashMap::with_hasher(hashing.clone()),
+            pairs: HashMap::with_hasher(hashing.clone()),
         }
     }
 
     /// Bytes that the table may grow by at once with so many more packets.
     pub(super) fn growth(&self, more: usize) -> u64 {
-        if self.lines.len() + more <= self.lines.capacity() {
+        if self.pairs.len() + more <= self.pairs.capacity() {
             return 0;
         }
-        let entry = size_of::<(Key, Line)>() + 1;
-        (2 * self.lines.capacity().max(more) * entry) as u64
+        let entry = size_of::<(Key, Pair)>() + 1;
+        (2 * self.pairs.capacity().max(more) * entry) as u64
     }
 
     /// What is known of the connections between the endpoints of `packet`.
-    pub(super) fn line(&mut self, packet: &Held) -> &mut Line {
-        let lines = self.lines.entry(packet.owner.key);
-        lines.or_insert_with(|| Line::new(packet.segment.time))
+    pub(super) fn pair(&mut self, packet: &Held) -> &mut Pair {
+        let pairs = self.pairs.entry(packet.owner.key);
+        pairs.or_insert_with(|| Pair::new(packet.segment.time))
     }
 
     /// The life of `packet`, and why it is refused there.
     pub(super) fn assign(&mut self, packet: &Held, ahead: &mut Window) -> (u32, Option<Refusal>) {
         if !packet.segment.tcp() {
             // Its header is cut behind the ports: it goes to the latest.
-            let line = self.lines.get(&packet.owner.key);
-            return (line.map_or(0, |line| line.latest.number), None);
+            let pair = self.pairs.get(&packet.owner.key);
+            return (pair.map_or(0, |pair| pair.latest.number), None);
         }
-        let line = self.line(packet);
-        let decision = decide(line, packet, ahead);
-        line.note(packet);
+        let pair = self.pair(packet);
+        let decision = decide(pair, packet, ahead);
+        pair.note(packet);
         let number = match decision {
             Decision::Of(number) => number,
-            Decision::Begins => line.begin(packet),
+            Decision::Begins => pair.begin(packet),
             Decision::Refused(number, refusal) => return (number, Some(refusal)),
         };
-        if let Some(life) = line.lives().find(|life| life.number == number) {
+        if let Some(life) = pair.lives().find(|life| life.number == number) {
             life.note(packet);
         }
         (number, None)
     }
 }
 
-fn decide(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let segment = &packet.segment;
     if segment.has(flag::SYN) && !segment.has(flag::RST) {
         return if segment.has(flag::ACK) {
-            of_syn_ack(line, packet, ahead)
+            of_syn_ack(pair, packet, ahead)
         } else {
-            of_syn(line, packet, ahead)
+            of_syn(pair, packet, ahead)
         };
     }
-    let life = line.nearest(packet);
+    let life = pair.nearest(packet);
     if segment.has(flag::RST) {
         return if life.takes_reset(packet) {
             Decision::Of(life.number)
@@ -146,9 +146,9 @@ fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision
 
 /// RFC 9293 3.6.1: behind a connection that has ended a SYN begins another one, whatever its number. RFC 5961 4: in a
 /// live one it is answered by a challenge ACK, and means nothing.
-fn of_syn(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+fn of_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, seq) = (packet.side(), packet.segment.seq);
-    let same = line.lives().find(|life| life.sides[side].base == Some(seq));
+    let same = pair.lives().find(|life| life.sides[side].base == Some(seq));
     if let Some(life) = same {
         return if life.has_ended() && !life.was_refused() {
             Decision::Begins
@@ -156,7 +156,7 @@ fn of_syn(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
             Decision::Of(life.number)
         };
     }
-    let life = &mut line.latest;
+    let life = &mut pair.latest;
     let own = life.sides[side];
     if own.next.is_none() {
         return Decision::Of(life.number);
@@ -200,10 +200,10 @@ fn of_syn(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
     }
 }
 
-fn of_syn_ack(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
+fn of_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, peer) = (packet.side(), 1 - packet.side());
     let (seq, ack) = (packet.segment.seq, packet.segment.ack);
-    let answers = line.lives().find(|life| {
+    let answers = pair.lives().find(|life| {
         let (own, other) = (&life.sides[side], &life.sides[peer]);
         let base = Some(ack.wrapping_sub(1));
         // Of several answers the last one counts until one is acknowledged.
@@ -214,7 +214,7 @@ fn of_syn_ack(line: &mut Line, packet: &Held, ahead: &mut Window) -> Decision {
     if let Some(life) = answers {
         return Decision::Of(life.number);
     }
-    let life = &mut line.latest;
+    let life = &mut pair.latest;
     if life.has_ended() {
         return Decision::Begins;
     }

@@ -8,8 +8,8 @@
 mod copies;
 pub(crate) mod held;
 mod life;
-mod line;
 mod lives;
+mod pair;
 mod window;
 
 use foldhash::fast::RandomState;
@@ -87,9 +87,9 @@ impl Sifter {
             });
         }
         let follows = packet.owner.key.protocol == TCP && packet.segment.tcp();
-        let line = follows.then(|| self.lives.line(&packet));
+        let pair = follows.then(|| self.lives.pair(&packet));
         let copies = self.copies.as_mut();
-        let copy_of = copies.and_then(|copies| copies.find(&packet, line, &mut self.window));
+        let copy_of = copies.and_then(|copies| copies.find(&packet, pair, &mut self.window));
         let mut refused = None;
         if copy_of.is_some() {
             packet.owner.kind = OwnerKind::None;

@@ -16,7 +16,7 @@ const USUAL_NS: i64 = 10_000_000;
 
 /// The connections of one key.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Pair {
     /// The latest life.
     pub latest: Life,
     /// Those before it that may go on.
@@ -34,7 +34,7 @@ pub(super) struct Line {
     copied: u8,
 }
 
-impl Line {
+impl Pair {
     pub(super) fn new(started: i64) -> Self {
         Self {
             latest: Life::new(0, started),
