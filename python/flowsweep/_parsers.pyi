@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from flowsweep.parsing import Options, Settings
+
 __version__: str
 
 class ParseError(Exception):
@@ -73,11 +75,9 @@ def schema(table_name: str) -> object:
 def stream(
     files: Sequence[tuple[Path, str]],
     table_name: str,
+    settings: Settings,
     *,
-    bin_ns: int,
-    udp_timeout_ns: int,
     on_damage: Callable[[list[Damage]], None],
-    verify_checksums: bool = False,
 ) -> object:
     """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream.
 
@@ -95,14 +95,12 @@ def held(capsule: object, descriptor: int) -> object:
 def parse(
     files: Sequence[tuple[Path, str]],
     places: Mapping[str, tuple[Path, str]],
+    settings: Settings | Options,
     *,
-    bin_ns: int,
-    udp_timeout_ns: int,
     threads: int,
     manifests: Mapping[str, tuple[int | None, int | None]],
     notes: Sequence[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
-    verify_checksums: bool = False,
     process_ends: bool = False,
     synced: bool = True,
     memory: int | None = None,
@@ -113,13 +111,11 @@ def parse(
         files: Path and displayed name of each file; the path `-` is the standard input.
         places: New Parquet file of each wanted table, and what errors call it. After a failure
             there is none.
-        bin_ns: Length of a throughput bin.
-        udp_timeout_ns: Silence after which a flow that is not TCP ends.
+        settings: How they are read.
         threads: Threads that share the work; the tables do not depend on it.
         manifests: Packets dropped by the kernel and by the interface, by file name.
         notes: Key-value metadata for every file.
         progress: Called about twenty times a second with bytes read and packets counted.
-        verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         process_ends: Whether memory may be left to the end of the process, which is soon.
         synced: Whether the files are safe on the disk when this returns.
         memory: Bytes that it may take; None for three quarters of what the machine, the control

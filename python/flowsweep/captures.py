@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import parquet_files
 from flowsweep.files.file_sets import folder_of_sets, reading
 from flowsweep.notebook import Shown
-from flowsweep.parsing import CaptureError, DamagedCaptureError, check, named, readable_errors
+from flowsweep.parsing import (
+    CaptureError,
+    DamagedCaptureError,
+    Settings,
+    check,
+    named,
+    readable_errors,
+)
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage
@@ -43,9 +50,7 @@ class Table(Shown):
 
     name: str
     files: tuple[Path, ...]
-    bin_ns: int = BIN_NS
-    udp_timeout_ns: int = UDP_TIMEOUT_NS
-    verify_checksums: bool = False
+    settings: Settings = field(default_factory=Settings)
 
     def _shown_files(self) -> tuple[Path, ...]:
         return self.files
@@ -56,10 +61,8 @@ class Table(Shown):
             return _parsers.stream(
                 named(self.files),
                 self.name,
-                bin_ns=self.bin_ns,
-                udp_timeout_ns=self.udp_timeout_ns,
+                self.settings,
                 on_damage=_warn,
-                verify_checksums=self.verify_checksums,
             )
 
     def __arrow_c_schema__(self) -> object:
@@ -117,6 +120,7 @@ def read_flows(
     bin_ns: int = BIN_NS,
     udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
+    keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """One row per connection and direction.
@@ -129,13 +133,15 @@ def read_flows(
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
+        keep_duplicates: Whether copies of other packets count as packets.
         time_unit: Of the time columns: `ns`, or `us`, for which DuckDB has all of its functions
             (`max(time) - min(time)`, `date_trunc`, `time_bucket`, `epoch`).
 
     Returns:
         An object with the Arrow PyCapsule stream interface.
     """
-    return _in_unit(time_unit, _read("flows", path, bin_ns, udp_timeout_ns, verify_checksums))
+    settings = Settings(bin_ns, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("flows", path, settings))
 
 
 def read_packets(
@@ -143,10 +149,12 @@ def read_packets(
     *,
     udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
+    keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """One row per packet; see `read_flows`."""
-    return _in_unit(time_unit, _read("packets", path, BIN_NS, udp_timeout_ns, verify_checksums))
+    settings = Settings(BIN_NS, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("packets", path, settings))
 
 
 def read_intervals(
@@ -154,10 +162,12 @@ def read_intervals(
     *,
     udp_timeout_ns: int = UDP_TIMEOUT_NS,
     verify_checksums: bool = False,
+    keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """Gaps between packets, counted in buckets; see `read_flows`."""
-    return _in_unit(time_unit, _read("intervals", path, BIN_NS, udp_timeout_ns, verify_checksums))
+    settings = Settings(BIN_NS, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("intervals", path, settings))
 
 
 def read_throughput(
@@ -165,24 +175,36 @@ def read_throughput(
     *,
     bin_ns: int = BIN_NS,
     verify_checksums: bool = False,
+    keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
     """Non-empty time bins per pair of addresses; see `read_flows`."""
-    return _in_unit(time_unit, _read("throughput", path, bin_ns, UDP_TIMEOUT_NS, verify_checksums))
+    settings = Settings(bin_ns, verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("throughput", path, settings))
 
 
 def read_messages(
-    path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
+    path: Source,
+    *,
+    verify_checksums: bool = False,
+    keep_duplicates: bool = False,
+    time_unit: TimeUnit = "ns",
 ) -> Reading:
     """Application messages of TCP connections, inferred from headers; see `read_flows`."""
-    return _in_unit(time_unit, _read("messages", path, BIN_NS, UDP_TIMEOUT_NS, verify_checksums))
+    settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("messages", path, settings))
 
 
 def read_captures(
-    path: Source, *, verify_checksums: bool = False, time_unit: TimeUnit = "ns"
+    path: Source,
+    *,
+    verify_checksums: bool = False,
+    keep_duplicates: bool = False,
+    time_unit: TimeUnit = "ns",
 ) -> Reading:
     """One row per file and interface; see `read_flows`."""
-    return _in_unit(time_unit, _read("captures", path, BIN_NS, UDP_TIMEOUT_NS, verify_checksums))
+    settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("captures", path, settings))
 
 
 def _in_unit(time_unit: TimeUnit, table: Table | ParquetTable) -> Reading:
@@ -191,9 +213,7 @@ def _in_unit(time_unit: TimeUnit, table: Table | ParquetTable) -> Reading:
     return Microseconds(table) if time_unit == "us" else table
 
 
-def _read(
-    name: str, source: Source, bin_ns: int, udp_timeout_ns: int, verify_checksums: bool
-) -> Table | ParquetTable:
+def _read(name: str, source: Source, settings: Settings) -> Table | ParquetTable:
     single = isinstance(source, (str, Path))
     paths = [Path(source)] if isinstance(source, (str, Path)) else [Path(path) for path in source]
     if single and paths[0].is_dir():
@@ -203,7 +223,7 @@ def _read(
         return written
     if paths and all(path.suffix == ".parquet" for path in paths):
         return ParquetTable(name, tuple(paths))
-    table = Table(name, tuple(paths), bin_ns, udp_timeout_ns, verify_checksums)
+    table = Table(name, tuple(paths), settings)
     # What is no capture is told here, not when the stream is read.
     check(paths)
     return table

@@ -60,6 +60,7 @@ def parse(
     packets: bool = False,
     threads: int = 0,
     verify_checksums: bool = False,
+    keep_duplicates: bool = False,
 ) -> Parsed:
     """Parse captures into Parquet tables, as `flowsweep parse` does.
 
@@ -71,6 +72,7 @@ def parse(
         packets: Whether the table `packets`, one row per packet, is written as well.
         threads: Threads that share the work; 0 for one per core. The tables are the same.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
+        keep_duplicates: Whether copies of other packets count as packets.
 
     Returns:
         Counts, and the file of each table. `read_flows(output)` and the like read them.
@@ -81,7 +83,14 @@ def parse(
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
     folder = Path(output)
-    options = Options(bin_ns, udp_timeout_ns, packets, threads, verify_checksums)
+    options = Options(
+        bin_ns,
+        udp_timeout_ns,
+        packets,
+        threads,
+        verify_checksums,
+        keep_duplicates=keep_duplicates,
+    )
     names = [f"{table}.parquet" for table in ALL_TABLES]
     with file_set(folder, "tables", names, is_alone=True) as hidden:
         written = {table: hidden / f"{table}.parquet" for table in options.tables}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep import _parsers
-from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
+from flowsweep.defaults import BIN_NS, ORDER_WINDOW_NS, ORDER_WINDOW_PACKETS, UDP_TIMEOUT_NS
 from flowsweep.errors import SYSTEM, FlowsweepError
 from flowsweep.files import capture_names
 from flowsweep.units import counted
@@ -80,8 +80,26 @@ def readable_errors() -> Iterator[None]:
         raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 
 
+class Settings(NamedTuple):
+    """How captures are read."""
+
+    #: Length of a throughput bin.
+    bin_ns: int = BIN_NS
+    #: Silence after which a flow that is not TCP ends.
+    udp_timeout_ns: int = UDP_TIMEOUT_NS
+    #: Packets with a wrong checksum are left out of all flows.
+    verify_checksums: bool = False
+    #: How long before a packet that stands behind it in the file another is put in front of it;
+    #: 0 leaves all in the order of the file.
+    order_window_ns: int = ORDER_WINDOW_NS
+    #: Packets that may wait for such an earlier one.
+    order_window_packets: int = ORDER_WINDOW_PACKETS
+    #: Copies of other packets count as packets.
+    keep_duplicates: bool = False
+
+
 class Options(NamedTuple):
-    """Options for reading captures, and the tables that are written."""
+    """The same settings, the tables that are written, and how."""
 
     bin_ns: int = BIN_NS
     udp_timeout_ns: int = UDP_TIMEOUT_NS
@@ -91,6 +109,9 @@ class Options(NamedTuple):
     verify_checksums: bool = False
     #: Bytes that the parser may take; None for three quarters of what is free.
     memory: int | None = None
+    order_window_ns: int = ORDER_WINDOW_NS
+    order_window_packets: int = ORDER_WINDOW_PACKETS
+    keep_duplicates: bool = False
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
     #: Whether the files are safe on the disk before anything else happens.
@@ -136,6 +157,9 @@ def write_tables(
         ("flowsweep.bin_ns", str(options.bin_ns)),
         ("flowsweep.udp_timeout_ns", str(options.udp_timeout_ns)),
         ("flowsweep.verify_checksums", str(options.verify_checksums).lower()),
+        ("flowsweep.order_window_ns", str(options.order_window_ns)),
+        ("flowsweep.order_window_packets", str(options.order_window_packets)),
+        ("flowsweep.keep_duplicates", str(options.keep_duplicates).lower()),
     ]
     if len(captures) > FEW_FILES:
         _allow_open_files()
@@ -143,13 +167,11 @@ def write_tables(
         return _parsers.parse(
             captures,
             {table: (path, shown(places[table])) for table, path in paths.items()},
-            bin_ns=options.bin_ns,
-            udp_timeout_ns=options.udp_timeout_ns,
+            options,
             threads=options.threads or len(os.sched_getaffinity(0)),
             manifests=drops_told(captures) if drops is None else drops,
             notes=notes,
             progress=progress,
-            verify_checksums=options.verify_checksums,
             process_ends=options.process_ends,
             synced=options.synced,
             memory=options.memory,

@@ -60,3 +60,5 @@ def test_the_defaults_of_the_commands_are_those_of_the_parser(root: Path) -> Non
     set_there = dict(re.findall(r"^            (\w+): ([0-9_]+),$", options, re.MULTILINE))
     assert int(set_there["bin_ns"]) == defaults.BIN_NS
     assert int(set_there["udp_timeout_ns"]) == defaults.UDP_TIMEOUT_NS
+    assert int(set_there["order_window_ns"]) == defaults.ORDER_WINDOW_NS
+    assert int(set_there["order_window_packets"]) == defaults.ORDER_WINDOW_PACKETS

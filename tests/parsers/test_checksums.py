@@ -123,6 +123,7 @@ def wrong_by_tshark() -> dict[str, int | None]:
 def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
     """But for those left to the interface, which tshark 4.0 calls wrong."""
     from flowsweep import _parsers
+    from flowsweep.parsing import Settings
 
     differences, wrong, unread = [], 0, 0
     file = tmp_path / "captures.parquet"
@@ -132,13 +133,11 @@ def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
             _parsers.parse(
                 [(PCAPS / name, name)],
                 {"captures": (file, str(file))},
-                bin_ns=10**7,
-                udp_timeout_ns=60 * 10**9,
+                Settings(verify_checksums=True),
                 threads=1,
                 manifests={},
                 notes=[],
                 progress=None,
-                verify_checksums=True,
             )
         except _parsers.ParseError:
             unread += 1

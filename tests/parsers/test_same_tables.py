@@ -18,6 +18,7 @@ import pytest
 from collection import PCAPS, by_size
 
 from flowsweep import _parsers
+from flowsweep.parsing import Settings
 
 TABLES = ("captures", "flows", "intervals", "throughput", "messages", "packets")
 #: Byte orders, pcapng, tunnels, tags, fragments, losses, a loopback.
@@ -66,8 +67,7 @@ def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
     _parsers.parse(
         [(path, "capture") for path in paths],
         {table: (path, str(path)) for table, path in files.items()},
-        bin_ns=10_000_000,
-        udp_timeout_ns=60_000_000_000,
+        Settings(),
         threads=threads,
         manifests={},
         notes=[],

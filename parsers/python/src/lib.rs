@@ -4,19 +4,21 @@ mod failure;
 mod held;
 mod octets;
 mod parse;
+mod settings;
 
 use std::path::PathBuf;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ArrowError;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use flowsweep_parsers::{Damage, Input, Options, Table, WithReserve};
+use flowsweep_parsers::{Damage, Input, Table, WithReserve};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use failure::failure;
 use parse::describe_damage;
+use settings::Settings;
 
 #[global_allocator]
 static ALLOCATOR: WithReserve = WithReserve;
@@ -120,23 +122,16 @@ fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsu
 
 /// One table of `files`, a list of (path, name), as the Arrow C stream interface passes it.
 #[pyfunction]
-#[pyo3(signature = (files, table_name, *, bin_ns, udp_timeout_ns, on_damage, verify_checksums=false))]
+#[pyo3(signature = (files, table_name, settings, *, on_damage))]
 fn stream<'py>(
     py: Python<'py>,
     files: Vec<(PathBuf, String)>,
     table_name: &str,
-    bin_ns: i64,
-    udp_timeout_ns: i64,
+    settings: Settings,
     on_damage: Py<PyAny>,
-    verify_checksums: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let wanted = table(table_name)?;
-    let options = Options {
-        bin_ns,
-        udp_timeout_ns,
-        verify_checksums,
-        ..Options::default()
-    };
+    let options = settings.into();
     let inputs = inputs(files);
     let batches = py
         .detach(|| {

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::failure::{ParseError, failure};
+use crate::settings::Settings;
 use crate::{inputs, table};
 
 /// Time from one look for signals to the next.
@@ -20,19 +21,17 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (files, places, *, bin_ns, udp_timeout_ns, threads, manifests, notes, progress, verify_checksums=false, process_ends=false, synced=true, memory=None))]
+#[pyo3(signature = (files, places, settings, *, threads, manifests, notes, progress, process_ends=false, synced=true, memory=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn parse(
     py: Python<'_>,
     files: Vec<(PathBuf, String)>,
     places: HashMap<String, (PathBuf, String)>,
-    bin_ns: i64,
-    udp_timeout_ns: i64,
+    settings: Settings,
     threads: usize,
     manifests: HashMap<String, (Option<u64>, Option<u64>)>,
     notes: Vec<(String, String)>,
     progress: Option<Bound<'_, PyAny>>,
-    verify_checksums: bool,
     process_ends: bool,
     synced: bool,
     memory: Option<u64>,
@@ -60,15 +59,12 @@ pub(crate) fn parse(
             )
         });
     let options = Options {
-        bin_ns,
-        udp_timeout_ns,
         tables: layout.places.keys().copied().collect(),
         manifests: manifests.collect(),
         threads,
-        verify_checksums,
         memory,
         process_ends,
-        ..Options::default()
+        ..settings.into()
     };
     let inputs = inputs(files);
     let state = Progress::default();

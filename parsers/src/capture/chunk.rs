@@ -11,21 +11,12 @@ use crate::decode::fast::{Recent, plain};
 use crate::decode::links::Link;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
-use crate::records::{Interface, Record};
+use crate::records::{Interface, Record, RecordPlace};
 use crate::sift::Sifted;
 use crate::sift::held::{Held, Identity, Refusal};
 
 /// Packets between asking for a segment's memory and writing it.
 const AHEAD: usize = 16;
-
-/// Where a packet lies; only kept where its row is wanted.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RecordPlace {
-    pub file_offset: u64,
-    pub interface: u32,
-    /// Number of its file.
-    pub file: u32,
-}
 
 /// TCP options of the packet at `position` of the chunk.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +59,7 @@ pub(crate) struct Chunk {
     pub options: Vec<ListedOptions>,
     /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
+    /// Where each packet lies; only kept where its row is wanted.
     pub places: Vec<RecordPlace>,
     /// Numbers of packets that were put into another order, and where rows of packets are wanted.
     pub numbers: Vec<u64>,

@@ -184,16 +184,20 @@ impl<'a> Reading<'a> {
             } else {
                 careful.chunk.begin(SIFTED_AT_ONCE);
                 careful.ended = !self.read(&mut careful.chunk, SIFTED_AT_ONCE)?;
-                let all = &mut careful.counts;
-                careful.sifter.take(&mut careful.chunk, |packet, order| {
-                    let counts = match order {
-                        Order::InTime => return,
-                        _ => all
-                            .entry((packet.place.file, packet.place.interface))
-                            .or_default(),
-                    };
-                    counts.reordered_packets += i64::from(order == Order::Reordered);
-                    counts.late_packets += i64::from(order == Order::TooLate);
+                let Careful {
+                    chunk: read,
+                    sifter,
+                    counts,
+                    ..
+                } = careful;
+                read.drain(|packet| {
+                    let place = (packet.place.file, packet.place.interface);
+                    let order = sifter.take(packet);
+                    if order != Order::InTime {
+                        let counts = counts.entry(place).or_default();
+                        counts.reordered_packets += i64::from(order == Order::Reordered);
+                        counts.late_packets += i64::from(order == Order::TooLate);
+                    }
                 });
             }
         }

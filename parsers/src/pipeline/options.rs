@@ -59,7 +59,7 @@ impl Default for Options {
             threads: 1,
             verify_checksums: false,
             order_window_ns: 1_000_000_000,
-            order_window_packets: 1 << 16,
+            order_window_packets: 65_536,
             keep_duplicates: false,
             memory: None,
             process_ends: false,

@@ -30,6 +30,15 @@ pub(crate) struct Record {
     pub data: u32,
 }
 
+/// Where a packet lies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordPlace {
+    pub file_offset: u64,
+    pub interface: u32,
+    /// Number of its file.
+    pub file: u32,
+}
+
 /// One capture interface as the container describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_field_names)]

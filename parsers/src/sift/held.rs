@@ -4,10 +4,10 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 
-use crate::capture::chunk::RecordPlace;
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
 use crate::decode::segment::{Owner, Segment};
 use crate::decode::{Outer, Packet, TCP, TcpOptions, flag};
+use crate::records::RecordPlace;
 
 /// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
 pub(crate) const NEAR: i64 = 1 << 20;

@@ -32,6 +32,7 @@ pub(super) struct Numbers {
     spoke: bool,
     acknowledged: bool,
     fin: bool,
+    reset: bool,
 }
 
 impl Numbers {
@@ -55,7 +56,6 @@ pub(super) struct Life {
     pub started: i64,
     /// The key's lower endpoint first.
     pub sides: [Numbers; 2],
-    reset: bool,
 }
 
 impl Life {
@@ -64,7 +64,6 @@ impl Life {
             number,
             started,
             sides: [Numbers::default(); 2],
-            reset: false,
         }
     }
 
@@ -77,12 +76,16 @@ impl Life {
     /// It was reset or closed: by both sides, or where only one was captured by that.
     pub(super) fn has_ended(&self) -> bool {
         let [low, high] = &self.sides;
-        self.reset || (low.fin || !low.seen) && (high.fin || !high.seen)
+        self.was_reset() || (low.fin || !low.seen) && (high.fin || !high.seen)
     }
 
     /// It was reset before it was established: a host may try again with the same number.
     pub(super) fn was_refused(&self) -> bool {
-        self.reset && !self.is_established()
+        self.was_reset() && !self.is_established()
+    }
+
+    fn was_reset(&self) -> bool {
+        self.sides.iter().any(|side| side.reset)
     }
 
     /// How far the numbers of `packet` are from those seen: the less, the better it fits.
@@ -154,7 +157,7 @@ impl Life {
         let segment = &packet.segment;
         let (side, peer) = (packet.side(), 1 - packet.side());
         if segment.has(flag::RST) {
-            self.reset = true;
+            self.sides[side].reset = true;
             self.sides[side].seen = true;
             return;
         }
@@ -173,8 +176,12 @@ impl Life {
         } else {
             own.spoke = true;
         }
-        own.fin |= segment.has(flag::FIN);
         let end = packet.end();
+        if segment.payload > 0 && own.next.is_some_and(|next| distance(next, end) > 0) {
+            // Who goes on sending has not ended, whatever was seen before.
+            (own.fin, own.reset) = (false, false);
+        }
+        own.fin |= segment.has(flag::FIN);
         let jumps = first
             || own.next.is_none_or(|next| {
                 let ahead = distance(next, end);

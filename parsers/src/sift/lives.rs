@@ -92,7 +92,7 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     if takes_number && takes_acknowledgement {
         return Decision::Of(life.number);
     }
-    if life.has_ended() {
+    if takes_number && life.has_ended() {
         return Decision::Begins;
     }
     if takes_number {
@@ -132,11 +132,12 @@ fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision
         let ack = next.segment.acknowledgement()?;
         nearer(ack).then_some(true)
     });
-    if goes_on != Some(true) {
+    let ended = life.has_ended();
+    if !goes_on.unwrap_or(ended) {
         return Decision::Refused(life.number, Refusal::OutsideWindow);
     }
     let forward = distance(known, packet.segment.seq) > 0;
-    if forward && life.takes_acknowledgement(packet) {
+    if forward && !ended && life.takes_acknowledgement(packet) {
         life.jump(side);
         Decision::Of(life.number)
     } else {

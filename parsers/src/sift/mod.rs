@@ -18,7 +18,6 @@ use self::copies::Copies;
 use self::held::{Held, Refusal};
 use self::lives::Lives;
 use self::window::Window;
-use crate::capture::chunk::Chunk;
 use crate::decode::TCP;
 use crate::decode::segment::OwnerKind;
 
@@ -64,15 +63,13 @@ impl Sifter {
         }
     }
 
-    /// Takes all packets out of `chunk`, which holds them with their places and identities.
-    pub(crate) fn take(&mut self, chunk: &mut Chunk, mut counts: impl FnMut(&Held, Order)) {
-        chunk.drain(|mut packet| {
-            self.number += 1;
-            packet.number = self.number;
-            let order = self.window.order(&packet);
-            counts(&packet, order);
-            self.window.push(packet);
-        });
+    /// Takes the next packet of the files; how it comes.
+    pub(crate) fn take(&mut self, mut packet: Held) -> Order {
+        self.number += 1;
+        packet.number = self.number;
+        let order = self.window.order(&packet);
+        self.window.push(packet);
+        order
     }
 
     /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.

@@ -11,10 +11,11 @@ use super::columns::{
     columns,
 };
 use super::dictionary::{DIRECTIONS, numbered};
-use crate::capture::chunk::{Chunk, RecordPlace};
+use crate::capture::chunk::Chunk;
 use crate::capture::sizes::SMALLEST;
 use crate::common::error::Error;
 use crate::decode::segment::Segment;
+use crate::records::RecordPlace;
 use crate::track::{Grouping, NONE, PacketFacts};
 
 /// Rows in a batch: chunks are multiples of it, so that batches do not depend on them.

@@ -19,6 +19,8 @@ from flowsweep.units import format_time, parse_size, parse_time
 HELP = ("-h", "--help")
 #: More are of no use, and the system starts only so many.
 MOST_THREADS = 512
+#: Packets of the order window at most: the parser's own bound.
+MOST_WINDOW_PACKETS = 1 << 22
 
 
 class Parser(argparse.ArgumentParser):
@@ -176,6 +178,27 @@ def add_reading(parser: Parser) -> None:
     parser.add_argument("--packets", action="store_true", help="Write one row per packet as well.")
     add_checksums(parser)
     parser.add_argument(
+        "--keep-duplicates",
+        action="store_true",
+        help="Count copies of other packets, as mirrors and bridges record them, like packets.",
+    )
+    parser.add_argument(
+        "--order-window",
+        dest="order_window_ns",
+        metavar="TIME",
+        type=_time,
+        default=format_time(defaults.ORDER_WINDOW_NS),
+        help="How far packets that stand behind later ones are put back into the order of time; "
+        "0s leaves all in the order of the file. Default: %(default)s.",
+    )
+    parser.add_argument(
+        "--order-window-packets",
+        metavar="N",
+        type=_packets,
+        default=defaults.ORDER_WINDOW_PACKETS,
+        help="How many packets at most wait for an earlier one. Default: %(default)s.",
+    )
+    parser.add_argument(
         "--threads",
         metavar="N",
         type=_threads,
@@ -209,11 +232,17 @@ def _size(text: str) -> int:
 
 
 def _threads(text: str) -> int:
-    if not re.fullmatch("[0-9]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
-    # Their digits may be thousands, of which no number is made.
-    if len(text.lstrip("0")) > len(str(MOST_THREADS)) or int(text) > MOST_THREADS:
-        raise argparse.ArgumentTypeError(
-            f"{text[:20]} is too many; expected at most {MOST_THREADS}"
-        )
+    return _whole_number(text, 0, MOST_THREADS)
+
+
+def _packets(text: str) -> int:
+    return _whole_number(text, 1, MOST_WINDOW_PACKETS)
+
+
+def _whole_number(text: str, least: int, most: int) -> int:
+    if not re.fullmatch("[0-9]+", text) or (not text.strip("0") and least > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of {least} or more")
+    # Its digits may be thousands, of which no number is made.
+    if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
+        raise argparse.ArgumentTypeError(f"{text[:20]} is too many; expected at most {most}")
     return int(text)

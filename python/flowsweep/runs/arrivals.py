@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from flowsweep import _parsers
-from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
 from flowsweep.files.outputs import PART
-from flowsweep.parsing import Drops, check, named
+from flowsweep.parsing import Drops, Settings, check, named
 from flowsweep.runs.run_folder import is_capture
 
 #: The folder into which the unit of the capture service moves the files of the start before.
@@ -232,8 +231,8 @@ class _Packets:
         return _parsers.stream(
             named([self._path]),
             "packets",
-            bin_ns=BIN_NS,
-            udp_timeout_ns=UDP_TIMEOUT_NS,
+            # The first packet alone is wanted: it waits for no other one.
+            Settings(order_window_ns=0, keep_duplicates=True),
             on_damage=lambda _: None,
         )
 

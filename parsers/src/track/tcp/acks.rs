@@ -21,11 +21,11 @@ impl Tcp {
         }
         let ack = self.unwrap(segment.ack);
         if segment.has(flag::RST) {
-            // RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that. It measures nothing: whatever
-            // sends it, such as a firewall, need not be the host that was asked.
+            // RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that. It is no sample of the round
+            // trip time of data: what sends it, such as a firewall, need not be the host that was asked.
             if self.has(STARTED) && ack == self.end && ack > self.una {
-                self.bits &= !WAITS;
                 self.advance(ack, segment.time);
+                self.bits &= !SAMPLE;
             }
             return told;
         }
