@@ -12,6 +12,8 @@ pub(crate) enum OwnerKind {
     #[default]
     None,
     Whole,
+    /// Whole, and its receiver does not accept it.
+    Refused,
     /// Whole, without SYN, and of the connection of the last one in the same slot: key and hash are not written.
     Again,
     /// The same, and of the side that sent the packet before it, without RST.

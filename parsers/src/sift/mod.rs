@@ -12,6 +12,8 @@ mod lives;
 mod pair;
 mod window;
 
+use std::collections::VecDeque;
+
 use foldhash::fast::RandomState;
 
 use self::copies::Copies;
@@ -49,6 +51,7 @@ pub(crate) struct Sifter {
     hashing: RandomState,
     /// Packets taken.
     number: u64,
+    judged: VecDeque<Sifted>,
 }
 
 impl Sifter {
@@ -60,6 +63,7 @@ impl Sifter {
             lives: Lives::new(hashing),
             hashing: hashing.clone(),
             number: 0,
+            judged: VecDeque::new(),
         }
     }
 
@@ -69,40 +73,54 @@ impl Sifter {
         packet.number = self.number;
         let order = self.window.order(&packet);
         self.window.push(packet);
+        while let Some(packet) = self.window.pop(false) {
+            let sifted = self.judge(packet);
+            self.judged.push_back(sifted);
+        }
         order
     }
 
     /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.
     pub(crate) fn next(&mut self, ended: bool) -> Option<Sifted> {
-        let mut packet = self.window.pop(ended)?;
-        let flow = !matches!(packet.owner.kind, OwnerKind::None);
-        if !flow {
-            return Some(Sifted {
-                packet,
-                copy_of: None,
-                refused: None,
-            });
+        if let Some(sifted) = self.judged.pop_front() {
+            return Some(sifted);
         }
-        let follows = packet.owner.key.protocol == TCP && packet.segment.tcp();
-        let pair = follows.then(|| self.lives.pair(&packet));
-        let copies = self.copies.as_mut();
-        let copy_of = copies.and_then(|copies| copies.find(&packet, pair, &mut self.window));
-        let mut refused = None;
-        if copy_of.is_some() {
-            packet.owner.kind = OwnerKind::None;
-        } else if packet.owner.key.protocol == TCP {
-            let (life, refusal) = self.lives.assign(&packet, &mut self.window);
-            packet.owner.key.life = life;
-            if packet.owner.kind == OwnerKind::Whole {
-                packet.owner.hash = packet.owner.key.hash(&self.hashing);
+        let packet = self.window.pop(ended)?;
+        Some(self.judge(packet))
+    }
+
+    fn judge(&mut self, mut packet: Held) -> Sifted {
+        let (mut copy_of, mut refused) = (None, None);
+        if packet.owner.kind != OwnerKind::None {
+            let tcp = packet.owner.key.protocol == TCP;
+            let follows = tcp && packet.segment.tcp();
+            let pair = follows.then(|| self.lives.pair(&packet));
+            let copies = self.copies.as_mut();
+            copy_of = copies.and_then(|copies| copies.find(&packet, pair, &mut self.window));
+            if copy_of.is_some() {
+                packet.owner.kind = OwnerKind::None;
+            } else if tcp {
+                refused = self.find_life(&mut packet);
             }
-            refused = refusal;
         }
-        Some(Sifted {
+        Sifted {
             packet,
             copy_of,
             refused,
-        })
+        }
+    }
+
+    /// Sets the life of a TCP packet; why it is refused there.
+    fn find_life(&mut self, packet: &mut Held) -> Option<Refusal> {
+        let (life, refused) = self.lives.assign(packet, &mut self.window);
+        packet.owner.key.life = life;
+        if packet.owner.kind == OwnerKind::Whole {
+            packet.owner.hash = packet.owner.key.hash(&self.hashing);
+            if refused.is_some() {
+                packet.owner.kind = OwnerKind::Refused;
+            }
+        }
+        refused
     }
 
     /// Bytes that its tables may grow by at once with so many more packets.

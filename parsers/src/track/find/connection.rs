@@ -157,18 +157,19 @@ impl Connection {
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet; whether that turned the direction. Raises `suspicion` where it may be of another connection.
+    /// Takes in a packet, which says nothing of the connection where it is `refused`; whether that turned the direction. Raises `suspicion` where it may be of another connection.
     #[inline]
     pub(crate) fn take(
         &mut self,
         segment: &Segment,
+        refused: bool,
         throughput: &mut Throughput,
         suspicion: &Suspicion,
     ) -> bool {
         if segment.has(flag::SYN) && segment.tcp() && self.may_end(segment) {
             suspicion.raise();
         }
-        let turned = self.note(segment);
+        let turned = !refused && self.note(segment);
         let side = usize::from(segment.is_from_high());
         if self.lanes[side] == NO_LANE {
             self.lanes[side] = throughput.lane(&self.key(), side);

@@ -130,6 +130,7 @@ impl Connections {
                 guessed += AHEAD;
             }
             let guess = numbers[position];
+            let refused = owner.kind == OwnerKind::Refused;
             let known = self.list.get_mut(guess).filter(|connection| {
                 connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
             });
@@ -137,15 +138,15 @@ impl Connections {
                 (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
                 (
                     guess,
-                    connection.take(segment, &mut self.throughput, &self.suspicion),
+                    connection.take(segment, refused, &mut self.throughput, &self.suspicion),
                 )
             } else if owner.kind == OwnerKind::None {
                 (NONE, false)
             } else {
                 let number = self.number(owner, segment);
                 let connection = self.list.get_mut(number);
-                let turned =
-                    connection.map(|it| it.take(segment, &mut self.throughput, &self.suspicion));
+                let turned = connection
+                    .map(|it| it.take(segment, refused, &mut self.throughput, &self.suspicion));
                 (number, turned.unwrap_or_default())
             };
             if turned && number < before {

@@ -1,0 +1,148 @@
+"""Copies of packets: told from packets that were sent again, and counted apart."""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+
+import build
+import polars as pl
+import pytest
+from conversation import MS, US, Conversation, Kind, tables, whole
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+KINDS = st.builds(
+    Kind,
+    v6=st.booleans(),
+    vlan=st.sampled_from([None, 7]),
+    turned=st.booleans(),
+    identified=st.booleans(),
+    client_isn=st.sampled_from([1000, 2**32 - 900]),
+    server_isn=st.sampled_from([500_000, 2**32 - 1]),
+    snaplen=st.sampled_from([96, 262_144]),
+)
+
+
+def doubled(made: Conversation, delay: int) -> Conversation:
+    """Each packet recorded again after `delay`."""
+    both = [(time + late, frame) for time, frame in made.packets for late in (0, delay)]
+    made.packets[:] = sorted(both, key=lambda packet: packet[0])
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=KINDS,
+    delay=st.sampled_from([0, 1 * US, 6 * US, 80 * US, 400 * US]),
+    pings=st.integers(1, 5),
+)
+def test_each_packet_recorded_twice_counts_once(
+    kind: Kind, delay: int, pings: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("twice") / "a.pcap"
+    once = tables(whole(kind, pings).write(path))
+    twice = tables(doubled(whole(kind, pings), delay).write(path))
+    copies = twice["packets"].filter(pl.col("copy_of").is_not_null())
+    assert twice["captures"]["duplicate_packets"].to_list() == [once["packets"].height]
+    assert twice["captures"]["duplicate_bytes"][0] * 2 == twice["captures"]["wire_bytes"][0]
+    originals = copies.join(twice["packets"], left_on="copy_of", right_on="packet")
+    assert originals.select("seq", "ack", "tcp_flags").equals(
+        copies.select("seq", "ack", "tcp_flags")
+    )
+    assert originals["copy_of"].n_unique() == copies.height
+    assert copies["connection"].null_count() == copies.height
+    for name in ("flows", "throughput", "messages"):
+        assert twice[name].equals(once[name]), name
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=KINDS,
+    delay=st.sampled_from([2 * MS, 9 * MS, 40 * MS, 300 * MS]),
+    seed=st.integers(0, 1000),
+)
+def test_a_packet_that_was_sent_again_is_no_copy(
+    kind: Kind, delay: int, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It has another identification; without one it follows alone, or much later."""
+    chance = random.Random(seed)
+    made = Conversation(kind)
+    made.open(0)
+    repeated = 0
+    for number in range(6):
+        made.ping((number + 1) * 1000 * MS)
+        if chance.random() < 0.5:
+            repeated += 1
+            time, _ = made.packets[-2]
+            made.packets.append(
+                (time + delay, made.frame(0, 16, made.sent[0] - 1000, made.sent[1], 1000))
+            )
+            made.packets.sort(key=lambda packet: packet[0])
+    found = tables(made.write(tmp_path_factory.mktemp("again") / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["retransmitted_packets"].to_list() == [repeated, 0]
+
+
+@pytest.mark.parametrize("v6", [False, True])
+def test_a_packet_in_front_of_a_router_and_behind_it_counts_once(v6: bool, tmp_path: Path) -> None:
+    """The router changes addresses of Ethernet and the TTL; it may take milliseconds."""
+    made = whole(Kind(v6=v6))
+    both = []
+    for time, frame in made.packets:
+        behind = bytearray(frame)
+        behind[:12] = bytes(range(12))
+        behind[14 + (7 if v6 else 8)] -= 1
+        both += [(time, frame), (time + 2 * MS, bytes(behind))]
+    once = tables(made.write(tmp_path / "once.pcap"))
+    made.packets[:] = sorted(both, key=lambda packet: packet[0])
+    twice = tables(made.write(tmp_path / "twice.pcap"))
+    assert twice["captures"]["duplicate_packets"].to_list() == [10]
+    assert twice["flows"].equals(once["flows"])
+
+
+def test_duplicate_acknowledgements_are_no_copies(tmp_path: Path) -> None:
+    """Without identification three of them look alike; nothing beside them is recorded twice."""
+    made = Conversation(Kind(v6=True))
+    made.open(0)
+    made.ping(100 * MS)
+    time, ack = made.packets[-1]
+    made.packets += [(time + number * US, ack) for number in (1, 2, 3)]
+    made.ping(200 * MS)
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+
+
+@pytest.mark.parametrize("v6", [False, True])
+def test_datagrams_of_equal_content_are_no_copies(v6: bool, tmp_path: Path) -> None:
+    """A sender may send the same again and again."""
+    ends = ("fd00::1", "fd00::2") if v6 else ("10.0.0.1", "10.0.0.2")
+    frame = build.udp(ends[0], 5000, ends[1], 5001, payload=1400)
+    packets = [(number * 12 * US, frame) for number in range(500)]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    found = tables(path)
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["packets"].to_list() == [500]
+
+
+def test_datagrams_recorded_twice_count_once_where_their_content_differs(tmp_path: Path) -> None:
+    packets = []
+    for number in range(40):
+        frame = bytearray(build.udp("fd00::1", 5000, "fd00::2", 5001, payload=100))
+        frame[60:62] = struct.pack(">H", 77 * number + 1)  # the checksum
+        packets += [(number * MS, bytes(frame)), (number * MS + 5 * US, bytes(frame))]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    found = tables(path)
+    assert found["captures"]["duplicate_packets"].to_list() == [40]
+    assert found["flows"]["packets"].to_list() == [40]
+
+
+def test_copies_count_where_they_are_to_be_kept(tmp_path: Path) -> None:
+    path = doubled(whole(Kind()), 6 * US).write(tmp_path / "a.pcap")
+    found = tables(path, keep_duplicates=True)
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["payload_bytes"].to_list() == [4000, 0]
+    assert found["packets"]["copy_of"].null_count() == 20
