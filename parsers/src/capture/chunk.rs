@@ -4,11 +4,11 @@
 use foldhash::fast::RandomState;
 
 use super::counts::CaptureRow;
-use crate::capture::notice::Notice;
 use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::common::memory::{prefetch, use_large_pages};
 use crate::decode::fast::{Recent, plain};
 use crate::decode::links::Link;
+use crate::decode::notice::Notice;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record, RecordPlace};
@@ -202,12 +202,7 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if fast && plain(record, bytes, &self.hashing, recent, slot) {
-                    if notice.copies
-                        && let Some(head) = bytes[record.data as usize..].first_chunk()
-                    {
-                        notice.frame(head);
-                    }
+                if fast && plain(record, bytes, &self.hashing, recent, notice, slot) {
                     row.count_plain(segment.ip_bytes, segment.payload);
                     continue;
                 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::counts::CaptureRow;
-use super::notice::Notice;
 use crate::capture::chunk::Chunk;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
+use crate::decode::notice::Notice;
 use crate::records::{HEAD, Record, RecordReader, Status};
 use crate::source::Input;
 use crate::source::{Source, Stamp};

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::counts::{CaptureRow, Manifest, SiftedCounts};
-use super::notice::Notice;
 use crate::capture::chunk::Chunk;
 use crate::capture::file::CaptureFile;
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
 use crate::common::suspicion::Suspicion;
+use crate::decode::notice::Notice;
 use crate::records::RecordReader;
 use crate::sift::{Order, Sifter};
 use crate::source::Input;

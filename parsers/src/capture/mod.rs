@@ -4,5 +4,4 @@ pub(crate) mod chunk;
 pub(crate) mod counts;
 pub(crate) mod file;
 pub(crate) mod merge;
-pub(crate) mod notice;
 pub(crate) mod sizes;

@@ -2,6 +2,7 @@
 
 use foldhash::fast::RandomState;
 
+use crate::decode::notice::Notice;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, NO_VLAN, flag};
 use crate::records::Record;
@@ -103,6 +104,7 @@ pub(crate) fn plain(
     window: &[u8],
     hashing: &RandomState,
     recent: &mut Recent,
+    notice: &mut Notice,
     (owner, segment): (&mut Owner, &mut Segment),
 ) -> bool {
     let begin = record.data as usize;
@@ -127,6 +129,7 @@ pub(crate) fn plain(
         return false;
     }
     let flags = half(46) & 0xfff;
+    notice.frame(head);
     let mut again = same;
     if !same {
         let (source, destination) = (endpoint(word(26), half(34)), endpoint(word(30), half(36)));
@@ -232,6 +235,7 @@ mod tests {
                 &frame,
                 &RandomState::default(),
                 &mut Recent::new(),
+                &mut Notice::new(true, false),
                 slot
             ));
         }
@@ -257,6 +261,7 @@ mod tests {
             let (mut owner, mut segment) = (Owner::default(), Segment::default());
             let hashing = RandomState::default();
             let mut recent = Recent::new();
+            let mut notice = Notice::new(true, false);
             // For each slot the key of its connection, and the number of SYNs that it had before.
             let mut slots = [None; 256];
             let mut syns = std::collections::HashMap::new();
@@ -284,7 +289,7 @@ mod tests {
                 *syns.entry(key.clone()).or_insert(0) += u32::from(begins);
                 let connection = (packet.key, syns[&key]);
                 let slot = (&mut owner, &mut segment);
-                if !plain(&record, &frame, &hashing, &mut recent, slot) {
+                if !plain(&record, &frame, &hashing, &mut recent, &mut notice, slot) {
                     recent.interrupted();
                     before = None;
                     if begins {

@@ -11,6 +11,7 @@ pub(crate) mod links;
 #[cfg(test)]
 mod made;
 mod network;
+pub(crate) mod notice;
 mod options;
 mod ppp;
 mod protocols;

@@ -134,7 +134,7 @@ impl Connection {
 
     /// Keeps what `segment` says; whether that turned the direction.
     #[inline]
-    fn note(&mut self, segment: &Segment) -> bool {
+    fn note(&mut self, segment: &Segment, suspicion: &Suspicion) -> bool {
         if self.protocol != TCP {
             let latest = (self.latest_or_life as i64).max(segment.time);
             self.latest_or_life = latest as u64;
@@ -152,30 +152,35 @@ impl Connection {
         if !segment.has(flag::SYN | flag::RST) {
             return false;
         }
+        if self.may_end(segment) {
+            suspicion.raise();
+        }
         let forward = self.forward_from_high();
         self.note_ends(segment);
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet, which says nothing of the connection where it is `refused`; whether that turned the direction. Raises `suspicion` where it may be of another connection.
+    /// Takes in a packet; whether that turned the direction. Raises `suspicion` where it may be of another connection.
     #[inline]
     pub(crate) fn take(
         &mut self,
         segment: &Segment,
-        refused: bool,
         throughput: &mut Throughput,
         suspicion: &Suspicion,
     ) -> bool {
-        if segment.has(flag::SYN) && segment.tcp() && self.may_end(segment) {
-            suspicion.raise();
-        }
-        let turned = !refused && self.note(segment);
+        let turned = self.note(segment, suspicion);
+        self.take_refused(segment, throughput);
+        turned
+    }
+
+    /// Takes in a packet that its receiver refuses: it says nothing of the connection.
+    #[inline]
+    pub(crate) fn take_refused(&mut self, segment: &Segment, throughput: &mut Throughput) {
         let side = usize::from(segment.is_from_high());
         if self.lanes[side] == NO_LANE {
             self.lanes[side] = throughput.lane(&self.key(), side);
         }
         throughput.count(self.lanes[side], segment);
-        turned
     }
 
     /// Takes in packets of the side that sent the one before them: [`crate::decode::segment::OwnerKind::Run`].

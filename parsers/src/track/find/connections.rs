@@ -130,7 +130,6 @@ impl Connections {
                 guessed += AHEAD;
             }
             let guess = numbers[position];
-            let refused = owner.kind == OwnerKind::Refused;
             let known = self.list.get_mut(guess).filter(|connection| {
                 connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
             });
@@ -138,16 +137,20 @@ impl Connections {
                 (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
                 (
                     guess,
-                    connection.take(segment, refused, &mut self.throughput, &self.suspicion),
+                    connection.take(segment, &mut self.throughput, &self.suspicion),
                 )
             } else if owner.kind == OwnerKind::None {
                 (NONE, false)
             } else {
                 let number = self.number(owner, segment);
-                let connection = self.list.get_mut(number);
-                let turned = connection
-                    .map(|it| it.take(segment, refused, &mut self.throughput, &self.suspicion));
-                (number, turned.unwrap_or_default())
+                let turned = self.list.get_mut(number).is_some_and(|connection| {
+                    if owner.kind == OwnerKind::Refused {
+                        connection.take_refused(segment, &mut self.throughput);
+                        return false;
+                    }
+                    connection.take(segment, &mut self.throughput, &self.suspicion)
+                });
+                (number, turned)
             };
             if turned && number < before {
                 self.turned.push(number);
@@ -326,7 +329,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::capture::notice::Notice;
+    use crate::decode::notice::Notice;
     use crate::records::{Interface, Record};
 
     /// The connections of frames, found so many at once.

@@ -1,7 +1,7 @@
 //! What the quick reading notices of packets that may be copies of others: equal marks among the latest ones.
 
-use crate::decode::Packet;
-use crate::decode::segment::Owner;
+use super::Packet;
+use super::segment::Owner;
 
 /// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
 const SLOTS: usize = 1 << 12;
@@ -10,7 +10,7 @@ const SLOT_SHIFT: u32 = 64 - 12;
 
 /// Marks of the latest packets.
 pub(crate) struct Notice {
-    marks: Box<[u32]>,
+    marks: Box<[u32; SLOTS]>,
     /// Looks for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
@@ -18,20 +18,19 @@ pub(crate) struct Notice {
     pub odd: bool,
 }
 
-/// Both products of two numbers in one: each bit of it depends on all of theirs.
-#[inline]
-fn fold(one: u64, other: u64) -> u64 {
-    let product = u128::from(one) * u128::from(other);
-    product as u64 ^ (product >> 64) as u64
-}
+/// The square root of 2 and of 3: any odd numbers without a pattern would do.
+const KEYS: [u64; 2] = [0xb504_f333_f9de_6485, 0xddb3_d742_c265_539d];
 
-/// Digits of pi: any odd numbers would do.
-const KEYS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345];
+/// A hash of two numbers; its upper bits depend on all of theirs.
+#[inline]
+fn mix(one: u64, other: u64) -> u64 {
+    (one.wrapping_mul(KEYS[0]) ^ other).wrapping_mul(KEYS[1])
+}
 
 impl Notice {
     pub(crate) fn new(copies: bool, order: bool) -> Self {
         Self {
-            marks: vec![0; SLOTS].into_boxed_slice(),
+            marks: Box::new([0; SLOTS]),
             copies,
             order,
             odd: false,
@@ -40,13 +39,13 @@ impl Notice {
 
     #[inline]
     fn note(&mut self, hash: u64) {
-        if let Some(mark) = self.marks.get_mut((hash >> SLOT_SHIFT) as usize) {
-            self.odd |= *mark == hash as u32;
-            *mark = hash as u32;
-        }
+        let mark = &mut self.marks[(hash >> SLOT_SHIFT) as usize % SLOTS];
+        let told_by = (hash >> (SLOT_SHIFT - 32)) as u32;
+        self.odd |= self.copies & (*mark == told_by);
+        *mark = told_by;
     }
 
-    /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP.
+    /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.
     #[inline]
     pub(crate) fn frame(&mut self, head: &[u8; 54]) {
         let word = |at: usize| {
@@ -55,9 +54,13 @@ impl Notice {
             u64::from_le_bytes(word)
         };
         let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-        // Not what a router changes: TTL and the checksum of IP, between the identification and the addresses.
-        let ends = word(26) ^ (half(18) << 48 | half(50) << 16);
-        self.note(fold(ends ^ KEYS[0], word(34) ^ KEYS[1]) ^ word(42).wrapping_mul(KEYS[0]));
+        let (receiver_and_ports, seq_and_ack) = (word(30), word(38));
+        let (ident, checksum) = (half(18), half(50));
+        let hash = mix(
+            seq_and_ack,
+            receiver_and_ports.rotate_left(20) ^ (ident << 32 | checksum),
+        );
+        self.note(hash);
     }
 
     /// Notes any packet of a flow.
@@ -69,6 +72,6 @@ impl Notice {
             u64::from(packet.ip_bytes)
         };
         let side = u64::from(packet.from_high) << 40;
-        self.note(fold(ends ^ KEYS[0], numbers ^ side ^ KEYS[1]));
+        self.note(mix(numbers ^ side, ends));
     }
 }
