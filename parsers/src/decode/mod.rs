@@ -116,6 +116,12 @@ pub(crate) struct Packet {
     pub ip_bytes: u32,
     /// TCP or UDP payload.
     pub payload: u32,
+    /// IPv4 identification of the flow's IP packet; 0 for IPv6.
+    pub ident: u16,
+    /// Its TTL or hop limit.
+    pub ttl: u8,
+    /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
+    pub checksum_field: u16,
     /// The TCP fields below are valid.
     pub tcp: bool,
     pub tcp_flags: u16,
@@ -162,6 +168,7 @@ pub(crate) fn decode(
     packet.vlan = NO_VLAN;
     packet.payload = 0;
     packet.tcp = false;
+    (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
     packet.checksum = if verify {
         Checksum::Right
     } else {

@@ -18,6 +18,10 @@ pub(super) struct Ip {
     pub source: u128,
     pub destination: u128,
     pub v6: bool,
+    /// Identification; 0 for IPv6.
+    pub ident: u16,
+    /// TTL or hop limit.
+    pub ttl: u8,
     /// Length of the whole packet.
     pub bytes: u32,
     /// Bytes behind the headers read so far.
@@ -53,6 +57,8 @@ impl Walk<'_> {
                 header[16], header[17], header[18], header[19],
             ])),
             v6: false,
+            ident: u16::from_be_bytes([header[4], header[5]]),
+            ttl: header[8],
             bytes,
             payload: self
                 .bounded(bytes)
@@ -74,8 +80,7 @@ impl Walk<'_> {
         self.at += header_length;
         // More fragments follow, or this is not the first.
         if fragment & 0x3fff != 0 {
-            let identification = u16::from_be_bytes([header[4], header[5]]);
-            self.fragment(&ip, u64::from(header[9]) << 32 | u64::from(identification));
+            self.fragment(&ip, u64::from(header[9]) << 32 | u64::from(ip.ident));
         }
         if fragment & 0x1fff != 0 {
             return Ok(self.later_fragment(&ip, header[9], usize::from(fragment & 0x1fff) * 8));
@@ -121,6 +126,8 @@ impl Walk<'_> {
             source: wide(source),
             destination: wide(destination),
             v6: true,
+            ident: 0,
+            ttl: header[7],
             bytes: payload + 40,
             payload: self.bounded(payload + 40).saturating_sub(40),
             offloaded: stated == 0 && payload > 0,
@@ -241,6 +248,7 @@ impl Walk<'_> {
         packet.ip_bytes = ip.bytes;
         packet.offloaded = ip.offloaded;
         packet.payload = 0;
+        (packet.ident, packet.ttl, packet.checksum_field) = (ip.ident, ip.ttl, 0);
         packet.tcp = false;
     }
 }

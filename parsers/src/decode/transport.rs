@@ -1,7 +1,7 @@
 //! Transport headers to ports, payload length and TCP fields; tunnels go on to the packet inside.
 
 use super::network::Ip;
-use super::protocols::{TCP, UDP};
+use super::protocols::{ICMP, ICMP6, TCP, UDP};
 use super::{Layer, Stop, Walk};
 
 /// Bytes of a TCP header up to the window: what lies between that and the options is not needed.
@@ -40,8 +40,10 @@ impl Walk<'_> {
             .get(self.at + 20..)
             .map(|rest| rest.get(..header_length - 20).unwrap_or(rest))
             .unwrap_or_default();
+        let checksum = self.u16(UP_TO_WINDOW).unwrap_or_default();
         let packet = &mut *self.packet;
         packet.tcp = true;
+        packet.checksum_field = checksum;
         packet.payload = ip.payload.saturating_sub(header_length as u32);
         packet.seq = word(4);
         packet.ack = word(8);
@@ -62,6 +64,7 @@ impl Walk<'_> {
         let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         let (source, destination, length) = (half(0), half(2), u32::from(half(4)));
         self.flow(ip, UDP, source, destination);
+        self.packet.checksum_field = half(6);
         self.packet.payload = match length {
             // A jumbogram (RFC 2675), or an offloaded one.
             0 if ip.offloaded => ip.payload.saturating_sub(8),
@@ -92,7 +95,16 @@ impl Walk<'_> {
             },
             _ => (0, 0),
         };
+        let checksum = match protocol {
+            ICMP | ICMP6 => self.u16(2),
+            // DCCP, UDP-Lite.
+            33 | 136 => self.u16(6),
+            _ => Err(Stop::Cut),
+        };
         self.flow(ip, protocol, source, destination);
+        if self.packet.key.protocol == protocol {
+            self.packet.checksum_field = checksum.unwrap_or_default();
+        }
         self.ip_tunnel(protocol)
     }
 }
@@ -120,5 +132,35 @@ mod tests {
             (false, 0, 5)
         );
         assert!(packet.has_unread_tcp());
+    }
+
+    #[test]
+    fn the_innermost_headers_tell_identification_ttl_and_checksum() {
+        let ip4 = |protocol, ident, ttl| {
+            let mut header = vec![0x45, 0, 0, 0, 0, ident, 0, 0, ttl, protocol, 0, 0];
+            header.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+            header
+        };
+        let mut ip6 = vec![0x60, 0, 0, 0, 0, 0, 17, 61];
+        ip6.extend([1; 32]);
+        let mut tcp = vec![0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x50, 0x10, 1, 2];
+        tcp.extend([3, 4, 0, 0]);
+        let udp = [0, 5, 0, 6, 0, 8, 1, 9];
+        for (bytes, expected) in [
+            ([ip4(6, 7, 63), tcp.clone()].concat(), (7, 63, 0x0304)),
+            // Nothing of the checksum was captured.
+            ([ip4(6, 7, 63), tcp[..16].to_vec()].concat(), (7, 63, 0)),
+            ([ip4(17, 7, 63), udp.to_vec()].concat(), (7, 63, 0x0109)),
+            ([ip4(1, 7, 63), vec![8, 0, 5, 6]].concat(), (7, 63, 0x0506)),
+            ([ip6.clone(), udp.to_vec()].concat(), (0, 61, 0x0109)),
+            (
+                [ip4(4, 7, 63), ip4(17, 8, 62), udp.to_vec()].concat(),
+                (8, 62, 0x0109),
+            ),
+        ] {
+            let packet = whole(101, &bytes);
+            let found = (packet.ident, packet.ttl, packet.checksum_field);
+            assert_eq!(found, expected, "{bytes:?}");
+        }
     }
 }
