@@ -10,6 +10,7 @@ mod link;
 pub(crate) mod links;
 #[cfg(test)]
 mod made;
+mod mpls;
 mod network;
 mod options;
 mod ppp;
