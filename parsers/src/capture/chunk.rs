@@ -155,7 +155,8 @@ impl Chunk {
         let mut position = from;
         let mut rest = records;
         while let Some(first) = rest.first() {
-            let count = if interfaces.len() > 1 {
+            // Behind the rows of the interfaces there may be one of those that no block describes.
+            let count = if interfaces.len().max(rows.len()) > 1 {
                 let same = |record: &&Record| record.interface == first.interface;
                 rest.iter().take_while(same).count()
             } else {
@@ -167,7 +168,8 @@ impl Chunk {
             let link = interfaces.get(interface);
             let link = link.and_then(|it| Link::find(it.link_type));
             let fast = link.is_some_and(Link::is_ethernet) && !self.verify && !self.without_fast;
-            let row = rows.get_mut(interface).unwrap_or(&mut nobody);
+            let last = rows.len().saturating_sub(1);
+            let row = rows.get_mut(interface.min(last)).unwrap_or(&mut nobody);
             row.count(records, before);
             before = records[records.len() - 1].time;
             for (record, owner) in records.iter().zip(&mut owners) {

@@ -1,8 +1,7 @@
 //! The counts of each file and interface.
 
-use crate::decode::links::NO_LINK;
 use crate::decode::{Checksum, Outcome, Packet};
-use crate::records::{Interface, Record};
+use crate::records::{Interface, Record, UNDESCRIBED};
 
 /// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
 const LONGEST_JUMBO: u32 = 9216;
@@ -56,12 +55,12 @@ impl CaptureRow {
 
     /// The row of a pcapng file that describes no interface.
     pub(crate) fn without_interface(file: &str) -> Self {
-        let nothing = Interface {
-            link_type: NO_LINK,
-            resolution_ns: 1,
-            ..Interface::default()
-        };
-        Self::new(file, 0, nothing)
+        Self::new(file, 0, Interface::undescribed())
+    }
+
+    /// The row of the interfaces that no block of a pcapng file describes.
+    pub(crate) fn of_undescribed(file: &str) -> Self {
+        Self::new(file, UNDESCRIBED, Interface::undescribed())
     }
 
     /// Counts `records`; `before` is the time of the one before them in the file.

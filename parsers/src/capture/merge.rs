@@ -189,7 +189,8 @@ impl<'a> Reading<'a> {
 
     /// Drop counters of the file itself come first, then those of the manifest.
     fn note_drops(&self, rows: &mut [CaptureRow], reader: &RecordReader, name: &str) {
-        for (row, interface) in rows.iter_mut().zip(reader.interfaces()) {
+        let interfaces = reader.interfaces().iter().chain(reader.undescribed());
+        for (row, interface) in rows.iter_mut().zip(interfaces) {
             row.interface = interface.clone();
             // Totals of the interface, where there are any, count the same packets again.
             if row.interface.dropped_interface.is_none() {

@@ -122,7 +122,7 @@ columns! {
         => arrays::int64_or_null(rows.segments.iter().map(|it| it.acknowledgement().map(i64::from)));
     Column::new("window_bytes", Int64, "B", "Advertised window with its scale; null where the scale is not known because a SYN was not captured.", "RFC 7323 2").or_null()
         => arrays::int64_or_null(rows.facts.iter().map(|facts| facts.window_bytes));
-    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", "")
+    Column::new("interface", Int32, "", "Number of the interface within the file, from 0; -1: no block of the file describes it.", "")
         => arrays::int32(rows.places.iter().map(|it| it.interface as i32));
     Column::new("file_offset", Int64, "B", "Where the packet's record begins in the file, after decompression.", "")
         => arrays::int64(rows.places.iter().map(|it| it.file_offset as i64));
