@@ -192,6 +192,9 @@ impl Chunk {
                     (owner, segment),
                 );
                 row.count_decoded(packet);
+                if packet.length_conflict {
+                    row.count_conflict(record, packet);
+                }
                 recent.interrupted();
                 if packet.tcp && packet.tcp_flags & flag::SYN != 0 {
                     recent.forget(&packet.key);

@@ -32,6 +32,8 @@ pub(crate) struct CaptureRow {
     /// when all SYNs were seen.
     long: Vec<u32>,
     greatest_mss: u16,
+    /// Packets whose lengths contradict each other.
+    pub length_conflicts: i64,
     pub tunnelled: i64,
     pub snapped: i64,
     pub time_regressions: i64,
@@ -129,6 +131,15 @@ impl CaptureRow {
             0
         };
         self.longest + known
+    }
+
+    /// Counts that the lengths of `packet` contradict each other, and what that of its frame is thought to be instead.
+    #[cold]
+    pub(crate) fn count_conflict(&mut self, record: &Record, packet: &Packet) {
+        self.length_conflicts += 1;
+        self.wire_bytes += i64::from(packet.wire) - i64::from(record.wire);
+        let snapped = |wire: u32| i64::from(record.captured < wire);
+        self.snapped += snapped(packet.wire) - snapped(record.wire);
     }
 
     /// Counts what became of `packet`.

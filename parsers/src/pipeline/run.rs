@@ -1,5 +1,7 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use crate::capture::chunk::ChunkOptions;
@@ -16,7 +18,7 @@ use crate::pipeline::options::Options;
 use crate::pipeline::stages;
 use crate::source::Input;
 use crate::tables::{self, Sink, Table};
-use crate::track::{Connections, States};
+use crate::track::{Connections, EarlyParts, States};
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,23 +64,32 @@ fn run_here(
 ) -> Result<Summary, Error> {
     let stream = inputs.iter().any(Input::is_stream);
     let budget = Budget::new(options.memory);
-    let mut pass = Pass::new(options, progress, &budget, &[]);
+    let mut pass = Pass::new(options, progress, &budget, &Known::default());
     pass.counting.settles = !stream;
-    let found = pass.read(in_time_order(inputs)?, sink)?;
+    let mut found = pass.read(in_time_order(inputs)?, sink)?;
+    let mut known = Known::default();
+    // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
+    known.early.clone_from(&pass.connections.fragments.early);
+    if !known.early.is_empty() && !stream && restart_all(options, sink)? {
+        pass = Pass::new(options, progress, &budget, &known);
+        pass.counting.settles = true;
+        found = pass.read(again(inputs, &found)?, sink)?;
+    }
+    pass.finish(&found, sink)?;
     let connections = &mut pass.connections;
     // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
     // may go back to a bin that was written. These rows come again, with what is known now.
-    let mut again = Vec::new();
+    let mut wrong = Vec::new();
     if !connections.turned.is_empty() {
-        again.extend([Table::Packets, Table::Messages]);
+        wrong.extend([Table::Packets, Table::Messages]);
     }
     if connections.throughput.reopened {
-        again.push(Table::Throughput);
+        wrong.push(Table::Throughput);
     }
-    again.retain(|table| options.tables.contains(table));
+    wrong.retain(|table| options.tables.contains(table));
     if !stream {
         let mut tables = Vec::new();
-        for table in again {
+        for table in wrong {
             if sink.restart(table)? {
                 tables.push(table);
             }
@@ -88,12 +99,10 @@ fn run_here(
                 tables,
                 ..options.clone()
             };
-            let mut second = Pass::new(&only, progress, &budget, &connections.turned);
-            let mut inputs = in_time_order(inputs)?;
-            for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
-                input.before = before;
-            }
-            second.read(inputs, sink)?;
+            known.turned = connections.turned.iter().copied().collect();
+            let mut second = Pass::new(&only, progress, &budget, &known);
+            let found = second.read(again(inputs, &found)?, sink)?;
+            second.finish(&found, sink)?;
         }
     }
     let summary = Summary {
@@ -116,6 +125,34 @@ fn run_here(
     Ok(summary)
 }
 
+/// Inputs that were read before, as they were then.
+fn again(inputs: &[Input], found: &Found) -> Result<Vec<Waiting>, Error> {
+    let mut inputs = in_time_order(inputs)?;
+    for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
+        input.before = before;
+    }
+    Ok(inputs)
+}
+
+/// Forgets the rows that came before the end of the input; whether that could be done.
+fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
+    for table in [Table::Packets, Table::Messages, Table::Throughput] {
+        if options.tables.contains(&table) && !sink.restart(table)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What an earlier reading found that came too late for it.
+#[derive(Default)]
+struct Known {
+    /// Connections whose direction turned.
+    turned: HashSet<u32>,
+    /// Fragments before the first of their packet.
+    early: EarlyParts,
+}
+
 /// Bytes that the messages which a connection is still sending take.
 const OPEN_MESSAGES: u64 = 64;
 
@@ -133,16 +170,16 @@ impl<'a> Pass<'a> {
         options: &'a Options,
         progress: &'a Progress,
         budget: &'a Budget,
-        turned: &[u32],
+        known: &Known,
     ) -> Self {
-        let known = turned.iter().copied().collect();
         Self {
             options,
             progress,
             connections: Connections::new(
                 options.bin_ns,
                 options.udp_timeout_ns,
-                known,
+                known.turned.clone(),
+                known.early.clone(),
                 options.without_fast,
             ),
             counting: Counting::new(options),
@@ -150,6 +187,7 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Reads all packets. Rows that are made of all of them are still to be made.
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Found, Error> {
         let without = self.options.without_fast;
         let mut reading = Reading::new(
@@ -176,7 +214,6 @@ impl<'a> Pass<'a> {
         )?;
         let found = reading.finish();
         self.check_end()?;
-        self.finish(&found, sink)?;
         Ok(found)
     }
 
@@ -200,6 +237,7 @@ impl<'a> Pass<'a> {
         })
     }
 
+    /// Makes the rows that are made of all packets.
     fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
         let bins = self.connections.throughput.finish();
         let messages = self.counting.messages.take();

@@ -84,6 +84,8 @@ columns! {
         => rows.int(|row| row.unread_tcp);
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5")
         => rows.int(|row| row.fragments);
+    Column::new("length_conflict_packets", Int64, "packets", "Packets whose lengths contradict each other: captured above original, original far above what the IP header says or below it, UDP or TCP header longer than the IP packet, an IP packet longer than the one around it. A frame counts with what was captured, or with the end of its IP packet; UDP ends with its IP packet.", "RFC 768, RFC 791, RFC 8200")
+        => rows.int(|row| row.length_conflicts);
     Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", "")
         => rows.int(CaptureRow::super_packets);
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", "")
