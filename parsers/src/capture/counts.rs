@@ -1,10 +1,8 @@
 //! The counts of each file and interface.
 
-use crate::decode::{Checksum, Outcome, Packet};
+use crate::capture::datagrams::{DatagramSizes, LONGEST_JUMBO};
+use crate::decode::{Checksum, Outcome, Packet, UDP};
 use crate::records::{Interface, Record, UNDESCRIBED};
-
-/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
-const LONGEST_JUMBO: u32 = 9216;
 
 /// One row: the counts of one file and interface.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +30,7 @@ pub(crate) struct CaptureRow {
     /// when all SYNs were seen.
     long: Vec<u32>,
     greatest_mss: u16,
+    datagrams: DatagramSizes,
     /// Packets whose lengths contradict each other.
     pub length_conflicts: i64,
     pub tunnelled: i64,
@@ -130,7 +129,7 @@ impl CaptureRow {
         } else {
             0
         };
-        self.longest + known
+        self.longest + known + self.datagrams.merged(self.greatest_mss)
     }
 
     /// Counts that the lengths of `packet` contradict each other, and what that of its frame is thought to be instead.
@@ -154,6 +153,8 @@ impl CaptureRow {
                     self.longest += 1;
                 } else if packet.tcp && packet.payload > COMMON_MSS {
                     self.count_long(packet.ip_bytes, packet.payload);
+                } else if packet.key.protocol == UDP || packet.fragment {
+                    self.datagrams.count(packet);
                 }
                 self.tunnelled += i64::from(packet.is_inside());
                 self.unverified += i64::from(packet.checksum == Checksum::Unverified);
