@@ -6,8 +6,12 @@ RFC 791 3.2, RFC 8200 4.5, RFC 4963.
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from itertools import permutations
+from pathlib import Path
 
+import polars as pl
 import pytest
 from build import datagram, ethernet, ip, pcap, tcp
 from hypothesis import given, settings
@@ -114,6 +118,36 @@ def test_a_part_before_the_first_one_joins_a_flow_that_is_there() -> None:
         ("forward", "udp", 1001, 9, 3, 2100),
         ("backward", "udp", 9, 1001, 2, 200),
     ]
+
+
+def test_a_part_before_the_first_one_is_put_apart_on_a_pipe(tmp_path: Path) -> None:
+    """What cannot be read twice cannot be known ahead."""
+    one, two = parts(V4, 17, datagram(1001, 9, 2000))
+    content = pcap([(0, ethernet(two)), (1, ethernet(one))])
+    command = [sys.executable, "-m", "flowsweep", "parse", "-", "--output", tmp_path]
+    subprocess.run(command, input=content, capture_output=True, check=True)
+    flows = pl.read_parquet(tmp_path / "flows.parquet")
+    assert flows["protocol"].to_list() == ["fragment", "udp"]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_parts_are_joined_by_any_number_of_threads(threads: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    packets = [
+        (number, ethernet(part))
+        for number in range(9000)
+        for part in reversed(parts(V4, 17, datagram(1000 + number % 7, 9, 2000), ident=number))
+    ]
+    path.write_bytes(pcap(packets, snaplen=60))
+    for count in (1, threads):
+        command = [sys.executable, "-m", "flowsweep", "parse", path, "--packets"]
+        options = ["--threads", str(count), "--output", tmp_path / str(count)]
+        subprocess.run([*command, *options], capture_output=True, check=True)
+    for file in (tmp_path / "1").iterdir():
+        assert file.read_bytes() == (tmp_path / str(threads) / file.name).read_bytes(), file.name
+    flows = pl.read_parquet(tmp_path / "1" / "flows.parquet")
+    assert flows["protocol"].unique().to_list() == ["udp"]
+    assert flows["payload_bytes"].sum() == 18_000_000
 
 
 def test_a_first_part_that_comes_too_late_joins_nothing() -> None:
