@@ -1,4 +1,4 @@
-"""Small captures from scratch: frames, pcap and pcapng files."""
+"""Small captures from scratch: packets, frames, pcap and pcapng files."""
 
 from __future__ import annotations
 
@@ -44,21 +44,85 @@ def arp() -> bytes:
     return bytes(12) + b"\x08\x06" + bytes(46)
 
 
-def _ethernet(src: str, dst: str, protocol: int, content: bytes) -> bytes:
-    """IPv4 or IPv6, as the addresses are."""
+def ip(
+    src: str, dst: str, protocol: int, content: bytes, *, ident: int = 0, fragment: int = 0
+) -> bytes:
+    """A packet of IPv4 or IPv6, as the addresses are; `fragment` is the field of IPv4."""
     ends = ip_address(src).packed + ip_address(dst).packed
     if len(ends) == 32:
-        header = struct.pack(">IHBB", 6 << 28, len(content), protocol, 64)
-        return bytes(12) + b"\x86\xdd" + header + ends + content
-    header = struct.pack(">BBHIBBH", 0x45, 0, 20 + len(content), 0, 64, protocol, 0)
-    return bytes(12) + b"\x08\x00" + header + ends + content
+        return struct.pack(">IHBB", 6 << 28, len(content), protocol, 64) + ends + content
+    fields = (0x45, 0, 20 + len(content), ident, fragment, 64, protocol, 0)
+    header = struct.pack(">BBHHHBBH", *fields) + ends
+    words = sum(struct.unpack(">10H", header))
+    total = 0xFFFF - ((words & 0xFFFF) + (words >> 16))
+    return header[:10] + struct.pack(">H", total) + header[12:] + content
 
 
-def pcap(packets: list[tuple[int, bytes]], *, snaplen: int = 262_144) -> bytes:
-    """A classic pcap with nanoseconds of (time since START_NS, frame)."""
-    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, 1)]
-    for offset, frame in packets:
+def datagram(sport: int, dport: int, payload: int, *, length: int | None = None) -> bytes:
+    """UDP without a checksum; `length`: what its header says."""
+    stated = 8 + payload if length is None else length
+    return struct.pack(">HHHH", sport, dport, stated, 0) + bytes(payload)
+
+
+def ethernet(packet: bytes, *, vlan: int | None = None, kind: int | None = None) -> bytes:
+    """A frame around an IP packet, or around what `kind` says."""
+    tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
+    if kind is None:
+        kind = 0x86DD if packet[0] >> 4 == 6 else 0x0800
+    return bytes(12) + tag + struct.pack(">H", kind) + packet
+
+
+def _ethernet(src: str, dst: str, protocol: int, content: bytes) -> bytes:
+    return ethernet(ip(src, dst, protocol, content))
+
+
+def pcap(
+    packets: list[tuple[int, bytes]],
+    *,
+    snaplen: int = 262_144,
+    link: int = 1,
+    originals: list[int] | None = None,
+) -> bytes:
+    """A classic pcap with nanoseconds of (time since START_NS, frame).
+
+    `originals` are the lengths that it states of the frames; their own where it is not given.
+    """
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link)]
+    for number, (offset, frame) in enumerate(packets):
         second, rest = divmod(START_NS + offset, 10**9)
         captured = frame[:snaplen]
-        parts.append(struct.pack("<IIII", second, rest, len(captured), len(frame)) + captured)
+        original = len(frame) if originals is None else originals[number]
+        parts.append(struct.pack("<IIII", second, rest, len(captured), original) + captured)
     return b"".join(parts)
+
+
+def block(kind: int, body: bytes) -> bytes:
+    """A block of pcapng."""
+    body += bytes(-len(body) % 4)
+    length = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + length + body + length
+
+
+def option(code: int, value: bytes) -> bytes:
+    """An option of a block of pcapng."""
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def interface(*options: bytes, link: int = 1) -> bytes:
+    """An Interface Description Block."""
+    return block(1, struct.pack("<HHI", link, 0, 0) + b"".join(options))
+
+
+def enhanced(ticks: int, frame: bytes, *options: bytes, number: int = 0) -> bytes:
+    """An Enhanced Packet Block of interface `number`."""
+    head = (number, ticks >> 32, ticks & 0xFFFF_FFFF, len(frame), len(frame))
+    padded = frame + bytes(-len(frame) % 4)
+    return block(6, struct.pack("<IIIII", *head) + padded + b"".join(options))
+
+
+def simple(frame: bytes) -> bytes:
+    """A Simple Packet Block."""
+    return block(3, struct.pack("<I", len(frame)) + frame)
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))

@@ -26,6 +26,7 @@ NOT_VERIFIED_THERE = {"ntop-nDPI/reasm_crash_anon.pcapng": 1}
 def with_checksums(frame: bytes) -> bytes:
     """Right checksums for a frame with TCP over IPv4 without options."""
     header, segment = bytearray(frame[14:34]), bytearray(frame[34:])
+    header[10:12] = bytes(2)
     header[10:12] = _checksum(bytes(header))
     pseudo = bytes(header[12:20]) + struct.pack(">BBH", 0, 6, len(segment))
     segment[16:18] = _checksum(pseudo + bytes(segment))

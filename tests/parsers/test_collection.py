@@ -10,6 +10,8 @@ from collection import DATA
 
 OWN = {"MANIFEST.csv", "README.md", "take.py"}
 ZEEK = "oracle/zeek-8.0.10/"
+#: Captures that were made for this project, after faults that people reported of other programs.
+MADE = "threads/"
 MOST_BYTES = 1_000_000
 REDISTRIBUTABLE = {"Apache-2.0", "BSD-3-Clause", "MIT", "Unlicense"}
 
@@ -34,7 +36,7 @@ def test_every_capture_is_the_one_that_its_origin_has() -> None:
 def test_every_file_is_a_capture_of_the_manifest_or_tells_of_one() -> None:
     named = {row["file"] for row in manifest()}
     rest = set(files()) - named - OWN
-    assert all(name.startswith(("licences/", "oracle/")) for name in rest), rest
+    assert all(name.startswith(("licences/", "oracle/", MADE)) for name in rest), rest
     logs = {
         str(Path(name).parent).partition("/zeek-8.0.10/")[2] for name in rest if "zeek-8" in name
     }
@@ -54,6 +56,12 @@ def test_the_readme_names_every_capture() -> None:
     readme = (DATA / "README.md").read_text(encoding="utf-8")
     for row in manifest():
         assert f"| `{row['file']}` | {row['exercises']} | {row['author']} |" in readme
+
+
+def test_the_readme_says_where_every_made_capture_comes_from() -> None:
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    for path in (DATA / MADE).iterdir():
+        assert readme.count(f"| `{MADE}{path.name}` | ") == 1, path.name
 
 
 def test_all_together_are_small() -> None:

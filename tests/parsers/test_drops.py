@@ -7,16 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from build import udp
+from build import SECTION, block, udp
 
 from flowsweep.parsing import parse_tables
 
 FRAME = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=8)
-
-
-def block(kind: int, body: bytes) -> bytes:
-    body += bytes(-len(body) % 4)
-    return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
 
 
 def option(code: int, count: int) -> bytes:
@@ -35,7 +30,6 @@ def old_packet(lost: int) -> bytes:
     return block(2, head + FRAME)
 
 
-SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
 INTERFACE = block(1, struct.pack("<HHI", 1, 0, 0))
 TOTALS = block(5, struct.pack("<III", 0, 0, 0) + option(5, 3) + option(7, 4) + bytes(4))
 

@@ -235,7 +235,7 @@ def frames(folder: Path) -> dict[str, pl.DataFrame]:
 def totals(captures: pl.DataFrame) -> pl.DataFrame:
     """The counts, which add up; but for super-packets, which depend on the MSS seen before."""
     numbers = captures.select(pl.selectors.numeric()).drop(
-        "interface", "snaplen", "ts_resolution_ns", "super_packets"
+        "interface", "snaplen", "ts_resolution_ns", "super_packets", "largest_step_back_ns"
     )
     return numbers.sum()
 

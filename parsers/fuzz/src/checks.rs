@@ -7,7 +7,9 @@ use flowsweep_parsers::{Summary, Table};
 use super::tables::{Tables, parse};
 
 /// Columns of numbers that may lie below 0.
-const SIGNED: [&str; 1] = ["gap_ns"];
+const SIGNED: [&str; 2] = ["gap_ns", "interface"];
+/// The times that tables may have: 1678-01-01, and before 2262-01-01, in ns.
+const TIMES: std::ops::Range<i64> = -9_214_560_000_000_000_000..9_214_646_400_000_000_000;
 
 /// Connection and direction, and what is counted there.
 type Flows = BTreeMap<(i64, String), [i128; 3]>;
@@ -34,6 +36,7 @@ pub fn checked_with(files: &[&[u8]], threads: usize, verify: bool) -> Option<(Ta
     let (tables, summary) = once.ok()?;
     totals(&tables, &summary);
     no_negative_values(&tables);
+    no_odd_times(&tables);
     each_flow(&tables);
     round_trips(&tables);
     limits(&tables);
@@ -94,6 +97,21 @@ fn no_negative_values(tables: &Tables) {
     }
 }
 
+/// Whatever clocks say. Bins begin up to their length before a time.
+fn no_odd_times(tables: &Tables) {
+    for (table, columns) in [
+        ("captures", ["first_time", "last_time"]),
+        ("flows", ["first_time", "last_time"]),
+        ("messages", ["first_time", "last_time"]),
+        ("packets", ["time", "time"]),
+    ] {
+        for column in columns {
+            let mut times = tables.numbers(table, column).into_iter().flatten();
+            assert!(times.all(|time| TIMES.contains(&time)), "{table} {column}");
+        }
+    }
+}
+
 /// Adds up columns of `table` by connection and direction.
 fn by_flow(tables: &Tables, table: &str, columns: [&str; 3]) -> Flows {
     let connections = tables.numbers(table, "connection");
@@ -145,6 +163,7 @@ fn each_flow(tables: &Tables) {
     ] {
         at_most(tables, &format!("{part}_packets"), "packets");
     }
+    at_most(tables, "largest_packet_bytes", "ip_bytes");
     at_most(tables, "keep_alives", "packets");
     at_most(tables, "window_probes", "packets");
     at_most(tables, "duplicate_acks", "packets");

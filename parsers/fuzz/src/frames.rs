@@ -25,13 +25,16 @@ pub fn enter(bytes: &[u8]) {
         let length = fields.u8();
         let beyond = match fields.u8() {
             255 => 65_535,
+            // Nothing that a frame can have; less than what was captured.
+            254 => u32::MAX / 2,
+            253 => 1_u32.wrapping_neg(),
             more => u32::from(more),
         };
         let step = fields.step_ns();
         in_order &= step >= 0;
         time += step;
         let frame = fields.bytes(usize::from(length)).to_vec();
-        records.push((time, frame.len() as u32 + beyond, frame));
+        records.push((time, (frame.len() as u32).wrapping_add(beyond), frame));
     }
     let whole = pcap(link_type, &records);
     let threads = if options & 3 == 3 { 2 } else { 1 };

@@ -175,7 +175,8 @@ impl Chunk {
         let mut position = from;
         let mut rest = records;
         while let Some(first) = rest.first() {
-            let count = if interfaces.len() > 1 {
+            // Behind the rows of the interfaces there may be one of those that no block describes.
+            let count = if interfaces.len().max(rows.len()) > 1 {
                 let same = |record: &&Record| record.interface == first.interface;
                 rest.iter().take_while(same).count()
             } else {
@@ -190,10 +191,11 @@ impl Chunk {
                 && !self.verify
                 && !self.without_fast
                 && !self.with_identities;
-            let row = rows.get_mut(interface).unwrap_or(&mut nobody);
+            let last = rows.len().saturating_sub(1);
+            let row = rows.get_mut(interface.min(last)).unwrap_or(&mut nobody);
             let back = row.time_regressions;
             row.count(records, before);
-            notice.odd |= notice.order && row.time_regressions > back;
+            notice.back |= row.time_regressions > back;
             before = records[records.len() - 1].time;
             for (record, owner) in records.iter().zip(&mut owners) {
                 if let Some(later) = self.segments.get(position + AHEAD) {
@@ -215,6 +217,9 @@ impl Chunk {
                     (&mut *owner, &mut *segment),
                 );
                 row.count_decoded(packet);
+                if packet.length_conflict {
+                    row.count_conflict(record, packet);
+                }
                 if packet.outcome == Outcome::Flow && notice.copies {
                     notice.packet(owner, packet);
                 }

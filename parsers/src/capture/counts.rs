@@ -1,11 +1,8 @@
 //! The counts of each file and interface.
 
-use crate::decode::links::NO_LINK;
-use crate::decode::{Checksum, Outcome, Packet};
-use crate::records::{Interface, Record};
-
-/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
-const LONGEST_JUMBO: u32 = 9216;
+use crate::capture::datagrams::{DatagramSizes, LONGEST_JUMBO};
+use crate::decode::{Checksum, Outcome, Packet, UDP};
+use crate::records::{Interface, Record, UNDESCRIBED};
 
 /// One row: the counts of one file and interface.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +30,9 @@ pub(crate) struct CaptureRow {
     /// when all SYNs were seen.
     long: Vec<u32>,
     greatest_mss: u16,
+    datagrams: DatagramSizes,
+    /// Packets whose lengths contradict each other.
+    pub length_conflicts: i64,
     pub tunnelled: i64,
     pub snapped: i64,
     pub time_regressions: i64,
@@ -69,12 +69,12 @@ impl CaptureRow {
 
     /// The row of a pcapng file that describes no interface.
     pub(crate) fn without_interface(file: &str) -> Self {
-        let nothing = Interface {
-            link_type: NO_LINK,
-            resolution_ns: 1,
-            ..Interface::default()
-        };
-        Self::new(file, 0, nothing)
+        Self::new(file, 0, Interface::undescribed())
+    }
+
+    /// The row of the interfaces that no block of a pcapng file describes.
+    pub(crate) fn of_undescribed(file: &str) -> Self {
+        Self::new(file, UNDESCRIBED, Interface::undescribed())
     }
 
     /// Counts `records`; `before` is the time of the one before them in the file.
@@ -142,7 +142,16 @@ impl CaptureRow {
         } else {
             0
         };
-        self.longest + known
+        self.longest + known + self.datagrams.merged(self.greatest_mss)
+    }
+
+    /// Counts that the lengths of `packet` contradict each other, and what that of its frame is thought to be instead.
+    #[cold]
+    pub(crate) fn count_conflict(&mut self, record: &Record, packet: &Packet) {
+        self.length_conflicts += 1;
+        self.wire_bytes += i64::from(packet.wire) - i64::from(record.wire);
+        let snapped = |wire: u32| i64::from(record.captured < wire);
+        self.snapped += snapped(packet.wire) - snapped(record.wire);
     }
 
     /// Counts what became of `packet`.
@@ -157,6 +166,8 @@ impl CaptureRow {
                     self.longest += 1;
                 } else if packet.tcp && packet.payload > COMMON_MSS {
                     self.count_long(packet.ip_bytes, packet.payload);
+                } else if packet.key.protocol == UDP || packet.fragment {
+                    self.datagrams.count(packet);
                 }
                 self.tunnelled += i64::from(packet.is_inside());
                 self.unverified += i64::from(packet.checksum == Checksum::Unverified);

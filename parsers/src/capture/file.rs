@@ -9,7 +9,7 @@ use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
 use crate::decode::notice::Notice;
-use crate::records::{HEAD, Record, RecordReader, Status};
+use crate::records::{HEAD, Record, RecordReader, Status, UNDESCRIBED};
 use crate::source::Input;
 use crate::source::{Source, Stamp};
 
@@ -34,6 +34,7 @@ pub(crate) struct CaptureFile {
     records: Vec<Record>,
     /// How many of them were handed on.
     taken: usize,
+    /// One for each interface; behind them that of interfaces which no block describes, once there is a packet of such.
     pub rows: Vec<CaptureRow>,
     pub kept: u64,
     last_time: i64,
@@ -101,16 +102,26 @@ impl CaptureFile {
             let (used, status) = self.reader.fill(bytes, last, &mut self.records, BATCH);
             self.at += used;
             self.status = status;
-            let known = self.rows.len();
-            for (number, interface) in self.reader.interfaces().iter().enumerate().skip(known) {
-                self.rows.push(CaptureRow::new(
-                    &self.name,
-                    number as u32,
-                    interface.clone(),
-                ));
-            }
+            self.add_rows();
         }
         true
+    }
+
+    /// Makes a row for each interface that became known.
+    fn add_rows(&mut self) {
+        let described = self.reader.interfaces();
+        let undescribed = usize::from(self.reader.undescribed().is_some());
+        if self.rows.len() == described.len() + undescribed {
+            return;
+        }
+        let last = self.rows.pop_if(|row| row.number == UNDESCRIBED);
+        for (number, interface) in described.iter().enumerate().skip(self.rows.len()) {
+            let row = CaptureRow::new(&self.name, number as u32, interface.clone());
+            self.rows.push(row);
+        }
+        let new = || CaptureRow::of_undescribed(&self.name);
+        self.rows
+            .extend(last.or_else(|| (undescribed > 0).then(new)));
     }
 
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.

@@ -213,7 +213,7 @@ impl<'a> Reading<'a> {
     fn read(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         while chunk.count() < size {
             self.progress.go_on()?;
-            if self.notice.odd {
+            if self.notice.is_odd() {
                 self.suspicion.raise();
             }
             if self.quick && self.suspicion.is_raised() {
@@ -289,7 +289,8 @@ impl<'a> Reading<'a> {
 
     /// Drop counters of the file itself come first, then those of the manifest.
     fn note_drops(&self, rows: &mut [CaptureRow], reader: &RecordReader, name: &str) {
-        for (row, interface) in rows.iter_mut().zip(reader.interfaces()) {
+        let interfaces = reader.interfaces().iter().chain(reader.undescribed());
+        for (row, interface) in rows.iter_mut().zip(interfaces) {
             row.interface = interface.clone();
             // Totals of the interface, where there are any, count the same packets again.
             if row.interface.dropped_interface.is_none() {
@@ -310,9 +311,10 @@ impl<'a> Reading<'a> {
         self.finished.sort_by_key(|file| file.number);
         let counts = self.careful.map(|careful| careful.counts);
         for ((file, interface), counts) in counts.into_iter().flatten() {
-            let file = self.finished.get_mut(file as usize);
-            if let Some(row) = file.and_then(|file| file.rows.get_mut(interface as usize)) {
-                row.sifted = counts;
+            if let Some(Finished { rows, .. }) = self.finished.get_mut(file as usize) {
+                // That of undescribed interfaces is the last one.
+                let place = (interface as usize).min(rows.len() - 1);
+                rows[place].sifted = counts;
             }
         }
         let mut found = Found::default();

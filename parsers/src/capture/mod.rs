@@ -2,6 +2,7 @@
 
 pub(crate) mod chunk;
 pub(crate) mod counts;
+mod datagrams;
 pub(crate) mod file;
 pub(crate) mod merge;
 pub(crate) mod sizes;

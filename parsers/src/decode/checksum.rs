@@ -4,8 +4,6 @@ use super::Walk;
 use super::network::Ip;
 use super::protocols::{ICMP, ICMP6, TCP, UDP};
 
-/// Home address, RFC 6275 6.3: the checksum is made of this one, not of the source.
-const HOME_ADDRESS: u8 = 201;
 /// The sum of what carries a right checksum.
 const RIGHT: u16 = 0xffff;
 
@@ -52,17 +50,6 @@ fn ends(ip: &Ip, protocol: u8) -> u64 {
     halves[0] + halves[1] + u64::from(protocol)
 }
 
-impl Ip {
-    /// Notes an extension header of IPv6, `kind`, for whose sake the addresses in the checksum are not those of the
-    /// header: the packet is not yet, or no more, where it goes.
-    #[cold]
-    pub(super) fn extended(&mut self, kind: u8, header: &[u8]) {
-        let unfinished = kind == 43 && header.get(3).is_none_or(|&left| left > 0);
-        let away = kind == 60 && header.contains(&HOME_ADDRESS);
-        self.elsewhere |= unfinished || away;
-    }
-}
-
 impl Walk<'_> {
     pub(super) fn verifies(&self) -> bool {
         self.packet.checksum != Checksum::Unasked
@@ -94,7 +81,7 @@ impl Walk<'_> {
             UDP => 6,
             ICMP | ICMP6 => 2,
             // Tunnels, encrypted payload and "no next header" have no checksum of their own.
-            4 | 41 | 47 | 50 | 59 | 97 | 137 => return,
+            4 | 41 | 47 | 50 | 59 | 97 | 137 | 143 => return,
             _ => return self.cannot_verify(),
         };
         let length = match self.u16(4) {
@@ -276,11 +263,7 @@ mod tests {
             (43, [17, 0, 0, 0, 0, 0, 0, 0], Checksum::Right),
             (43, [17, 0, 0, 1, 0, 0, 0, 0], Checksum::Unverified),
             (60, [17, 0, 1, 4, 0, 0, 0, 0], Checksum::Right),
-            (
-                60,
-                [17, 0, HOME_ADDRESS, 4, 0, 0, 0, 0],
-                Checksum::Unverified,
-            ),
+            (60, [17, 0, 201, 4, 0, 0, 0, 0], Checksum::Unverified),
         ] {
             let mut longer = [&bytes[..40], &header, &bytes[40..]].concat();
             longer[5] += 8;

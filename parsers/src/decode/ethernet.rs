@@ -101,24 +101,6 @@ impl Walk<'_> {
             _ => Err(Stop::NotIp),
         }
     }
-
-    /// MPLS, RFC 3032, and what lies under the last label, which nothing names.
-    pub(super) fn mpls(&mut self) -> Result<Layer, Stop> {
-        loop {
-            let label = self.u32(0)?;
-            self.at += 4;
-            if label & 0x100 != 0 {
-                break;
-            }
-        }
-        match self.u8(0)? >> 4 {
-            4 => Ok(Layer::Ip4),
-            6 => Ok(Layer::Ip6),
-            // The control word of a pseudowire, RFC 4385, then Ethernet.
-            0 => Ok(self.skip(4, Layer::Ethernet)),
-            _ => Ok(Layer::Ethernet),
-        }
-    }
 }
 
 /// A type field: below 0x600 it is a length, and LLC follows (IEEE 802.3 3.2.6).

@@ -2,6 +2,7 @@
 
 use foldhash::fast::RandomState;
 
+use crate::decode::lengths::LONGEST_TRAILER;
 use crate::decode::notice::Notice;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, NO_VLAN, flag};
@@ -11,6 +12,8 @@ use crate::records::Record;
 const FRAGMENTED: u16 = 0x3fff;
 /// Connections that are remembered: so many that most of a busy moment have slots of their own.
 const SLOTS: usize = 64;
+/// Bytes in front of the IP header.
+const IN_FRONT: u32 = 14;
 /// No two endpoints: they take 96 bits.
 const NOBODY: u128 = u128::MAX;
 
@@ -125,6 +128,12 @@ pub(crate) fn plain(
         _ => return false,
     };
     let ip_bytes = u32::from(half(16));
+    // What contradicts itself goes the long way, and so does what is followed by much.
+    if record.wire.wrapping_sub(IN_FRONT + ip_bytes) > LONGEST_TRAILER
+        || record.captured > record.wire
+    {
+        return false;
+    }
     if !usual || ip_bytes < 40 + options {
         return false;
     }
@@ -246,6 +255,7 @@ mod tests {
         fn the_short_way_decodes_as_the_long_one(
             mut frame in prop::collection::vec(any::<u8>(), 54..90),
             length in 30_u16..120,
+            wire in prop_oneof![2 => Just(None), 1 => any::<u32>().prop_map(Some), 1 => (0..300_u32).prop_map(Some)],
             offset in prop::sample::select(vec![0x50_u8, 0x80, 0x40, 0x60]),
             stamps in any::<bool>(),
             changes in prop::collection::vec(change(), 1..200),
@@ -257,7 +267,8 @@ mod tests {
                 frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
             }
             let captured = frame.len() as u32;
-            let record = Record { time: 7, wire: 1500, captured, interface: 0, at: 0, data: 0 };
+            let wire = wire.unwrap_or(captured.max(14 + u32::from(length)));
+            let record = Record { time: 7, wire, captured, interface: 0, at: 0, data: 0 };
             let (mut owner, mut segment) = (Owner::default(), Segment::default());
             let hashing = RandomState::default();
             let mut recent = Recent::new();
@@ -314,7 +325,7 @@ mod tests {
                 before = this;
                 spoilt_before = spoilt.is_some();
                 prop_assert_eq!(Segment::new(&record, &packet), segment);
-                prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment);
+                prop_assert!(packet.outcome == Outcome::Flow && !packet.fragment && !packet.length_conflict);
                 prop_assert!(packet.tunnels == 0 && packet.vlan == NO_VLAN && !packet.offloaded);
             }
         }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::{Layer, Stop, Walk};
+use crate::records::NO_LINK;
 
 /// Steps over the link header at the walk's place.
 type StepOver = fn(&mut Walk<'_>) -> Result<Layer, Stop>;
@@ -22,8 +23,6 @@ pub(crate) const LINUX_SLL2: u32 = 276;
 pub(super) const PPI: u32 = 192;
 /// The same of macOS, which wrote it under a number that is everybody's first.
 pub(super) const PKTAPS: [u32; 2] = [149, 258];
-/// Stands for the link type of a file that names none.
-pub(crate) const NO_LINK: u32 = u32::MAX;
 
 const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
     Link {

@@ -6,10 +6,14 @@
 mod checksum;
 mod ethernet;
 pub(crate) mod fast;
+mod fragment;
+mod ipv6;
+pub(crate) mod lengths;
 mod link;
 pub(crate) mod links;
 #[cfg(test)]
 mod made;
+mod mpls;
 mod network;
 pub(crate) mod notice;
 mod options;
@@ -23,13 +27,15 @@ mod tunnel;
 mod wireless;
 
 pub(crate) use checksum::Checksum;
+pub(crate) use fragment::Part;
 pub(crate) use options::{Sack, TcpOptions};
-pub(crate) use protocols::{FRAGMENT, TCP, has_ports};
+pub(crate) use protocols::{FRAGMENT, TCP, UDP, has_ports};
 pub(crate) use tunnel::Outer;
 
 use std::hash::{BuildHasher, Hasher};
 
 use crate::records::Record;
+use lengths::Frame;
 use links::Link;
 
 /// What became of a packet.
@@ -110,15 +116,24 @@ pub(crate) struct Packet {
     pub fragment: bool,
     /// A fragment behind the first: it carries no ports.
     pub later_fragment: bool,
-    /// Which packet was fragmented: a hash of its addresses, protocol and identification.
+    /// Which packet was fragmented: a hash of its addresses and identification, and with IPv4 of its protocol.
     pub datagram: u64,
-    /// The innermost IP header's length field is 0 and no jumbogram: offload.
+    /// Which part of it this is.
+    pub part: Part,
+    /// The innermost IP header's length field is 0 and no jumbogram, or it is that of one segment of many: offload.
     pub offloaded: bool,
+    /// Length of the frame on the wire, with link header, without FCS: what the record states, or where that cannot be
+    /// what the IP header or the captured bytes tell.
+    pub wire: u32,
+    /// Lengths that the record and the headers state contradict each other.
+    pub length_conflict: bool,
     pub checksum: Checksum,
     /// How many tunnels were entered.
     pub tunnels: u8,
     /// The outermost of them; holds where there is one.
     pub outer: Outer,
+    /// A header of segment routing, RFC 8754, was stepped over.
+    pub segment_routed: bool,
     /// Outermost VLAN id, or [`NO_VLAN`].
     pub vlan: u16,
     pub key: Key,
@@ -189,16 +204,21 @@ pub(crate) fn decode(
     } else {
         Checksum::Unasked
     };
+    packet.length_conflict = false;
+    packet.segment_routed = false;
     let mut walk = Walk {
         bytes,
         at: 0,
         wire: record.wire,
         limit: None,
+        frame: Frame::default(),
         packet,
     };
+    walk.begin_lengths(record, link);
     if let Err(stop) = walk.packet(link) {
         walk.stop(stop);
     }
+    walk.end_lengths(record);
     if packet.checksum == Checksum::Wrong && packet.outcome == Outcome::Flow {
         packet.outcome = Outcome::BadChecksum;
         packet.tcp = false;
@@ -238,6 +258,8 @@ struct Walk<'a> {
     wire: u32,
     /// Where an enclosing header with a length of its own says the packet ends.
     limit: Option<u32>,
+    /// How the lengths of frame and IP packets fit.
+    frame: Frame,
     packet: &'a mut Packet,
 }
 

@@ -1,16 +1,11 @@
-//! IPv4 and IPv6 headers to addresses, lengths and the transport protocol.
+//! IPv4 headers to addresses, lengths and the transport protocol.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::FixedState;
-
-use super::protocols::{FRAGMENT, TCP, has_ports};
+use super::protocols::has_ports;
 use super::{Key, Layer, Outcome, Stop, Walk, source_route};
 
-const AUTHENTICATION: u8 = 51;
-const NO_NEXT_HEADER: u8 = 59;
+pub(super) const AUTHENTICATION: u8 = 51;
 /// Headers between that of IP and the transport's, at most.
-const MOST_HEADERS: usize = 1024;
+pub(super) const MOST_HEADERS: usize = 1024;
 
 /// What the headers of one IP packet say.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +62,7 @@ impl Walk<'_> {
             offloaded: stated == 0,
             elsewhere: false,
         };
+        self.fit(bytes);
         let fragment = u16::from_be_bytes([header[6], header[7]]);
         if header_length > 20
             && let Some(options) = self.bytes.get(self.at + 20..self.at + header_length)
@@ -78,12 +74,14 @@ impl Walk<'_> {
             self.verify_ip4(header_length);
         }
         self.at += header_length;
+        let offset = usize::from(fragment & 0x1fff) * 8;
         // More fragments follow, or this is not the first.
         if fragment & 0x3fff != 0 {
-            self.fragment(&ip, u64::from(header[9]) << 32 | u64::from(ip.ident));
+            let more = fragment & 0x2000 != 0;
+            self.fragment(&ip, ip.ident.into(), header[9], (offset, more));
         }
-        if fragment & 0x1fff != 0 {
-            return Ok(self.later_fragment(&ip, header[9], usize::from(fragment & 0x1fff) * 8));
+        if offset > 0 {
+            return Ok(self.later_fragment(&ip, offset));
         }
         if header[9] == AUTHENTICATION {
             return self.authenticated(ip);
@@ -107,111 +105,6 @@ impl Walk<'_> {
             }
         }
         Err(Stop::Malformed)
-    }
-
-    /// IPv6, RFC 8200.
-    pub(super) fn ip6(&mut self) -> Result<Layer, Stop> {
-        let header = *self.chunk::<40>(0)?;
-        if header[0] >> 4 != 6 {
-            return Err(Stop::Malformed);
-        }
-        let stated = u32::from(u16::from_be_bytes([header[4], header[5]]));
-        let payload = if stated == 0 {
-            self.wire_left().saturating_sub(40)
-        } else {
-            stated
-        };
-        let (source, destination) = header[8..40].split_at(16);
-        let mut ip = Ip {
-            source: wide(source),
-            destination: wide(destination),
-            v6: true,
-            ident: 0,
-            ttl: header[7],
-            bytes: payload + 40,
-            payload: self.bounded(payload + 40).saturating_sub(40),
-            offloaded: stated == 0 && payload > 0,
-            elsewhere: false,
-        };
-        self.at += 40;
-        let mut next = header[6];
-        // Extension headers, each naming the next. A packet may be all headers: bounded.
-        for _ in 0..=MOST_HEADERS {
-            let length = match next {
-                // Hop-by-hop, routing, destination options, HIP, shim6.
-                0 | 43 | 60 | 139 | 140 => (usize::from(self.u8(1)?) + 1) * 8,
-                // Mobility: a message of its own, but for a header that says what follows (RFC 6275 6.1.1).
-                135 if self.u8(0)? != NO_NEXT_HEADER => (usize::from(self.u8(1)?) + 1) * 8,
-                // In units of 4 bytes, less 2.
-                AUTHENTICATION => (usize::from(self.u8(1)?) + 2) * 4,
-                44 => 8,
-                _ => return self.protocol(next, &ip),
-            };
-            let following = self.u8(0)?;
-            if next == 44 {
-                let offset = self.u16(2)?;
-                // An "atomic" fragment, whole in itself, is none (RFC 6946).
-                if offset & 0xfff9 != 0 {
-                    let identification = self.u32(4)?;
-                    self.fragment(&ip, u64::from(following) << 32 | u64::from(identification));
-                }
-                ip.payload = ip.payload.saturating_sub(8);
-                self.at += 8;
-                if offset & 0xfff8 != 0 {
-                    return Ok(self.later_fragment(&ip, following, usize::from(offset & 0xfff8)));
-                }
-            } else {
-                ip.payload = ip
-                    .payload
-                    .checked_sub(length as u32)
-                    .ok_or(Stop::Malformed)?;
-                if self.verifies() {
-                    let header = self.bytes.get(self.at..self.at + length);
-                    ip.extended(next, header.unwrap_or_default());
-                }
-                self.at += length;
-            }
-            next = following;
-        }
-        Err(Stop::Malformed)
-    }
-
-    /// Notes that this IP packet is a part of another. The innermost one that is counts.
-    #[cold]
-    fn fragment(&mut self, ip: &Ip, identification: u64) {
-        // No secret key: whoever can choose what is hashed here can send such fragments anyway.
-        let mut hasher = FixedState::default().build_hasher();
-        hasher.write_u128(ip.source);
-        hasher.write_u128(ip.destination);
-        hasher.write_u64(identification);
-        self.packet.fragment = true;
-        self.cannot_verify();
-        self.packet.datagram = hasher.finish();
-    }
-
-    /// A fragment that begins `offset` bytes behind the first is of the flow of the first one. Its part of a
-    /// UDP payload was counted there, by the UDP header.
-    #[cold]
-    fn later_fragment(&mut self, ip: &Ip, protocol: u8, offset: usize) -> Layer {
-        self.flow(ip, FRAGMENT, 0, 0);
-        let header = self.rest_of_tcp_header(offset);
-        let packet = &mut *self.packet;
-        // A tunnel further out may have kept the packet.
-        packet.later_fragment = packet.key.protocol == FRAGMENT;
-        if packet.later_fragment && protocol == TCP {
-            packet.payload = ip.payload.saturating_sub(header);
-        }
-        Layer::Done
-    }
-
-    /// How many bytes of a TCP header a fragment begins with: scanners send first ones of 8 bytes. Options count
-    /// as payload where the first fragment kept their length.
-    fn rest_of_tcp_header(&self, offset: usize) -> u32 {
-        let length = 12_usize
-            .checked_sub(offset)
-            .and_then(|behind| self.bytes.get(self.at + behind))
-            .map_or(20, |byte| usize::from(byte >> 4) * 4);
-        length.max(20).saturating_sub(offset) as u32
     }
 
     /// Makes this IP packet the packet's flow, in place of one further out. A tunnel over UDP keeps what
@@ -258,15 +151,8 @@ impl Walk<'_> {
     }
 }
 
-fn wide(bytes: &[u8]) -> u128 {
-    bytes
-        .iter()
-        .fold(0, |value, &byte| value << 8 | u128::from(byte))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::MOST_HEADERS;
     use crate::decode::{Outcome, Packet, whole};
 
     fn decoded(bytes: &[u8]) -> Packet {
@@ -291,65 +177,5 @@ mod tests {
         assert_eq!((packet.key.protocol, packet.key.low_port), (17, 5));
         // As long as a record may be: neither may the stack grow with it.
         assert_eq!(decoded(&authenticated(32_000)).outcome, Outcome::Malformed);
-    }
-
-    /// IPv6 with `count` destination options of 8 bytes, then UDP from port 5 to port 6.
-    fn extended(count: usize) -> Vec<u8> {
-        let mut bytes = vec![0x60, 0, 0, 0, 0, 0, if count == 0 { 17 } else { 60 }, 64];
-        bytes.extend([0; 32]);
-        for left in (0..count).rev() {
-            bytes.extend([if left == 0 { 17 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
-        }
-        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
-        let payload = (bytes.len() - 40) as u16;
-        bytes[4..6].copy_from_slice(&payload.to_be_bytes());
-        bytes
-    }
-
-    #[test]
-    fn extension_headers_are_stepped_over_and_bounded() {
-        for count in [0, 1, MOST_HEADERS] {
-            assert_eq!(decoded(&extended(count)).key.protocol, 17, "{count}");
-        }
-        let packet = decoded(&extended(MOST_HEADERS + 1));
-        assert_eq!(packet.outcome, Outcome::Malformed);
-    }
-
-    #[test]
-    fn the_version_of_the_packet_counts_where_the_link_says_ipv4() {
-        let mut bytes = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
-        bytes.extend([0; 32]);
-        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
-        let packet = whole(228, &bytes);
-        assert_eq!((packet.key.v6, packet.key.protocol), (true, 17));
-    }
-
-    #[test]
-    fn a_mobility_header_leads_on_where_it_says_so() {
-        let mut bytes = vec![0x60, 0, 0, 0, 0, 16, 135, 64];
-        bytes.extend([0; 32]);
-        bytes.extend([17, 0, 0, 0, 0, 0, 0, 0]);
-        bytes.extend([0, 5, 0, 6, 0, 8, 0, 0]);
-        assert_eq!(decoded(&bytes).key.protocol, 17);
-        bytes[40] = 59;
-        assert_eq!(decoded(&bytes).key.protocol, 135);
-    }
-    /// A part of a TCP segment with 12 bytes of options, cut at `from` and `to`.
-    fn part(from: u8, to: u8) -> Packet {
-        let mut segment = vec![0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x80, 0x10, 1, 2];
-        segment.resize(132, 1);
-        let mut bytes = vec![0x45, 0, 0, 0, 0, 9, 0x20, from / 8, 64, 6, 0, 0];
-        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
-        bytes.extend(&segment[usize::from(from)..usize::from(to)]);
-        decoded(&bytes)
-    }
-
-    #[test]
-    fn parts_of_a_tcp_header_in_later_fragments_are_no_payload() {
-        for (from, payload) in [(8, 76), (16, 96), (32, 100)] {
-            let later = part(from, from + 100);
-            assert!(later.later_fragment);
-            assert_eq!(later.payload, payload, "{from}");
-        }
     }
 }

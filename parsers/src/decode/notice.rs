@@ -14,8 +14,10 @@ pub(crate) struct Notice {
     /// Looks for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
-    /// Something was noticed.
-    pub odd: bool,
+    /// Two packets had the same mark.
+    alike: bool,
+    /// A time went back.
+    pub back: bool,
 }
 
 /// The square root of 2 and of 3: any odd numbers without a pattern would do.
@@ -33,15 +35,21 @@ impl Notice {
             marks: Box::new([0; SLOTS]),
             copies,
             order,
-            odd: false,
+            alike: false,
+            back: false,
         }
+    }
+
+    /// Something that is looked for was noticed.
+    pub(crate) fn is_odd(&self) -> bool {
+        self.copies && self.alike || self.order && self.back
     }
 
     #[inline]
     fn note(&mut self, hash: u64) {
         let mark = &mut self.marks[(hash >> SLOT_SHIFT) as usize % SLOTS];
         let told_by = (hash >> (SLOT_SHIFT - 32)) as u32;
-        self.odd |= self.copies & (*mark == told_by);
+        self.alike |= *mark == told_by;
         *mark = told_by;
     }
 

@@ -2,7 +2,7 @@
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Key, Outcome, Packet, flag};
+use crate::decode::{Key, Outcome, Packet, Part, flag};
 use crate::records::Record;
 
 /// How a packet belongs to its flow.
@@ -36,6 +36,8 @@ pub(crate) struct Owner {
     pub slot: u8,
     /// Hash of the key; of a fragment, which packet it is a part of.
     pub hash: u64,
+    /// Of a fragment: which part of its packet it is.
+    pub part: Part,
 }
 
 impl Owner {
@@ -58,6 +60,7 @@ impl Owner {
             } else {
                 packet.key.hash(hashing)
             },
+            part: packet.part,
         }
     }
 }
@@ -93,7 +96,7 @@ impl Segment {
     pub(crate) fn new(record: &Record, packet: &Packet) -> Self {
         let mut segment = Self {
             time: record.time,
-            wire: record.wire,
+            wire: packet.wire,
             ip_bytes: packet.ip_bytes,
             payload: packet.payload,
             bits: if packet.from_high { FROM_HIGH } else { 0 },
@@ -172,6 +175,15 @@ impl Segment {
     #[inline]
     pub(crate) fn is_from_high(&self) -> bool {
         self.bits & FROM_HIGH != 0
+    }
+
+    /// Is a later fragment, of TCP or not, that the sender of the first one sent. Without ports the two ends of a host
+    /// that talks to itself cannot be told apart.
+    pub(crate) fn join_fragment(&mut self, tcp: bool, from_high: bool) {
+        if !tcp {
+            self.payload = 0;
+        }
+        self.set_from_high(from_high);
     }
 
     pub(crate) fn set_from_high(&mut self, from_high: bool) {

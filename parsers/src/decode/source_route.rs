@@ -1,5 +1,5 @@
-//! Source routes to where a packet is bound for in the end. That is the endpoint of its transport, from which the
-//! answers come. IPv6's routes, given up by RFC 5095, are left alone, as Wireshark does.
+//! Source routes of IPv4 to where a packet is bound for in the end. That is the endpoint of its transport, from which the
+//! answers come.
 
 const LOOSE: u8 = 131;
 const STRICT: u8 = 137;

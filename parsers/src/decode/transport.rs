@@ -45,6 +45,7 @@ impl Walk<'_> {
         packet.tcp = true;
         packet.checksum_field = checksum;
         packet.payload = ip.payload.saturating_sub(header_length as u32);
+        packet.length_conflict |= header_length as u32 > ip.payload && !packet.fragment;
         packet.seq = word(4);
         packet.ack = word(8);
         packet.tcp_flags = half(12) & 0xfff;
@@ -52,6 +53,13 @@ impl Walk<'_> {
         packet.options.begin((header_length - 20) as u8);
         if header_length > 20 {
             packet.options.read(options);
+        }
+        let payload = packet.payload;
+        let repeated = self.repeated(payload);
+        if repeated > 0 {
+            self.packet.payload += repeated;
+            self.packet.ip_bytes += repeated;
+            self.packet.offloaded = true;
         }
         Ok(Layer::Done)
     }
@@ -65,11 +73,7 @@ impl Walk<'_> {
         let (source, destination, length) = (half(0), half(2), u32::from(half(4)));
         self.flow(ip, UDP, source, destination);
         self.packet.checksum_field = half(6);
-        self.packet.payload = match length {
-            // A jumbogram (RFC 2675), or an offloaded one.
-            0 if ip.offloaded => ip.payload.saturating_sub(8),
-            length => length.saturating_sub(8),
-        };
+        self.packet.payload = self.fit_datagram(length, ip);
         self.at += 8;
         self.udp_tunnel(source, destination)
     }

@@ -38,6 +38,10 @@ impl Walk<'_> {
     /// Tunnels that IP carries without a transport header.
     pub(super) fn ip_tunnel(&mut self, protocol: u8) -> Result<Layer, Stop> {
         let (kind, id, next) = match protocol {
+            4 | 41 if self.packet.segment_routed => ("srv6", None, Layer::Ip),
+            // Ethernet, RFC 8986 4.9 and 10.1.
+            143 if self.packet.key.v6 => ("srv6", None, Layer::Ethernet),
+            143 => ("ethernet", None, Layer::Ethernet),
             4 if self.packet.key.v6 => ("4in6", None, Layer::Ip4),
             4 => ("4in4", None, Layer::Ip4),
             41 if self.packet.key.v6 => ("6in6", None, Layer::Ip6),

@@ -1,5 +1,7 @@
 //! Captures to tables: connects the stages, file by file, batch by batch.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use crate::capture::chunk::ChunkOptions;
@@ -19,7 +21,7 @@ use crate::pipeline::stages;
 use crate::sift::SiftOptions;
 use crate::source::Input;
 use crate::tables::{self, Sink, Table};
-use crate::track::{Connections, States};
+use crate::track::{Connections, EarlyParts, States};
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,33 +70,40 @@ fn run_here(
     // Rows that are handed on while reading cannot be taken back by every sink.
     let early = [Table::Packets, Table::Messages];
     let hands_on = early.iter().any(|table| options.tables.contains(table));
-    let again = !stream && (sink.can_restart() || !hands_on);
-    let mut careful = !again || options.without_fast.has(FastWays::QUICK);
+    let may_restart = !stream && (sink.can_restart() || !hands_on);
+    let mut careful = !may_restart || options.without_fast.has(FastWays::QUICK);
+    let mut known = Known::default();
     let (mut pass, found) = loop {
-        let mut pass = Pass::new(options, progress, &budget, &[], careful);
+        let mut pass = Pass::new(options, progress, &budget, &known, careful);
         pass.counting.settles = !stream && (careful || sink.can_restart());
-        if let Some(found) = pass.read(in_time_order(inputs)?, sink)? {
+        let Some(found) = pass.read(in_time_order(inputs)?, sink)? else {
+            careful = true;
+            restart_all(options, sink)?;
+            continue;
+        };
+        // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
+        let early = &pass.connections.fragments.early;
+        let wanted = known.early.is_empty() && !early.is_empty() && !stream;
+        if !wanted || !restart_all(options, sink)? {
             break (pass, found);
         }
-        careful = true;
-        for &table in &options.tables {
-            sink.restart(table)?;
-        }
+        known.early.clone_from(early);
     };
+    pass.finish(&found, sink)?;
     let connections = &mut pass.connections;
     // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
     // may go back to a bin that was written. These rows come again, with what is known now.
-    let mut again = Vec::new();
+    let mut wrong = Vec::new();
     if !connections.turned.is_empty() {
-        again.extend([Table::Packets, Table::Messages]);
+        wrong.extend([Table::Packets, Table::Messages]);
     }
     if connections.throughput.reopened {
-        again.push(Table::Throughput);
+        wrong.push(Table::Throughput);
     }
-    again.retain(|table| options.tables.contains(table));
+    wrong.retain(|table| options.tables.contains(table));
     if !stream {
         let mut tables = Vec::new();
-        for table in again {
+        for table in wrong {
             if sink.restart(table)? {
                 tables.push(table);
             }
@@ -104,13 +113,11 @@ fn run_here(
                 tables,
                 ..options.clone()
             };
-            let turned = &connections.turned;
-            let mut second = Pass::new(&only, progress, &budget, turned, careful);
-            let mut inputs = in_time_order(inputs)?;
-            for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
-                input.before = before;
+            known.turned = connections.turned.iter().copied().collect();
+            let mut second = Pass::new(&only, progress, &budget, &known, careful);
+            if let Some(found) = second.read(again(inputs, &found)?, sink)? {
+                second.finish(&found, sink)?;
             }
-            second.read(inputs, sink)?;
         }
     }
     let summary = Summary {
@@ -133,6 +140,34 @@ fn run_here(
     Ok(summary)
 }
 
+/// Inputs that were read before, as they were then.
+fn again(inputs: &[Input], found: &Found) -> Result<Vec<Waiting>, Error> {
+    let mut inputs = in_time_order(inputs)?;
+    for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
+        input.before = before;
+    }
+    Ok(inputs)
+}
+
+/// Forgets the rows that came before the end of the input; whether that could be done.
+fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
+    for table in [Table::Packets, Table::Messages, Table::Throughput] {
+        if options.tables.contains(&table) && !sink.restart(table)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What an earlier reading found that came too late for it.
+#[derive(Default)]
+struct Known {
+    /// Connections whose direction turned.
+    turned: HashSet<u32>,
+    /// Fragments before the first of their packet.
+    early: EarlyParts,
+}
+
 /// Bytes that the messages which a connection is still sending take.
 const OPEN_MESSAGES: u64 = 64;
 
@@ -153,10 +188,9 @@ impl<'a> Pass<'a> {
         options: &'a Options,
         progress: &'a Progress,
         budget: &'a Budget,
-        turned: &[u32],
+        known: &Known,
         careful: bool,
     ) -> Self {
-        let known = turned.iter().copied().collect();
         let suspicion = Suspicion::default();
         Self {
             options,
@@ -164,7 +198,8 @@ impl<'a> Pass<'a> {
             connections: Connections::new(
                 options.bin_ns,
                 options.udp_timeout_ns,
-                known,
+                known.turned.clone(),
+                known.early.clone(),
                 options.without_fast,
                 suspicion.clone(),
             ),
@@ -175,7 +210,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Reads all files; nothing where the quick way noticed what it cannot decide.
+    /// Reads all packets; nothing where the quick way noticed what it cannot decide. Rows that are made of all packets are
+    /// still to be made.
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Option<Found>, Error> {
         let options = self.options;
         let without = options.without_fast;
@@ -226,7 +262,6 @@ impl<'a> Pass<'a> {
             return Ok(None);
         }
         self.check_end()?;
-        self.finish(&found, sink)?;
         Ok(Some(found))
     }
 
@@ -250,6 +285,7 @@ impl<'a> Pass<'a> {
         })
     }
 
+    /// Makes the rows that are made of all packets.
     fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
         let bins = self.connections.throughput.finish();
         let messages = self.counting.messages.take();

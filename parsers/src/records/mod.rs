@@ -13,16 +13,26 @@ pub(crate) const MAX_RECORD: u32 = 262_144;
 /// The largest record where the link type or the file's own snap length asks for more (BIG TCP, D-Bus, USB).
 pub(crate) const MAX_LARGE_RECORD: u32 = 128 << 20;
 
+/// The times that a record may have, in nanoseconds since 1970: from 1678 to before 2262, which is what 64 bits hold of
+/// whole years. At the ends of 64 bits `DuckDB` reads infinities.
+pub(crate) const EARLIEST: i64 = -9_214_560_000_000_000_000;
+/// The first time behind them.
+pub(crate) const LATEST: i64 = 9_214_646_400_000_000_000;
+/// Stands for the link type of a file, or of an interface, that names none.
+pub(crate) const NO_LINK: u32 = u32::MAX;
+/// Stands for an interface that no block of the file describes.
+pub(crate) const UNDESCRIBED: u32 = u32::MAX;
+
 /// One captured packet as the container describes it. Offsets count from the start of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Nanoseconds since 1970.
     pub time: i64,
-    /// Length on the wire, with link header, without FCS.
+    /// Length on the wire, with link header, without FCS, as the record states it.
     pub wire: u32,
-    /// Bytes that were captured.
+    /// Bytes that were captured, without FCS.
     pub captured: u32,
-    /// Index into the interfaces of this file.
+    /// Index into the interfaces of this file, or [`UNDESCRIBED`].
     pub interface: u32,
     /// Where its record begins.
     pub at: u32,
@@ -57,6 +67,10 @@ pub(crate) struct Interface {
     pub dropped_interface: Option<u64>,
     /// Packets that either dropped, where single packets say how many were lost before them.
     pub lost: Option<u64>,
+    /// Packets whose blocks have no time.
+    pub untimed: u64,
+    /// Packets whose time is not one from [`EARLIEST`] to before [`LATEST`].
+    pub times_out_of_range: u64,
 }
 
 impl Interface {
@@ -70,7 +84,14 @@ impl Interface {
             dropped_kernel: None,
             dropped_interface: None,
             lost: None,
+            untimed: 0,
+            times_out_of_range: 0,
         }
+    }
+
+    /// One of which nothing is known.
+    pub(crate) fn undescribed() -> Self {
+        Self::of(NO_LINK)
     }
 }
 
@@ -143,6 +164,14 @@ impl RecordReader {
         match self {
             Self::Pcap(reader) => reader.interfaces(),
             Self::Pcapng(reader) => reader.interfaces(),
+        }
+    }
+
+    /// Stands for the interfaces that no block describes, where packets of such were read.
+    pub(crate) fn undescribed(&self) -> Option<&Interface> {
+        match self {
+            Self::Pcap(_) => None,
+            Self::Pcapng(reader) => reader.undescribed(),
         }
     }
 }
@@ -256,4 +285,14 @@ pub(crate) fn longest_record(link_type: u32, snaplen: u32) -> u32 {
         _ if snaplen > MAX_RECORD && snaplen <= 16 << 20 => snaplen,
         _ => MAX_RECORD,
     }
+}
+
+/// The captured and the original length of a packet without the `fcs` bytes that follow it on the wire; lengths that
+/// contradict each other are left as they are.
+fn without_fcs(captured: u32, wire: u32, fcs: u32) -> (u32, u32) {
+    if captured > wire {
+        return (captured, wire);
+    }
+    let wire = wire.saturating_sub(fcs);
+    (captured.min(wire), wire)
 }

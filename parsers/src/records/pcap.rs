@@ -2,10 +2,14 @@
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::{ByteOrder, Interface, Record, Status, ask_ahead, longest_record, then_the_end};
+use super::{
+    ByteOrder, Interface, Record, Status, ask_ahead, longest_record, then_the_end, without_fcs,
+};
 use crate::common::error::Fault;
 
 const FILE_HEADER: usize = 24;
+/// The length of the FCS is known.
+const FCS_KNOWN: u32 = 0x0400_0000;
 
 /// Reads one classic pcap file.
 pub(crate) struct Pcap {
@@ -16,6 +20,8 @@ pub(crate) struct Pcap {
     header: usize,
     /// Version 2.2 and older hold the two lengths in the other order; 2.3 was written both ways.
     lengths: Lengths,
+    /// Bytes of frame check sequence at the end of each packet: no part of its lengths.
+    fcs: u32,
     longest: u32,
     interface: Interface,
 }
@@ -37,11 +43,12 @@ impl Pcap {
         let snaplen = order.u32(header, 16)?;
         let word = order.u32(header, 20)?;
         // Bits 16 to 25 are reserved: where one is set the low half is not to be believed. Above them
-        // lies the FCS length, which does not change the link type.
-        let link_type = if word & 0x03ff_0000 == 0 {
-            word & 0xffff
+        // lies the length of the FCS in words of 16 bits, which does not change the link type.
+        let (link_type, fcs) = if word & 0x03ff_0000 == 0 {
+            let words = if word & FCS_KNOWN == 0 { 0 } else { word >> 28 };
+            (word & 0xffff, 2 * words)
         } else {
-            word
+            (word, 0)
         };
         let lengths = match (major, minor) {
             // 543.0 is what DG/UX wrote.
@@ -54,6 +61,7 @@ impl Pcap {
             unit,
             header: record_header,
             lengths,
+            fcs,
             longest: longest_record(link_type, snaplen),
             interface: Interface {
                 snaplen,
@@ -95,11 +103,12 @@ impl Pcap {
         limit: usize,
     ) -> (usize, Status) {
         // A copy of the loop for each kind of file, so that nothing of it is looked at per record.
-        let fill = match (self.order.big, self.lengths) {
-            (false, Lengths::Normal) => Self::fill_as::<false, true>,
-            (true, Lengths::Normal) => Self::fill_as::<true, true>,
-            (false, _) => Self::fill_as::<false, false>,
-            (true, _) => Self::fill_as::<true, false>,
+        let normal = self.lengths == Lengths::Normal && self.fcs == 0;
+        let fill = match (self.order.big, normal) {
+            (false, true) => Self::fill_as::<false, true>,
+            (true, true) => Self::fill_as::<true, true>,
+            (false, false) => Self::fill_as::<false, false>,
+            (true, false) => Self::fill_as::<true, false>,
         };
         fill(self, bytes, last, out, limit)
     }
@@ -134,7 +143,7 @@ impl Pcap {
                 }
             };
             let (mut captured, mut wire) = (word(8), word(12));
-            if !NORMAL && (self.lengths == Lengths::Swapped || captured > wire) {
+            if !NORMAL && self.swaps(captured, wire) {
                 std::mem::swap(&mut captured, &mut wire);
             }
             if captured > self.longest {
@@ -145,6 +154,9 @@ impl Pcap {
                 return (at, ended(rest.len(), whole, last, "record"));
             }
             ask_ahead(bytes, at, whole);
+            if !NORMAL {
+                (captured, wire) = without_fcs(captured, wire, self.fcs);
+            }
             // A sub-second field of a second and more carries over.
             let time = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit;
             out.push(Record {
@@ -158,6 +170,15 @@ impl Pcap {
             at += whole;
         }
         (at, Status::Full)
+    }
+
+    /// Whether a record holds its two lengths in the other order.
+    fn swaps(&self, captured: u32, wire: u32) -> bool {
+        match self.lengths {
+            Lengths::Normal => false,
+            Lengths::Swapped => true,
+            Lengths::SwappedIfGreater => captured > wire,
+        }
     }
 
     fn too_long(&self, captured: u32) -> Fault {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::members::{Bzip2, Lz4};
+use super::members::{Bzip2, Gzip, Lz4};
 
 /// Memory for unpacking xz: `xz -9` takes 65 MiB; a hostile file may ask for 4 GiB.
 const XZ_MEMORY: u64 = 160 << 20;
@@ -10,7 +10,7 @@ const XZ_MEMORY: u64 = 160 << 20;
 /// How an input is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// gzip, RFC 1952; several members follow each other as one stream.
+    /// gzip, RFC 1952; several members follow each other as one stream, zeros may follow the last one.
     Gzip,
     /// Zstandard, RFC 8878; several frames follow each other as one stream.
     Zstd,
@@ -40,7 +40,7 @@ impl Compression {
     /// A reader of the plain bytes.
     pub(crate) fn decoder(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
-            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(input)),
+            Self::Gzip => Box::new(Gzip::new(input)),
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::new(input)?;
                 // 128 MiB of window: `zstd --ultra --long=27` at most, and a bound on hostile frames.

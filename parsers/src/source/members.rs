@@ -1,8 +1,9 @@
-//! Compressed streams that follow each other in one input: members of bzip2, frames of LZ4.
+//! Compressed streams that follow each other in one input: members of gzip and bzip2, frames of LZ4.
 
 use std::io::{self, BufRead, Read};
 
 use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
 /// Bytes that are read at a time.
@@ -41,6 +42,20 @@ impl<R: Read> Peeked<R> {
             }
         }
         Ok(&self.bytes[self.begin..self.end.min(self.begin + count)])
+    }
+}
+
+impl<R: Read> Peeked<R> {
+    fn skip_zeros(&mut self) -> io::Result<()> {
+        loop {
+            let found = self.fill_buf()?;
+            let length = found.len();
+            let zeros = found.iter().take_while(|&&byte| byte == 0).count();
+            self.consume(zeros);
+            if zeros < length || length == 0 {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -97,6 +112,51 @@ impl<R: Read> Bzip2<R> {
 }
 
 impl<R: Read> Read for Bzip2<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            if let Some(ended) = self.0.take() {
+                self.begin(ended.into_inner())?;
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// gzip. Zeros behind the last member are no part of it, as for gzip(1): tapes and some file systems fill their blocks
+/// with them.
+pub(super) struct Gzip<R: Read>(Option<GzDecoder<Peeked<R>>>);
+
+impl<R: Read> Gzip<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self(Some(GzDecoder::new(Peeked::new(input))))
+    }
+
+    /// Begins the next member, if there is one.
+    fn begin(&mut self, mut input: Peeked<R>) -> io::Result<()> {
+        let next = input.peek(1)?;
+        if next == [0] {
+            input.skip_zeros()?;
+            if input.peek(1)?.is_empty() {
+                return Ok(());
+            }
+            // Zeros between members are none that gzip(1) knows.
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "zeros and then other bytes behind the compressed ones",
+            ));
+        }
+        if !next.is_empty() {
+            self.0 = Some(GzDecoder::new(input));
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.0 {
             let read = member.read(buffer)?;

@@ -40,7 +40,7 @@ columns! {
     <'a> rows: &CaptureRows<'a>;
     Column::new("file", Text, "", "Name of the capture file as it was given.", "")
         => arrays::text(rows.each().map(|row| &row.file));
-    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", "")
+    Column::new("interface", Int32, "", "Number of the interface within the file, from 0; -1 stands for those that no block of the file describes.", "")
         => arrays::int32(rows.each().map(|row| row.number as i32));
     Column::new("interface_name", Text, "", "Name of the interface, where the file gives one.", "").or_null()
         => arrays::text_or_null(rows.each().map(|row| row.interface.name.as_ref()));
@@ -52,14 +52,18 @@ columns! {
         => rows.int(|row| i64::from(row.interface.snaplen));
     Column::new("packets", Int64, "packets", "Packets in the file.", "")
         => rows.int(|row| row.packets);
-    Column::new("wire_bytes", Int64, "B", "Sum of the packets' lengths on the wire, with link header, without FCS.", "")
+    Column::new("wire_bytes", Int64, "B", "Sum of the packets' lengths on the wire, with link header, without FCS (where the file says that there is one).", "")
         => rows.int(|row| row.wire_bytes);
-    Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured.", "")
+    Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured, without FCS.", "")
         => rows.int(|row| row.captured_bytes);
     Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.first_time));
     Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.last_time));
+    Column::new("untimed_packets", Int64, "packets", "Packets whose blocks have no time (Simple Packet Blocks): each has that of the packet before it in the file, or of the first that follows within 64 KiB.", "draft-ietf-opsawg-pcapng 4.4")
+        => rows.int(|row| row.interface.untimed as i64);
+    Column::new("times_out_of_range", Int64, "packets", "Packets with a time before 1678 or after 2261, which 64 bits of nanoseconds do not hold: a wrong clock or a damaged file. Each has a time as untimed packets have.", "")
+        => rows.int(|row| row.interface.times_out_of_range as i64);
     Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", "")
         => arrays::boolean(rows.each().map(|row| row.truncated_tail));
     Column::new("undecoded_packets", Int64, "packets", "Packets that belong to no flow; the five columns that follow say why and add up to this.", "")
@@ -80,7 +84,9 @@ columns! {
         => rows.int(|row| row.unread_tcp);
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5")
         => rows.int(|row| row.fragments);
-    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0, the IP packet is longer than 9,216 bytes, or a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes).", "")
+    Column::new("length_conflict_packets", Int64, "packets", "Packets whose lengths contradict each other: captured above original, original far above what the IP header says or below it, UDP or TCP header longer than the IP packet, an IP packet longer than the one around it. A frame counts with what was captured, or with the end of its IP packet; UDP ends with its IP packet.", "RFC 768, RFC 791, RFC 8200")
+        => rows.int(|row| row.length_conflicts);
+    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0 or that of one segment of many, the IP packet is longer than 9,216 bytes, a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes), or a UDP datagram of more than 1,500 bytes is longer than the MSS and fragments say a packet may be, or a multiple of what its flow mostly sends.", "")
         => rows.int(CaptureRow::super_packets);
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", "")
         => rows.int(|row| row.tunnelled);

@@ -213,6 +213,8 @@ columns! {
         => rows.int(|own| own.wire_bytes);
     Column::new("ip_bytes", Int64, "B", "Lengths of the innermost IP packets: IPv4 total length, or IPv6 payload length + 40.", "RFC 791, RFC 8200")
         => rows.int(|own| own.ip_bytes);
+    Column::new("largest_packet_bytes", Int64, "B", "Longest of these IP packets: while it is sent nothing else is, so that no bin shorter than that shows a rate.", "")
+        => rows.int(|own| own.largest_packet.into());
     Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", "")
         => rows.int(|own| own.payload_bytes);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", "")

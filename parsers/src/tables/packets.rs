@@ -153,7 +153,7 @@ columns! {
         => arrays::int64_or_null(rows.segments.iter().map(|it| it.acknowledgement().map(i64::from)));
     Column::new("window_bytes", Int64, "B", "Advertised window with its scale; null where the scale is not known because a SYN was not captured.", "RFC 7323 2").or_null()
         => arrays::int64_or_null(rows.facts.iter().map(|facts| facts.window_bytes));
-    Column::new("interface", Int32, "", "Number of the interface within the file, from 0.", "")
+    Column::new("interface", Int32, "", "Number of the interface within the file, from 0; -1: no block of the file describes it.", "")
         => arrays::int32(rows.places.iter().map(|it| it.interface as i32));
     Column::new("copy_of", Int64, "", "Number of the packet that this one is a copy of; null for a packet that is none. Copies belong to no flow.", "RFC 6864").or_null()
         => arrays::int64_or_null(rows.originals());

@@ -13,6 +13,7 @@ pub(crate) use count::state::PacketFacts;
 pub(crate) use count::states::States;
 pub(crate) use find::connection::Connection;
 pub(crate) use find::connections::{Connections, NONE};
+pub(crate) use find::fragments::EarlyParts;
 pub(crate) use find::grouping::Grouping;
 pub(crate) use find::throughput::{Bin, Lane, Throughput};
 pub(crate) use tcp::limits::LimitTimes;

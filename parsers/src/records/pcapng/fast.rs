@@ -1,14 +1,14 @@
 //! The short way for the most frequent block: an Enhanced Packet Block with nothing but a packet in it.
 
 use super::{ENHANCED_PACKET, Pcapng};
-use crate::records::Record;
+use crate::records::{LATEST, Record};
 
 /// What the short way needs of an interface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual {
     /// The longest packet that is believed.
     pub longest: u32,
-    /// Nanoseconds in one unit of its clock; none where the time is not just so many of them.
+    /// Nanoseconds in one unit of its clock; none where the time is not just so many of them, or an FCS is in the lengths.
     pub unit_ns: Option<u64>,
 }
 
@@ -47,9 +47,12 @@ impl Pcapng {
             return None;
         }
         let ticks = u64::from(word(12)) << 32 | u64::from(word(16));
-        let time = i64::try_from(ticks.checked_mul(usual.unit_ns?)?).ok()?;
+        let time = ticks.checked_mul(usual.unit_ns?)?;
+        if time >= LATEST as u64 {
+            return None;
+        }
         let record = Record {
-            time,
+            time: time as i64,
             wire,
             captured,
             interface: index as u32,

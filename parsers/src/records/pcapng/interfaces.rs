@@ -3,10 +3,18 @@
 use super::Pcapng;
 use super::fast::Usual;
 use crate::common::error::Fault;
-use crate::records::{ByteOrder, Interface, Status, longest_record};
+use crate::records::{ByteOrder, EARLIEST, Interface, LATEST, Status, longest_record};
+
+/// What else is needed of an interface for each of its packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Frames {
+    pub clock: Clock,
+    /// `if_fcslen`: bytes of frame check sequence at the end of each packet.
+    pub fcs: u32,
+}
 
 /// How an interface's timestamps become nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     /// `if_tsresol`: the unit is 10 or 2 to the minus this.
     exponent: u8,
@@ -15,8 +23,19 @@ pub(super) struct Clock {
     offset_ns: i128,
 }
 
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            exponent: 6,
+            binary: false,
+            offset_ns: 0,
+        }
+    }
+}
+
 impl Clock {
-    pub(super) fn time(self, ticks: u64) -> i64 {
+    /// None where it is out of range.
+    pub(super) fn time(self, ticks: u64) -> Option<i64> {
         let ticks = u128::from(ticks);
         let ns = match (self.binary, self.exponent) {
             (false, 6) => ticks * 1000,
@@ -33,7 +52,9 @@ impl Clock {
         let time = i128::try_from(ns)
             .unwrap_or(i128::MAX)
             .saturating_add(self.offset_ns);
-        time.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        (i128::from(EARLIEST)..i128::from(LATEST))
+            .contains(&time)
+            .then_some(time as i64)
     }
 
     /// Where the time is so many times as many nanoseconds as ticks.
@@ -76,10 +97,8 @@ impl Pcapng {
                 "at least 8",
             )));
         };
-        let mut clock = Clock {
-            exponent: 6,
-            ..Clock::default()
-        };
+        let mut clock = Clock::default();
+        let mut fcs = 0;
         let mut name = None;
         for (code, value) in options(order, body.get(8..).unwrap_or_default()) {
             match (code, value) {
@@ -92,6 +111,10 @@ impl Pcapng {
                     clock.binary = unit & 0x80 != 0;
                     clock.exponent = unit & 0x7f;
                 }
+                // In bytes; drafts of the format said bits.
+                (13, &[length, ..]) => {
+                    fcs = u32::from(if length < 16 { length } else { length / 8 });
+                }
                 (14, value) => {
                     let seconds = order.u64(value, 0).unwrap_or_default() as i64;
                     clock.offset_ns = i128::from(seconds) * 1_000_000_000;
@@ -100,19 +123,16 @@ impl Pcapng {
             }
         }
         self.interfaces.push(Interface {
-            link_type: u32::from(link_type),
             name,
             snaplen,
             resolution_ns: clock.resolution_ns(),
-            dropped_kernel: None,
-            dropped_interface: None,
-            lost: None,
+            ..Interface::of(u32::from(link_type))
         });
-        self.clocks.push(clock);
+        self.frames.push(Frames { clock, fcs });
         if !self.without_fast {
             self.usual.push(Usual {
                 longest: longest_record(u32::from(link_type), snaplen),
-                unit_ns: clock.unit_ns(),
+                unit_ns: clock.unit_ns().filter(|_| fcs == 0),
             });
         }
         Ok(())

@@ -4,13 +4,12 @@
 
 mod fast;
 mod interfaces;
+mod packets;
 
 use fast::Usual;
-use interfaces::{Clock, options};
+use interfaces::Frames;
 
-use super::{
-    ByteOrder, Interface, MAX_LARGE_RECORD, Record, Status, ask_ahead, longest_record, then_the_end,
-};
+use super::{ByteOrder, Interface, MAX_LARGE_RECORD, Record, Status, ask_ahead, then_the_end};
 use crate::common::error::Fault;
 
 /// Type of the block that begins every section; the same in both byte orders.
@@ -37,13 +36,15 @@ pub(crate) struct Pcapng {
     order: ByteOrder,
     in_section: bool,
     interfaces: Vec<Interface>,
-    clocks: Vec<Clock>,
+    frames: Vec<Frames>,
+    /// Counts of packets of interfaces that no block describes.
+    undescribed: Option<Box<Interface>>,
     /// For the fast way, if that is taken.
     usual: Vec<Usual>,
     without_fast: bool,
     /// Index of the current section's first interface.
     first: usize,
-    /// Time of the packet before: what a Simple Packet Block, which has none, is given. Not known before the
+    /// Time of the packet before: what a packet is given that has none, or one out of range. Not known before the
     /// first packet.
     last_time: Option<i64>,
 }
@@ -59,6 +60,10 @@ impl Pcapng {
 
     pub(crate) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
+    }
+
+    pub(crate) fn undescribed(&self) -> Option<&Interface> {
+        self.undescribed.as_deref()
     }
 
     pub(crate) fn fill(
@@ -145,17 +150,7 @@ impl Pcapng {
         match kind {
             INTERFACE_DESCRIPTION => self.interface(body)?,
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                if kind == SIMPLE_PACKET && self.last_time.is_none() {
-                    if rest.len() < AHEAD && !last {
-                        return Err(Status::Need(AHEAD));
-                    }
-                    self.last_time = Some(self.first_time(&rest[..rest.len().min(AHEAD)]));
-                }
-                let record = self.packet(kind, body, at)?;
-                self.last_time = Some(record.time);
-                if let Some(lost) = self.lost(kind, body, record.captured) {
-                    self.count_lost(record.interface, lost);
-                }
+                let record = self.record(kind, body, (rest, at), last)?;
                 out.push(record);
             }
             INTERFACE_STATISTICS => self.statistics(body),
@@ -195,115 +190,6 @@ impl Pcapng {
         }
         let body = &block[8..length - 4];
         Ok(Block { kind, length, body })
-    }
-
-    /// The first time of a packet among the blocks in `bytes`; 0 where there is none.
-    #[cold]
-    fn first_time(&self, bytes: &[u8]) -> i64 {
-        let mut reader = Self {
-            last_time: Some(0),
-            ..self.clone()
-        };
-        let mut records = Vec::new();
-        let mut at = 0;
-        while let Ok(length) = reader.block(&bytes[at..], at, true, &mut records) {
-            if reader.order.u32(bytes, at) != Some(SIMPLE_PACKET)
-                && let Some(record) = records.pop()
-            {
-                return record.time;
-            }
-            records.clear();
-            at += length;
-        }
-        0
-    }
-
-    fn packet(&self, kind: u32, body: &[u8], at: usize) -> Result<Record, Status> {
-        let order = self.order;
-        let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
-        if body.len() < header {
-            return Err(Status::Damaged(Fault::new(
-                format!("a packet block with {} bytes of content", body.len()),
-                format!("at least {header}"),
-            )));
-        }
-        let word = |offset| order.u32(body, offset).unwrap_or_default();
-        let local = match kind {
-            SIMPLE_PACKET => 0,
-            OBSOLETE_PACKET => u32::from(order.u16(body, 0).unwrap_or_default()),
-            _ => word(0),
-        };
-        let index = self.first + local as usize;
-        let (Some(interface), Some(clock)) = (self.interfaces.get(index), self.clocks.get(index))
-        else {
-            return Err(Status::Damaged(Fault::new(
-                format!("interface {local}"),
-                format!(
-                    "one of the section's {}",
-                    self.interfaces.len() - self.first
-                ),
-            )));
-        };
-        let space = (body.len() - header) as u32;
-        let (time, captured, wire) = if kind == SIMPLE_PACKET {
-            let wire = word(0);
-            let snaplen = if interface.snaplen == 0 {
-                u32::MAX
-            } else {
-                interface.snaplen
-            };
-            (
-                self.last_time.unwrap_or_default(),
-                wire.min(snaplen).min(space),
-                wire,
-            )
-        } else {
-            let ticks = u64::from(word(4)) << 32 | u64::from(word(8));
-            (clock.time(ticks), word(12), word(16))
-        };
-        let longest = longest_record(interface.link_type, interface.snaplen);
-        if captured > longest.min(space) {
-            return Err(Status::Damaged(Fault::new(
-                format!("captured length {captured}"),
-                format!("at most {} (room in the block)", longest.min(space)),
-            )));
-        }
-        Ok(Record {
-            time,
-            wire,
-            captured,
-            interface: index as u32,
-            at: at as u32,
-            data: (at + 8 + header) as u32,
-        })
-    }
-
-    /// How many packets a packet block says were lost before it on its interface.
-    fn lost(&self, kind: u32, body: &[u8], captured: u32) -> Option<u64> {
-        let order = self.order;
-        match kind {
-            ENHANCED_PACKET => {
-                let behind = 20 + captured.next_multiple_of(4) as usize;
-                let bytes = body.get(behind..).filter(|bytes| !bytes.is_empty())?;
-                options(order, bytes)
-                    .filter(|&(code, _)| code == 4)
-                    .filter_map(|(_, value)| order.u64(value, 0))
-                    .reduce(u64::saturating_add)
-            }
-            OBSOLETE_PACKET => order
-                .u16(body, 2)
-                .filter(|&lost| lost != u16::MAX)
-                .map(u64::from),
-            _ => None,
-        }
-    }
-
-    #[cold]
-    fn count_lost(&mut self, index: u32, count: u64) {
-        if let Some(interface) = self.interfaces.get_mut(index as usize) {
-            let before = interface.lost.unwrap_or_default();
-            interface.lost = Some(before.saturating_add(count).min(i64::MAX as u64));
-        }
     }
 }
 

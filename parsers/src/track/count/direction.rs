@@ -10,6 +10,8 @@ pub(crate) struct Direction {
     /// Time of the last packet in the order of the capture, which need not be the latest.
     last_time: i64,
     pub earliest: i64,
+    /// Length of the longest IP packet.
+    pub largest_packet: u32,
     pub packets: u64,
     pub wire_bytes: u64,
     pub ip_bytes: u64,
@@ -46,6 +48,7 @@ impl Direction {
         Self {
             last_time: 0,
             earliest: i64::MAX,
+            largest_packet: 0,
             packets: 0,
             wire_bytes: 0,
             ip_bytes: 0,
@@ -72,6 +75,10 @@ impl Direction {
         }
         self.last_time = segment.time;
         self.packets += 1;
+        // A branch, because few packets are longer than all before them.
+        if segment.ip_bytes > self.largest_packet {
+            self.largest_packet = segment.ip_bytes;
+        }
         self.wire_bytes += u64::from(segment.wire);
         self.ip_bytes += u64::from(segment.ip_bytes);
         self.payload_bytes += u64::from(segment.payload);

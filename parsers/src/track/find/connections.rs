@@ -1,10 +1,11 @@
 //! Packets to connections: finds the one of each packet, or begins it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
 use super::connection::Connection;
+use super::fragments::{EarlyParts, Fragments, Joined};
 use super::throughput::Throughput;
 use super::tunnels::Tunnels;
 use crate::capture::chunk::{Chunk, ChunkOptions};
@@ -14,8 +15,8 @@ use crate::common::fast_ways::FastWays;
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
 use crate::common::suspicion::Suspicion;
-use crate::decode::Key;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
+use crate::decode::{Key, TCP};
 use crate::sift::{SiftOptions, Sifter};
 
 /// No connection: the packet belongs to none.
@@ -24,25 +25,6 @@ pub(crate) const NONE: u32 = u32::MAX;
 const AHEAD: usize = 16;
 /// Connections that stay in the cache while a chunk is read.
 const CACHED: usize = 1024;
-/// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
-const REASSEMBLY_NS: i64 = 60_000_000_000;
-/// First fragments that are remembered at most.
-const MOST_FRAGMENTED: usize = 1 << 16;
-
-/// The fragment that carried the ports.
-#[derive(Debug, Clone, Copy)]
-struct First {
-    connection: u32,
-    time: i64,
-    from_high: bool,
-}
-
-impl First {
-    fn is_recent(&self, time: i64) -> bool {
-        time.abs_diff(self.time) <= REASSEMBLY_NS as u64
-    }
-}
-
 /// All connections, in order of their first packet.
 pub(crate) struct Connections {
     hashing: RandomState,
@@ -57,8 +39,7 @@ pub(crate) struct Connections {
     replaced: bool,
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
-    /// First fragments.
-    fragmented: HashMap<u64, First, RandomState>,
+    pub fragments: Fragments,
     pub tunnels: Tunnels,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
@@ -76,6 +57,7 @@ impl Connections {
         bin_ns: i64,
         idle_ns: i64,
         known: HashSet<u32>,
+        early: EarlyParts,
         without_fast: FastWays,
         suspicion: Suspicion,
     ) -> Self {
@@ -88,7 +70,7 @@ impl Connections {
             slots: [NONE; 256],
             replaced: false,
             idle_ns,
-            fragmented: HashMap::with_hasher(hashing.clone()),
+            fragments: Fragments::new(&hashing, early),
             tunnels: Tunnels::new(&hashing),
             hashing,
             turned: Vec::new(),
@@ -264,33 +246,32 @@ impl Connections {
     /// flow of fragments between the two addresses.
     #[cold]
     fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
-        let datagram = owner.hash;
-        if owner.kind == OwnerKind::LaterFragment
-            && let Some(first) = self.fragmented.get(&datagram)
-            && first.is_recent(segment.time)
-        {
-            // Without ports the two ends of a host that talks to itself cannot be told apart.
-            segment.set_from_high(first.from_high);
-            return first.connection;
+        let (datagram, part) = (owner.hash, owner.part);
+        if owner.kind == OwnerKind::LaterFragment {
+            if let Some(joined) = self.fragments.join(datagram, part, segment) {
+                return joined.connection;
+            }
+            if let Some(early) = self.fragments.known(datagram, segment.time) {
+                segment.join_fragment(early.key.protocol == TCP, early.from_high);
+                let hash = early.key.hash(&self.hashing);
+                return self.find_or_add(&early.key, hash, early.vlan, segment);
+            }
+            if !part.says_tcp() {
+                segment.payload = 0;
+            }
         }
         let hash = owner.key.hash(&self.hashing);
-        let number = self.find_or_add(&owner.key, hash, owner.vlan, segment);
+        let connection = self.find_or_add(&owner.key, hash, owner.vlan, segment);
         if owner.kind == OwnerKind::FirstFragment {
-            if self.fragmented.len() >= MOST_FRAGMENTED {
-                self.fragmented
-                    .retain(|_, first| first.is_recent(segment.time));
-            }
-            if self.fragmented.len() >= MOST_FRAGMENTED {
-                self.fragmented.clear();
-            }
-            let first = First {
-                connection: number,
-                time: segment.time,
-                from_high: segment.is_from_high(),
+            let from_high = segment.is_from_high();
+            let joined = Joined {
+                connection,
+                from_high,
             };
-            self.fragmented.insert(datagram, first);
+            let first = (joined, owner.key, owner.vlan);
+            self.fragments.begin((datagram, part), first, segment.time);
         }
-        number
+        connection
     }
 
     /// Bytes that may be taken at once by so many more packets.
@@ -338,6 +319,7 @@ mod tests {
             1_000_000,
             60_000_000_000,
             HashSet::new(),
+            EarlyParts::default(),
             without,
             Suspicion::default(),
         );

@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod connections;
+pub(crate) mod fragments;
 pub(crate) mod grouping;
 pub(crate) mod throughput;
 pub(crate) mod tunnels;
