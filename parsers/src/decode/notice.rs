@@ -9,6 +9,7 @@ const SLOTS: usize = 1 << 12;
 const SLOT_SHIFT: u32 = 64 - 12;
 
 /// Marks of the latest packets.
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Notice {
     marks: Box<[u32; SLOTS]>,
     /// Looks for copies, and for times that go back.
