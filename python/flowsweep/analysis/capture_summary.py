@@ -96,6 +96,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         top=_top(flows),
         messages=_messages(tables["messages"]),
     )
+    summary.host = addresses.guess(flows)
     _throughput(summary, tables["throughput"], BIN_NS)
     return summary
 
@@ -191,14 +192,14 @@ def _notes(
 def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
     import polars as pl
 
-    if bins.is_empty():
+    host = summary.host
+    if bins.is_empty() or host is None:
         return
-    host = _host(bins)
     start = bins["bin_start"].dt.epoch("ns")
     low = int(start.min())  # type: ignore[arg-type]
     count = (int(start.max()) - low) // bin_ns + 1  # type: ignore[arg-type]
     width = -(-count // COLUMNS)
-    summary.host, summary.column_s = host, width * bin_ns / 1e9
+    summary.column_s = width * bin_ns / 1e9
     numbered = bins.with_columns(number=(start - low) // bin_ns)
     filled = numbered["number"].n_unique()
     summary.empty_bins = 1 - filled / count
@@ -218,25 +219,6 @@ def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
         )
         mean = float(per_bin["wire_bytes"].sum()) * 8e3 / (count * bin_ns)
         setattr(summary, f"mean_{name}_mbit_s", mean)
-
-
-def _host(bins: pl.DataFrame) -> str:
-    """The address that most bytes go to and come from, of those that a host may have."""
-    import polars as pl
-
-    ends = [
-        bins.select(ip=column, wire="wire_bytes", sent=pl.lit(column == "src_ip"))
-        for column in ("src_ip", "dst_ip")
-    ]
-    totals = pl.concat(ends).group_by("ip").agg(pl.col("wire").sum(), pl.col("sent").any())
-    ip = pl.col("ip")
-    may_be = ~ip.str.contains(addresses.NO_HOST) & (
-        pl.col("sent") | ~ip.str.ends_with(addresses.BROADCAST)
-    )
-    order = totals.with_columns(may_be=may_be).sort(
-        ["may_be", "wire", "ip"], descending=[True, True, False]
-    )
-    return str(order["ip"][0])
 
 
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:

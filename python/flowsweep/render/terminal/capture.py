@@ -113,7 +113,7 @@ def _shortened(name: str, width: int) -> str:
 
 
 def _print_throughput(console: Any, summary: Summary) -> None:
-    if summary.host is None:
+    if summary.host is None or not summary.out_mbit_s:
         return
     columns = len(summary.out_mbit_s)
     title = f"throughput of {summary.host}"
