@@ -20,6 +20,7 @@ by_point as (
     select
         point_runs.point,
         count(*) as runs_used,
+        if(runs_used = 1, any_value(point_runs.run), null) as run,
         string_agg(distinct own.host, ', ' order by own.host) as host,
         median(runs.completion_s) as completion_s,
         median(own.in_bytes) as in_bytes,
@@ -55,12 +56,13 @@ bases as (
 final as (
     select
         points.* exclude (label),
+        by_point.run,
         by_point.runs_used,
         by_point.host,
         round(by_point.in_bytes / 1e6, 4) as in_mb,
-        round(by_point.in_bytes_s * 8e-6, 4) as in_mbit_s,
+        rounded(by_point.in_bytes_s * 8e-6) as in_mbit_s,
         round(by_point.out_bytes / 1e6, 4) as out_mb,
-        round(by_point.out_bytes_s * 8e-6, 4) as out_mbit_s,
+        rounded(by_point.out_bytes_s * 8e-6) as out_mbit_s,
         round(by_point.all_bytes / 1e6, 4) as all_mb,
         by_point.all_packets::bigint as all_packets,
         round(by_point.completion_s, 4) as completion_s,

@@ -26,6 +26,13 @@ contract as (
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading
         null::bigint as snapped_packets,     -- less captured than was on the wire
+        null::bigint as duplicate_packets,   -- copies of others, in no other count
+        null::bigint as duplicate_bytes,
+        null::bigint as reordered_packets,   -- put back into the order of time
+        null::bigint as late_packets,        -- too late for that
+        null::bigint as length_conflict_packets,
+        null::bigint as times_out_of_range,
+        null::bigint as untimed_packets,     -- of Simple Packet Blocks
         null::bigint as time_regressions,
         null::bigint as largest_step_back_ns,
         null::bigint as dropped_kernel,      -- null: there was no manifest

@@ -24,6 +24,12 @@ contract as (
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- octets sent again
+        null::bigint as largest_packet_bytes,  -- of IP; merged by offloading, if above the MSS
+        null::integer as mss,             -- that it announced
+        null::bigint as outside_window_packets,  -- segments that a receiver would not accept
+        null::bigint as stray_syn_packets,
+        null::bigint as stray_syn_ack_packets,
+        null::bigint as stray_rst_packets,
         null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back
         null::bigint as syn_packets,
         null::bigint as fin_packets,
