@@ -1,4 +1,4 @@
-"""Whose capture it is, by its addresses: one rule for `flowsweep show` and the SQL of the report."""
+"""Whose capture it is, by its addresses: one rule for `flowsweep show` and the report's SQL."""
 
 from __future__ import annotations
 

@@ -16,6 +16,14 @@ own as (
     group by flows.run
 ),
 
+-- packets of one moment, which is 1 ns long, have no rate
+spans as (
+    select
+        run,
+        nullif(length_s, 1e-9) as length_s,
+    from run_windows
+),
+
 by_point as (
     select
         point_runs.point,
@@ -25,17 +33,17 @@ by_point as (
         median(runs.completion_s) as completion_s,
         median(own.in_bytes) as in_bytes,
         median(
-            own.in_bytes / coalesce(runs.completion_s, windows.length_s)
+            own.in_bytes / coalesce(runs.completion_s, spans.length_s)
         ) as in_bytes_s,
         median(own.out_bytes) as out_bytes,
         median(
-            own.out_bytes / coalesce(runs.completion_s, windows.length_s)
+            own.out_bytes / coalesce(runs.completion_s, spans.length_s)
         ) as out_bytes_s,
         median(own.all_bytes) as all_bytes,
         median(own.all_packets) as all_packets,
     from point_runs
     inner join runs using (run)
-    left join run_windows as windows using (run)
+    left join spans using (run)
     left join own using (run)
     group by point_runs.point
 ),

@@ -50,13 +50,20 @@ filled as (
 shifted as (
     select
         filled.* replace (
-            if(shift_ns is null, first_time, earlier(first_time, shift_ns))
-                as first_time,
-            if(shift_ns is null, last_time, earlier(last_time, shift_ns))
-                as last_time
+            case
+                when not is_told(first_time, low_ns, high_ns) then null
+                when shift_ns is null then first_time
+                else earlier(first_time, shift_ns)
+            end as first_time,
+            case
+                when not is_told(last_time, low_ns, high_ns) then null
+                when shift_ns is null then last_time
+                else earlier(last_time, shift_ns)
+            end as last_time
         ),
     from filled
     left join clock_shifts using (run, host)
+    left join time_ranges using (run)
 )
 
 select * from shifted

@@ -27,11 +27,11 @@ final as (
         on
             captured.run = shortest.run
             and captured.host = shortest.host
-            and shortest.way
-            = if(captured.place = directions.from_site, 'out', 'in')
     where
-        shortest.way = 'out'
-        or (directions.run, directions.from_site) not in (
+        captured.place = directions.from_site and shortest.way = 'out'
+        or captured.place = directions.to_site
+        and shortest.way = 'in'
+        and (directions.run, directions.from_site) not in (
             select (captured.run, captured.place) from captured
         )
     group by directions.run, directions.from_site, directions.to_site

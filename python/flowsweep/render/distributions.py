@@ -81,10 +81,12 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     span = log_ends(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
     alone = len({panel.one for panel in found}) == 1 or context.stands_alone
     lines: dict[tuple[Series | None, str], list[Panel]] = {}
-    for panel in sorted(found, key=lambda one: one.part, reverse=True):
-        # Captures alone have one panel each, so that their runs stand side by side.
-        line = None if context.stands_alone else panel.one
-        lines.setdefault((line, panel.part), []).append(panel)
+    if context.stands_alone:
+        # They have one panel each: their runs stand side by side, a direction below the other.
+        found.sort(key=lambda panel: panel.part, reverse=True)
+    for panel in found:
+        of_one = None if context.stands_alone else panel.one
+        lines.setdefault((of_one, panel.part), []).append(panel)
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
     for number, line in enumerate(lines.values()):

@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from markupsafe import Markup, escape
 
 from flowsweep.analysis import adds_up
@@ -39,6 +38,8 @@ from flowsweep.warehouse import Warehouse, answers, database_file, figure_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import polars as pl
 
     from flowsweep.analysis.adds_up import Contradiction
 

@@ -9,7 +9,6 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render.axes import LONG_S
 from flowsweep.render.tables import Column, application, cut_note, grade, table, words
-
 from flowsweep.units import duration
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ def draw(context: Context, every: Sequence[Row]) -> Markup:
     """
     rows = every[:MAX_ROWS]
     peaks = {row["run"]: row for row in context.rows("requirement").rows(named=True)}
-    hosts = {
-        (row["run"], row["host"]): row for row in context.model("hosts").iter_rows(named=True)
-    }
+    hosts = {(row["run"], row["host"]): row for row in context.model("hosts").iter_rows(named=True)}
     spans = {row["run"]: row for row in context.model("run_windows").iter_rows(named=True)}
     are_guesses = all(row["is_guessed"] for row in hosts.values())
     columns = [

@@ -49,16 +49,12 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
     """What one run sent and received, and the most in its busiest bin."""
     if total["in_mb"] is None and total["out_mb"] is None:
         return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
-    said = (
-        f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
-    )
+    said = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
     if not peak.get("peak_mbit_s"):
         return f"{said}."
     width = f"{numbers.plain(peak['bin_ms'])} ms"
     way = "sent" if peak["busier_direction"] == "out" else "received"
-    said += (
-        f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
-    )
+    said += f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
     if peak["shortest_ms"] is not None:
         said += (
             f" (not measurable below {numbers.seconds(peak['shortest_ms'] / 1e3)}: offloading "

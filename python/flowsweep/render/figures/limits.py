@@ -173,9 +173,7 @@ def _is_clear(row: dict[str, Any]) -> bool:
     return bool(first - second >= row["unknown_share"])
 
 
-def finding(
-    frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True
-) -> str:
+def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True) -> str:
     """What the numbers say: a sentence for each application, of many the standouts.
 
     Args:
@@ -213,7 +211,7 @@ def _subject(rows: pl.DataFrame, label: str) -> str:
     return f"the TCP flows of {label} ({part} of its payload)"
 
 
-def _one(one: Held, is_swept: bool) -> str:  # noqa: FBT001 - of one caller
+def _one(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
     where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
     said = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"

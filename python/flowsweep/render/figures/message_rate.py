@@ -42,9 +42,7 @@ def draw(context: Context) -> Figure | None:
     sizes = _span(rows, "p10_bytes", "max_bytes")
     panels = []
     for frame, one in zip(frames, shown, strict=True):
-        panels += _panels(
-            frame, one, left, sizes, alone=len(shown) == 1 or context.stands_alone
-        )
+        panels += _panels(frame, one, left, sizes, alone=len(shown) == 1 or context.stands_alone)
     guessed = (float(rows["guessed_share"].min()), float(rows["guessed_share"].max()))  # type: ignore[arg-type]
     doubtful = int(rows["doubtful_captures"].sum())
     messages = max(int(rows["messages"].sum()), 1)

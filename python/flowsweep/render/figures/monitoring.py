@@ -92,7 +92,10 @@ def draw(context: Context) -> Figure | None:
             merged.note(context, rows),
             doubts.of_traffic(context),
             cuts.told(
-                sum(map(len, kept)), sum(map(len, pools)), f"{context.terms.point}s are drawn", QUERY
+                sum(map(len, kept)),
+                sum(map(len, pools)),
+                f"{context.terms.point}s are drawn",
+                QUERY,
             ),
         ),
         chart=chart,
