@@ -7,9 +7,11 @@ connections as (
         host,
         count(distinct connection) filter (start = 'midstream')
             as midstream_connections,
-        -- of TCP directions with payload
-        sum(retransmitted_packets) filter (has_data)::bigint
-            as repeated_packets,
+        -- Of TCP directions with payload. What a window probe carried was refused, and was sent
+        -- again for that reason.
+        sum(
+            greatest(retransmitted_packets - coalesce(window_probes, 0), 0)
+        ) filter (has_data)::bigint as repeated_packets,
         sum(retransmitted_bytes) filter (has_data)::bigint as repeated_bytes,
         sum(payload_bytes) filter (has_data)::bigint as payload_bytes,
         -- segments that a receiver would not accept

@@ -11,11 +11,7 @@ of_flows as (
         null::timestamptz_ns as last_time
     where false
     union all by name
-    select
-        run,
-        first_time,
-        last_time,
-    from file_flows
+    select * from file_flows
 ),
 
 of_captures as (
@@ -25,11 +21,7 @@ of_captures as (
         null::timestamptz_ns as last_time
     where false
     union all by name
-    select
-        run,
-        first_time,
-        last_time,
-    from file_captures
+    select * from file_captures
 ),
 
 -- the last numbers at both ends are infinite, and have no ns

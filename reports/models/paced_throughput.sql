@@ -1,6 +1,7 @@
 -- As stg_throughput, with the octets of packets that offloading merged spread over the time since
--- the packet before of the same pair of addresses, at most over the shortest bin whose rate is
--- known. `way`: out of the host that captured it, in, or through, between others.
+-- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
+-- those of the first over all of that. `way`: out of the host that captured it, in, or through,
+-- between others.
 with
 
 placed as (
@@ -15,14 +16,17 @@ placed as (
     left join hosts using (run, host)
 ),
 
+-- a bin of less than half of the largest packet stays as it is
 merged as (
     select
         placed.*,
+        2 * wire_bytes >= shortest.largest_bytes as is_large,
         (shortest.shortest_ns + bin_ns - 1) // bin_ns as most_bins,
         (
             epoch_ns(bin_start)
             - lag(epoch_ns(bin_start)) over (
-                partition by run, host, src_ip, dst_ip order by bin_start
+                partition by run, host, src_ip, dst_ip, is_large
+                order by bin_start
             )
         ) // bin_ns as since_bins,
     from placed
@@ -31,8 +35,12 @@ merged as (
 
 spread as (
     select
-        * exclude (most_bins, since_bins),
-        greatest(least(most_bins, coalesce(since_bins, 1)), 1) as spread_bins,
+        * exclude (is_large, most_bins, since_bins),
+        if(
+            is_large,
+            greatest(least(most_bins, coalesce(since_bins, most_bins)), 1),
+            1
+        ) as spread_bins,
         unnest(generate_series(0, spread_bins - 1)) as back,
     from merged
 )

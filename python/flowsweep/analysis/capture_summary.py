@@ -124,7 +124,8 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         "midstream_connections": flows.filter(pl.col("start") == "midstream")[
             "connection"
         ].n_unique(),
-        "repeated_packets": data["retransmitted_packets"].sum(),
+        # What a window probe carried was refused, and was sent again for that reason.
+        "repeated_packets": (data["retransmitted_packets"] - _probes(data)).clip(0).sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
     } | {key: flows[key].sum() for key, _ in grades.REFUSED if key in flows.columns}
@@ -141,6 +142,13 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         | _times(captures, bins)
         for row in captures.iter_rows(named=True)
     ]
+
+
+def _probes(flows: pl.DataFrame) -> pl.Series:
+    import polars as pl
+
+    known = "window_probes" in flows.columns
+    return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
 
 
 def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
@@ -196,8 +204,8 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     host, bins = summary.host, tables["throughput"]
     if bins.is_empty() or host is None:
         return
-    shortest = merged_packets.shortest_ns(tables["captures"], tables["flows"], bins, host)
-    least = max(shortest.values(), default=0)
+    merged = merged_packets.merged(tables["captures"], tables["flows"], bins, host)
+    least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
     # Of shorter times no peak is known.
@@ -209,7 +217,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         mine = bins.filter(pl.col(end) == host)
-        spread = merged_packets.paced(mine, shortest.get(way))
+        spread = merged_packets.paced(mine, merged.get(way))
         per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
             mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
         )

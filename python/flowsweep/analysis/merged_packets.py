@@ -6,6 +6,7 @@ many captures at once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,10 +17,23 @@ if TYPE_CHECKING:
 LEAST_MSS, HEADERS = 1460, 140
 
 
-def shortest_ns(
+@dataclass(frozen=True)
+class Merged:
+    """What the largest packet of a way tells.
+
+    Attributes:
+        largest_bytes: Its length.
+        shortest_ns: The shortest time whose rate is known: it takes so long at the rate of its way.
+    """
+
+    largest_bytes: int
+    shortest_ns: int
+
+
+def merged(
     captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, host: str
-) -> dict[str, int]:
-    """By way, out of the host or in: the shortest time whose rate is known, ns; none if all are.
+) -> dict[str, Merged]:
+    """By way, out of the host or in: what is known of merged packets; none where none is.
 
     A merged packet passed at once at the capture point and took its time on the wire, at the rate
     of its way.
@@ -34,7 +48,7 @@ def shortest_ns(
 
     if not captures["super_packets"].sum():
         return {}
-    found: dict[str, int] = {}
+    found: dict[str, Merged] = {}
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         mine = flows.filter(pl.col(end) == host)
         if way == "in":
@@ -50,7 +64,7 @@ def shortest_ns(
         ).row(0)
         span, wire = times[1] - times[0], int(mine["wire_bytes"].sum())
         # Nothing tells at which rate a lone packet passed.
-        found[way] = -(-largest * span // wire) if span else _span_ns(bins)
+        found[way] = Merged(largest, -(-largest * span // wire) if span else _span_ns(bins))
     return found
 
 
@@ -69,25 +83,32 @@ def _span_ns(bins: pl.DataFrame) -> int:
     return int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
 
 
-def paced(bins: pl.DataFrame, shortest: int | None) -> pl.DataFrame:
+def paced(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
     """Bins of one way with `start_ns`; merged packets spread over the time since the one before.
+
+    At most over the shortest time whose rate is known, and the first over all of that.
 
     Args:
         bins: Of the table `throughput`, with one way of a host.
-        shortest: The shortest time whose rate is known, ns, over which they are spread at most.
+        merged: What is known of its merged packets, if it has some.
     """
     import polars as pl
 
     frame = bins.select(
         "src_ip", "dst_ip", "bin_ns", "wire_bytes", start_ns=pl.col("bin_start").dt.epoch("ns")
     )
-    if not shortest:
+    if merged is None:
         return frame
-    since = pl.col("start_ns").diff().over("src_ip", "dst_ip", order_by="start_ns")
-    most = (shortest + pl.col("bin_ns") - 1) // pl.col("bin_ns")
-    spread = frame.with_columns(
-        parts=pl.min_horizontal(most, (since // pl.col("bin_ns")).fill_null(1)).clip(1)
-    ).with_columns(back=pl.int_ranges("parts"))
+    # A bin of less than half of the largest packet stays as it is.
+    large = 2 * pl.col("wire_bytes") >= merged.largest_bytes
+    since = pl.col("start_ns").diff().over("src_ip", "dst_ip", "is_large", order_by="start_ns")
+    most = (merged.shortest_ns + pl.col("bin_ns") - 1) // pl.col("bin_ns")
+    parts = pl.min_horizontal(most, since // pl.col("bin_ns")).clip(1)
+    spread = (
+        frame.with_columns(is_large=large)
+        .with_columns(parts=pl.when("is_large").then(parts).otherwise(1))
+        .with_columns(back=pl.int_ranges("parts"))
+    )
     rest = pl.when(pl.col("back") == 0).then(pl.col("wire_bytes") % pl.col("parts")).otherwise(0)
     return spread.explode("back").select(
         "src_ip", "dst_ip", "bin_ns",

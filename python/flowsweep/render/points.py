@@ -94,7 +94,8 @@ def _name(row: dict[str, Any], varied: list[Any]) -> str:
 
 def _whole(row: dict[str, Any]) -> str:
     """The only point of an application; a capture alone is one, and has the name of its run."""
-    return str(row["app"]) if row["app"] == row.get("run") else "all runs"
+    run = row.get("run")
+    return "all runs" if run is None or run != row.get("app") else str(run)
 
 
 def drawn(rows: pl.DataFrame) -> pl.DataFrame:

@@ -72,7 +72,7 @@ def draw(context: Context) -> Figure | None:
             _own_address(context, rows),
             f"Time shown: {window}.",
             silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
-            None if context.stands_alone else _jumps(context, rows),
+            _jumps(context, rows),
             drawn,
             f"{numbers.size(outside)} that passed before or after it are not drawn."
             if outside

@@ -164,7 +164,9 @@ def _silent(context: Context, runs: Mapping[tuple[str, str], str]) -> list[str]:
     """Captures alone with silences so long that nothing of them would be seen in this figure."""
     if not context.stands_alone:
         return []
-    return sorted(set(context.model("long_silences")["run"]) & set(runs.values()))
+    silent = set(context.model("long_silences")["run"]) & set(runs.values())
+    # Where there is nothing else, they are drawn as they are.
+    return sorted(silent) if silent < set(runs.values()) else []
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
