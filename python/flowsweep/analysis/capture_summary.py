@@ -136,7 +136,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
             "is_drops_known": row["dropped_kernel"] is not None,
             "is_truncated": bool(row["truncated_tail"]),
-            "undecoded_packets": sum(row[f"{kind}_packets"] or 0 for kind in kinds),
+            "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
         | of_flows
         | _times(captures, bins)
