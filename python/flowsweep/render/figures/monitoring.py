@@ -22,6 +22,8 @@ QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
 #: At most so many points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
+#: A bit a second.
+LEAST_MBIT_S = 1e-6
 #: Applications of which it is said how much is hidden.
 FINDINGS = 3
 #: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
@@ -57,7 +59,9 @@ def draw(context: Context) -> Figure | None:
     }
     drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
     spread = [f"peak_mbit_s_{end}" for end in ENDS]
-    span = distributions.log_ends(pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)]))
+    rates = pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)])
+    # Less than a bit a second has no place of its own.
+    span = distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
     # Each direction of an application has a line of panels.
     columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
     cells = [[(one, *cell) for cell in of_one] for one, of_one in lines.items()]
@@ -213,7 +217,7 @@ def _panel(
     )
 
     def at(value: float) -> float:
-        return value if value > 0 else zero or low
+        return value if value >= LEAST_MBIT_S else zero or low
 
     marks = [
         {
