@@ -40,6 +40,23 @@ def fixed(value: float | None, places: int) -> str:
     return f"{value:,.{places}f}".replace("-", MINUS)
 
 
+#: A smaller rate is not told in Mbit/s.
+SMALL_MBIT_S = 1e-3
+_RATES = ((1e3, "Gbit/s"), (1.0, "Mbit/s"), (1e-3, "kbit/s"), (1e-6, "bit/s"))
+
+
+def rate(mbit_s: float | None) -> str:
+    """A rate in the largest unit that leaves a digit before the point: 61.6 kbit/s."""
+    if mbit_s is None or not math.isfinite(mbit_s):
+        return NONE
+    if mbit_s == 0:
+        return "0"
+    if mbit_s < 1e-6:
+        return "< 1 bit/s"
+    size, unit = next(one for one in _RATES if mbit_s >= 0.9995 * one[0] or one == _RATES[-1])
+    return f"{estimate(mbit_s / size)} {unit}"
+
+
 def column(values: list[float | None], digits: int = 3) -> list[str]:
     """All values with the decimals that the middle one needs for `digits` figures.
 

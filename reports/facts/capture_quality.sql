@@ -7,11 +7,18 @@ connections as (
         host,
         count(distinct connection) filter (start = 'midstream')
             as midstream_connections,
-        -- of TCP directions with payload
-        sum(retransmitted_packets) filter (has_data)::bigint
-            as repeated_packets,
+        -- Of TCP directions with payload. What a window probe carried was refused, and was sent
+        -- again for that reason.
+        sum(
+            greatest(retransmitted_packets - coalesce(window_probes, 0), 0)
+        ) filter (has_data)::bigint as repeated_packets,
         sum(retransmitted_bytes) filter (has_data)::bigint as repeated_bytes,
         sum(payload_bytes) filter (has_data)::bigint as payload_bytes,
+        -- segments that a receiver would not accept
+        sum(outside_window_packets)::bigint as outside_window_packets,
+        sum(stray_syn_packets)::bigint as stray_syn_packets,
+        sum(stray_syn_ack_packets)::bigint as stray_syn_ack_packets,
+        sum(stray_rst_packets)::bigint as stray_rst_packets,
     from (
         select
             *,
@@ -97,6 +104,13 @@ final as (
         dropped_kernel is not null as is_drops_known,
         coalesce(truncated_tail, false) as is_truncated,
         super_packets,
+        duplicate_packets,
+        duplicate_bytes,
+        reordered_packets,
+        late_packets,
+        length_conflict_packets,
+        times_out_of_range,
+        untimed_packets,
         tunnelled_packets,
         not_ip_packets,
         unknown_link_packets,
@@ -121,6 +135,10 @@ final as (
         repeated_packets,
         repeated_bytes,
         payload_bytes,
+        outside_window_packets,
+        stray_syn_packets,
+        stray_syn_ack_packets,
+        stray_rst_packets,
         missed_bytes,
         ---------- of all files and interfaces of the host
         begin_ns,

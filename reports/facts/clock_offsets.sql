@@ -46,6 +46,9 @@ opened as (
             and forth.connection = back.connection
     where
         forth.direction = 'forward'
+        -- within 73 years of 1970 (2^61 ns) any two times can be compared
+        and abs(epoch_ns(forth.first_time)) < 2305843009213693952
+        and abs(epoch_ns(back.first_time)) < 2305843009213693952
         and back.direction = 'backward'
         and forth.protocol = 'tcp'
         and forth.start = 'syn'

@@ -1,7 +1,9 @@
 -- One row per run and host: its site and its address in the experiment network.
 -- Where run.json does not name addresses, each is a guess from the host's capture: the one
--- that most packets carry, of those that a host may have. Of two that carry as many it is the
--- one whose segments wait longer for their acknowledgements: the other end answers from afar.
+-- that most packets carry, of those that sent any and that a host may have. Of two that carry as
+-- many it is the one whose segments wait longer for their acknowledgements: the other end answers
+-- from afar. Where no time tells, it is one of a private network, or else the one that opened more
+-- connections: who captures sits beside the client more often than beside the server.
 -- No two hosts of a run have one address: the better guess keeps it, the other host gets its
 -- best that nobody else has guessed, or none.
 with
@@ -32,7 +34,8 @@ ends as (
         there.run,
         there.host,
         unnest([there.src_ip, there.dst_ip]) as address,
-        unnest([true, false]) as is_source,
+        unnest([coalesce(there.packets > 0, true), false]) as is_source,
+        unnest([there.direction = 'forward', false]) as is_opener,
         there.packets,
         unnest(
             [
@@ -59,11 +62,14 @@ candidates as (
             is_host_address(address, bool_or(is_source)),
             sum(packets),
             count(*) filter (is_near),
+            is_private_address(address),
+            count(*) filter (is_opener),
             count(*)
         ) as score,
     from ends
     where address is not null
     group by run, host, address
+    having bool_or(is_source)
 ),
 
 choices as (

@@ -4,6 +4,7 @@
 -- steps exceed. Steps begin with the run and are all of one width: where the run does not fill the
 -- last one, it holds silence behind the run. `steps` less the sum of `steps_in` are those without a
 -- packet; `steps_up_to` are those at the rate of a bucket or below it, without a packet too.
+-- `is_short`: a step is shorter than the shortest time whose rate is known, see `shortest_bins`.
 with
 
 hosts_and_pairs as (
@@ -161,6 +162,8 @@ select
     series.step_bins,
     series.is_longer,
     series.steps,
+    series.step_bins * series.bin_ns
+    < coalesce(own.shortest_ns, wide.shortest_ns, 0) as is_short,
     coalesce(listed.buckets, []) as buckets,
     coalesce(listed.steps_in, []) as steps_in,
     coalesce(listed.steps_up_to, []) as steps_up_to,
@@ -171,3 +174,13 @@ select
     coalesce(listed.p99_mbit_s, 0) as p99_mbit_s,
 from series
 left join listed using (series_id, step_bins)
+left join shortest_bins as own
+    on
+        series.run = own.run
+        and series.host = own.host
+        and series.direction = own.way
+left join wan_shortest as wide
+    on
+        series.run = wide.run
+        and series.from_site = wide.from_site
+        and series.to_site = wide.to_site

@@ -132,17 +132,41 @@ demands as (
     group by pairs_of_runs.pair_id, demands.mbit_s
 ),
 
+-- A run counts for the pairs of places that it has: it may be one of other hosts.
+places_of_runs as (
+    select distinct
+        run,
+        place,
+    from places
+    where has_wan
+    union
+    select distinct
+        run,
+        'elsewhere' as place,
+    from places
+    where not has_sites
+),
+
 lengths as (
     select
-        point_runs.point,
+        pairs_of_runs.pair_id,
         count(*) as runs,
+        if(runs = 1, any_value(pairs_of_runs.run), null) as run,
         sum(wan_steps.bins)::bigint as steps,
         sum(wan_steps.length_ns)::bigint as length_ns,
         max(wan_steps.step_ns) / 1e6 as step_ms,
         count(*) filter (wan_steps.is_doubtful) as doubtful_runs,
-    from point_runs
+    from pairs_of_runs
     inner join wan_steps using (run)
-    group by point_runs.point
+    semi join places_of_runs as ones
+        on
+            pairs_of_runs.run = ones.run
+            and pairs_of_runs.site_a = ones.place
+    semi join places_of_runs as others
+        on
+            pairs_of_runs.run = others.run
+            and pairs_of_runs.site_b = others.place
+    group by pairs_of_runs.pair_id
 ),
 
 ordered as (
@@ -169,8 +193,7 @@ quantiles as (
         ) as p99_mbit_s,
         max(mbit_s) as peak_mbit_s,
     from ordered
-    inner join pairs using (pair_id)
-    inner join lengths using (point)
+    inner join lengths using (pair_id)
     group by ordered.pair_id
 ),
 
@@ -178,6 +201,22 @@ measured as (
     select *
     from pairs
     inner join quantiles using (pair_id)
+),
+
+-- what offloading merged passes for more than the wire carried in a shorter time
+merged as (
+    select
+        pairs_of_runs.pair_id,
+        max(wan_shortest.shortest_ns) / 1e6 as shortest_ms,
+    from wan_shortest
+    inner join pairs_of_runs
+        on
+            wan_shortest.run = pairs_of_runs.run
+            and least(wan_shortest.from_site, wan_shortest.to_site)
+            = pairs_of_runs.site_a
+            and greatest(wan_shortest.from_site, wan_shortest.to_site)
+            = pairs_of_runs.site_b
+    group by pairs_of_runs.pair_id
 ),
 
 needs as (
@@ -227,6 +266,7 @@ missed as (
 final as (
     select
         points.* exclude (label),
+        lengths.run,
         measured.site_a,
         measured.site_b,
         measured.lightpath_mbit_s,
@@ -251,10 +291,12 @@ final as (
         lengths.steps,
         lengths.step_ms,
         lengths.doubtful_runs,
+        merged.shortest_ms,
     from points
     inner join measured on points.point = measured.point
     inner join missed on measured.pair_id = missed.pair_id
-    inner join lengths on points.point = lengths.point
+    inner join lengths on measured.pair_id = lengths.pair_id
+    left join merged on measured.pair_id = merged.pair_id
 )
 
 select

@@ -56,6 +56,7 @@ summed as (
     select
         point,
         count(distinct run) as runs,
+        if(runs = 1, any_value(run), null) as run,
         count(*) as directions,
         count(unknown_because) as unknown_directions,
         string_agg(distinct unknown_because, '; ' order by unknown_because)
@@ -105,6 +106,7 @@ shares as (
 final as (
     select
         points.* exclude (label),
+        shares.run,
         shares.runs,
         shares.directions,
         shares.unknown_directions,

@@ -7,19 +7,18 @@ pooled as (
         pool_runs.point,
         pool_runs.alone,
         series.*,
-        -- rates of points are compared, so that their steps have to be alike
-        max(series.step_ns) over (
-            partition by points.app, points.problem
-        ) as wide_ns,
+        -- the runs of a point are added up step by step; other points may have other steps
+        max(series.step_ns) over one_pool as wide_ns,
+        -- what is left behind the last whole step belongs to it, if it is less than half of one
+        greatest((series.length_ns + wide_ns // 2) // wide_ns, 1) as all_steps,
         if(count(*) over one_pool = 1, series.run, null) as only_run,
     from message_series as series
     inner join pool_runs using (run)
-    inner join points using (point)
     where not pool_runs.is_shown_only and series.length_ns > 0
     window one_pool as (partition by pool_runs.point, pool_runs.alone)
 ),
 
--- a run that has ended is not silent, but for what is left of its last step
+-- a run that has ended is not silent: it has no more steps
 grid as (
     select
         point,
@@ -27,20 +26,15 @@ grid as (
         run,
         only_run,
         wide_ns,
-        length_ns,
-        unnest(
-            generate_series(0, greatest((length_ns - 1) // wide_ns, 0))
-        ) as step,
+        unnest(generate_series(0, all_steps - 1)) as step,
+        if(step < all_steps - 1, (step + 1) * wide_ns, length_ns) as end_ns,
     from pooled
 ),
 
 listed as (
     select
         run,
-        step_ns,
-        wide_ns,
-        -- a message may begin at the very end
-        least(step * step_ns, length_ns - 1) // wide_ns as step,
+        least(step * step_ns // wide_ns, all_steps - 1) as step,
         messages,
         bytes,
     from (
@@ -48,7 +42,7 @@ listed as (
             run,
             step_ns,
             wide_ns,
-            length_ns,
+            all_steps,
             unnest(steps) as step,
             unnest(messages) as messages,
             unnest(bytes) as bytes,
@@ -66,31 +60,75 @@ summed as (
     group by run, step
 ),
 
+cut as (
+    select
+        run,
+        least(cut_at_ns // wide_ns, all_steps - 1) as step,
+        sum(cut_ns) as cut_ns,
+    from (
+        select
+            run,
+            wide_ns,
+            all_steps,
+            unnest(cut_at_ns) as cut_at_ns,
+            unnest(cut_ns) as cut_ns,
+        from pooled
+    )
+    group by all
+),
+
 rates as (
     select
         grid.*,
         coalesce(summed.messages, 0) as messages,
         coalesce(summed.bytes, 0) as bytes,
-        least((grid.step + 1) * wide_ns, length_ns) / 1e9 as end_s,
-        coalesce(summed.messages, 0) / wide_ns * 1e9 as messages_s,
+        coalesce(cut.cut_ns, 0) as cut_ns,
+        coalesce(summed.messages, 0) * 1e9
+        / (grid.end_ns - grid.step * grid.wide_ns) as messages_s,
     from grid
     left join summed using (run, step)
+    left join cut using (run, step)
+),
+
+counted as (
+    select
+        point,
+        alone,
+        any_value(only_run) as run,
+        step,
+        any_value(wide_ns) as wide_ns,
+        -- of the last step that of the longest run; a longer run goes on in the next one
+        max(end_ns) as end_ns,
+        count(*) as runs,
+        sum(messages)::bigint as messages,
+        sum(bytes)::bigint as bytes,
+        avg(messages_s) as messages_s,
+        min(messages_s) as messages_s_min,
+        max(messages_s) as messages_s_max,
+        max(cut_ns) as cut_ns,
+    from rates
+    group by point, alone, step
 ),
 
 final as (
     select
         point,
-        any_value(only_run) as run,
+        run,
         step * wide_ns / 1e9 as start_s,
-        max(end_s) as end_s,
-        count(*) as runs,
-        sum(messages)::bigint as messages,
-        sum(bytes)::bigint as bytes,
-        round(avg(messages_s), 4) as messages_s,
-        round(min(messages_s), 4) as messages_s_min,
-        round(max(messages_s), 4) as messages_s_max,
-    from rates
-    group by point, alone, step, wide_ns
+        if(
+            lead(step) over one_pool is null,
+            end_ns,
+            (step + 1) * wide_ns
+        ) / 1e9 as end_s,
+        runs,
+        messages,
+        bytes,
+        rounded(messages_s) as messages_s,
+        rounded(messages_s_min) as messages_s_min,
+        rounded(messages_s_max) as messages_s_max,
+        cut_ns / 1e9 as cut_s,
+    from counted
+    window one_pool as (partition by point, alone order by step)
 )
 
 select

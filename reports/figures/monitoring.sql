@@ -22,7 +22,9 @@ seen as (
     inner join pool_runs using (run)
     left join host_roles using (run, host)
     where
-        width_ns in (
+        -- of shorter times no rate is known
+        not throughput.is_short
+        and width_ns in (
             throughput.bin_ns,
             10_000_000 // throughput.bin_ns * throughput.bin_ns,
             1_000_000_000 // throughput.bin_ns * throughput.bin_ns,

@@ -38,6 +38,22 @@ limits as (
     group by app, problem
 ),
 
+-- bins of which a peak may be told
+bins as (
+    select
+        *,
+        wire_bytes * 8e3 / bin_ns as mbit_s,
+    from (
+        select
+            told_bins.*,
+            traffic.bin_start_ns // told_bins.bin_ns as bin,
+            sum(traffic.wire_bytes)::bigint as wire_bytes,
+        from shown_host_traffic as traffic
+        inner join told_bins using (run, host, direction)
+        group by all
+    )
+),
+
 -- the busier direction of the host that is shown of the shown run
 traffic as (
     select
@@ -46,27 +62,25 @@ traffic as (
         traffic.direction,
         max(traffic.mbit_s) as peak_mbit_s,
         sum(traffic.wire_bytes) * 8e3
-        / (any_value(windows.bins) * any_value(windows.bin_ns)) as mean_mbit_s,
+        / any_value(traffic.length_ns) as mean_mbit_s,
         -- the 99 % quantile over all bins, empty ones included
         coalesce(
             list_sort(list(traffic.mbit_s), 'desc')[
                 (
-                    any_value(windows.bins)
-                    - ceil(any_value(windows.bins) * 0.99) + 1
+                    any_value(traffic.bins)
+                    - ceil(any_value(traffic.bins) * 0.99) + 1
                 )::bigint
             ],
             0
         ) as p99_mbit_s,
-        any_value(windows.bin_ns) / 1e6 as bin_ms,
-    from shown_host_traffic as traffic
+        any_value(traffic.bin_ns) / 1e6 as bin_ms,
+        any_value(traffic.shortest_ns) / 1e6 as shortest_ms,
+    from bins as traffic
     inner join shown_runs using (run)
     inner join shown_hosts using (run, host)
-    inner join windows using (run, host)
     where
-        windows.bins > 0
-        and traffic.bin_start_ns // windows.bin_ns >= windows.first_bin
-        and traffic.bin_start_ns // windows.bin_ns
-        < windows.first_bin + windows.bins
+        traffic.bin >= traffic.first_bin
+        and traffic.bin < traffic.first_bin + traffic.bins
     group by shown_runs.app, shown_runs.problem, traffic.direction
 ),
 
@@ -78,7 +92,8 @@ busier as (
         arg_max(peak_mbit_s, (mean_mbit_s, direction)) as peak_mbit_s,
         arg_max(p99_mbit_s, (mean_mbit_s, direction)) as p99_mbit_s,
         max(mean_mbit_s) as mean_mbit_s,
-        any_value(bin_ms) as bin_ms,
+        arg_max(bin_ms, (mean_mbit_s, direction)) as bin_ms,
+        arg_max(shortest_ms, (mean_mbit_s, direction)) as shortest_ms,
     from traffic
     group by app, problem
 ),
@@ -103,6 +118,11 @@ counts as (
         app,
         problem,
         count(*) filter (is_valid and not is_warmup) as runs_used,
+        if(
+            runs_used = 1,
+            any_value(run) filter (is_valid and not is_warmup),
+            null
+        ) as run,
         count(*) filter (not is_valid and not is_warmup) as runs_left_out,
     from runs
     group by app, problem
@@ -112,16 +132,18 @@ final as (
     select
         counts.app,
         counts.problem,
+        counts.run,
         round(baselines.completion_s, 4) as baseline_s,
         round(baselines.rtt_ms, 4) as baseline_rtt_ms,
         round(baselines.rate_mbit_s, 4) as baseline_rate_mbit_s,
         baselines.buffer_bytes,
         limits.* exclude (app, problem),
         busier.direction as busier_direction,
-        round(busier.peak_mbit_s, 4) as peak_mbit_s,
-        round(busier.p99_mbit_s, 4) as p99_mbit_s,
-        round(busier.mean_mbit_s, 4) as mean_mbit_s,
+        rounded(busier.peak_mbit_s) as peak_mbit_s,
+        rounded(busier.p99_mbit_s) as p99_mbit_s,
+        rounded(busier.mean_mbit_s) as mean_mbit_s,
         busier.bin_ms,
+        busier.shortest_ms,
         counts.runs_used,
         counts.runs_left_out,
         grades.worst_grade,

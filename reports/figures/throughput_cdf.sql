@@ -6,14 +6,13 @@ with
 placed as (
     select
         *,
+        min(bin_ns) over (
+            partition by point, alone, host, from_site, to_site, direction
+        ) as least_ns,
         min(mbit_s) filter (share >= 0.99) over one_series as p99_mbit_s,
         min(mbit_s) filter (share >= 0.999) over one_series as p999_mbit_s,
         min(mbit_s) filter (share >= 0.9999) over one_series as p9999_mbit_s,
     from throughput_steps
-    -- one table has all widths: 10 ms, 100 ms, 1 s; or bins of the tables that are wider
-    where
-        bin_ns <= 1_000_000_000
-        or bin_ns in (select bin_ns from windows)
     window one_series as (
         partition by point, alone, host, from_site, to_site, direction, bin_ns
     )
@@ -43,6 +42,8 @@ select
     if(placed.bins >= 10000, p9999_mbit_s, null) as p9999_mbit_s,
 from points
 inner join placed using (point)
+-- one table has all widths: 10 ms, 100 ms, 1 s; or the least that there is, where that is wider
+where placed.bin_ns <= greatest(1_000_000_000, placed.least_ns)
 order by
     app, problem, is_baseline desc, point, run, bin_ms, host, from_site, to_site,
     direction, mbit_s

@@ -3,68 +3,153 @@
 -- and received before and after the time of the run has a row each.
 with
 
--- 400 columns: a figure of half width has as many pixels
-chosen as (
+runs_shown as (
     select
         shown_runs.app,
         shown_runs.problem,
         shown_runs.run,
-        windows.host,
-        windows.start_ns,
-        windows.bin_ns,
-        windows.first_bin,
-        windows.bins,
-        least(windows.bins, 400) as columns,
+        told_bins.* exclude (run, end_ns, length_ns),
     from shown_runs
-    inner join windows using (run)
+    inner join told_bins using (run)
     inner join shown_hosts using (run, host)
-    where windows.bins > 0
+    where told_bins.bins > 0
+),
+
+-- of captures alone the long silences are cut out, by whole bins
+cuts as (
+    select
+        runs_shown.run,
+        runs_shown.direction,
+        greatest(
+            (silences.begin_ns + bin_ns - 1) // bin_ns - first_bin, 0
+        ) as from_bin,
+        least(silences.end_ns // bin_ns - first_bin, bins) as to_bin,
+    from runs_shown
+    inner join long_silences as silences using (run)
+    inner join runs using (run)
+    where runs.stands_alone and from_bin < to_bin
+),
+
+-- what lies between two cuts; without a cut all of the time
+stretches as (
+    select
+        run,
+        direction,
+        begin_bin,
+        lead(cut_from_bin, 1, bins) over one_way as end_bin,
+        cut_bins,
+    from (
+        select
+            run,
+            direction,
+            bins,
+            0 as begin_bin,
+            0 as cut_from_bin,
+            0 as cut_bins,
+        from runs_shown
+        union all
+        select
+            cuts.run,
+            cuts.direction,
+            runs_shown.bins,
+            cuts.to_bin as begin_bin,
+            cuts.from_bin as cut_from_bin,
+            cuts.to_bin - cuts.from_bin as cut_bins,
+        from cuts
+        inner join runs_shown using (run, direction)
+    )
+    window one_way as (partition by run, direction order by begin_bin)
+),
+
+-- 400 columns: a figure of half width has as many pixels
+chosen as (
+    select
+        runs_shown.*,
+        stretches.* exclude (run, direction),
+        stretches.end_bin - stretches.begin_bin as stretch_bins,
+        least(
+            stretch_bins,
+            greatest(
+                400
+                * stretch_bins
+                // sum(stretch_bins) over (partition by run, direction),
+                1
+            )
+        )::bigint as columns,
+    from runs_shown
+    inner join stretches using (run, direction)
+    where stretches.end_bin > stretches.begin_bin
 ),
 
 grid as (
     select
         chosen.*,
-        numbers.column_number,
-        directions.direction,
+        unnest(generate_series(0, columns - 1)) as column_number,
     from chosen
-    cross join (
-        select unnest(generate_series(0, 399)) as column_number
-    ) as numbers
-    cross join (select unnest(['in', 'out']) as direction) as directions
-    where numbers.column_number < chosen.columns
 ),
 
 edges as (
     select
-        *,
-        -- the first bin of column c is the least b with b * columns // bins = c
-        (column_number * bins + columns - 1) // columns as begin_bin,
-        ((column_number + 1) * bins + columns - 1) // columns as end_bin,
+        * replace (
+            -- the first bin of column c is the least b with b * columns // bins = c
+            begin_bin
+            + (column_number * stretch_bins + columns - 1) // columns
+                as begin_bin,
+            begin_bin
+            + ((column_number + 1) * stretch_bins + columns - 1) // columns
+                as end_bin,
+            if(column_number = 0, cut_bins, 0) as cut_bins
+        ),
+        begin_bin as stretch,
+        true as is_within,
     from grid
+),
+
+-- the first of the bins of the tables stands for the moment
+bins as (
+    select
+        runs_shown.run,
+        runs_shown.direction,
+        runs_shown.bins,
+        traffic.bin_start_ns // runs_shown.bin_ns - runs_shown.first_bin as bin,
+        bin between 0 and runs_shown.bins - 1 as is_within,
+        sum(traffic.wire_bytes)::bigint as wire_bytes,
+        sum(traffic.wire_bytes) * 8e3 / runs_shown.bin_ns as mbit_s,
+        min(traffic.bin_start_ns) as bin_start_ns,
+    from shown_host_traffic as traffic
+    inner join runs_shown using (run, host, direction)
+    group by
+        runs_shown.run, runs_shown.direction, runs_shown.bins,
+        runs_shown.bin_ns, runs_shown.first_bin, bin
 ),
 
 placed as (
     select
-        chosen.run,
-        traffic.direction,
-        traffic.bin_start_ns // chosen.bin_ns - chosen.first_bin as bin,
-        bin between 0 and chosen.bins - 1 as is_within,
-        case
-            when bin < 0 then -1
-            when is_within then bin * chosen.columns // chosen.bins
-            else chosen.columns
-        end as column_number,
-        traffic.mbit_s,
-        traffic.wire_bytes,
-        traffic.bin_start_ns,
-    from shown_host_traffic as traffic
-    inner join chosen using (run, host)
+        bins.* exclude (bins),
+        chosen.begin_bin as stretch,
+        (bins.bin - chosen.begin_bin) * chosen.columns // chosen.stretch_bins
+            as column_number,
+    from bins
+    asof inner join chosen
+        on
+            bins.run = chosen.run
+            and bins.direction = chosen.direction
+            and bins.bin >= chosen.begin_bin
+    where bins.is_within
+    union all by name
+    select
+        bins.* exclude (bins),
+        if(bins.bin < 0, -1, bins.bins) as stretch,
+        0 as column_number,
+    from bins
+    where not bins.is_within
 ),
 
 reduced as (
     select
         run,
         direction,
+        stretch,
         column_number,
         is_within,
         min(bin) as first_busy_bin,
@@ -75,19 +160,21 @@ reduced as (
         arg_max(bin_start_ns, (mbit_s, -bin_start_ns)) as max_at_ns,
         count(*) as busy_bins,
     from placed
-    group by run, direction, column_number, is_within
+    group by run, direction, stretch, column_number, is_within
 ),
 
 -- before: from the first packet; after: to the last one
 outside as (
     select
-        chosen.*,
-        reduced.direction,
-        if(column_number < 0, first_busy_bin, chosen.bins) as begin_bin,
-        if(column_number < 0, 0, last_busy_bin + 1) as end_bin,
+        runs_shown.*,
+        if(stretch < 0, first_busy_bin, runs_shown.bins) as begin_bin,
+        if(stretch < 0, 0, last_busy_bin + 1) as end_bin,
+        0 as cut_bins,
+        reduced.stretch,
         reduced.column_number,
+        false as is_within,
     from reduced
-    inner join chosen using (run)
+    inner join runs_shown using (run, direction)
     where not reduced.is_within
 ),
 
@@ -108,7 +195,7 @@ final as (
             ((first_bin + begin_bin) * bin_ns - start_ns) / 1e9, 6
         ) as start_s,
         round(((first_bin + end_bin) * bin_ns - start_ns) / 1e9, 6) as end_s,
-        column_number between 0 and columns - 1 as is_within,
+        all_columns.is_within,
         end_bin - begin_bin as bins,
         coalesce(busy_bins, 0) as busy_bins,
         coalesce(wire_bytes, 0) as wire_bytes,
@@ -118,8 +205,11 @@ final as (
         ) as mean_mbit_s,
         round((max_at_ns - start_ns) / 1e9, 6) as max_at_s,
         bin_ns / 1e6 as bin_ms,
+        cut_bins * bin_ns / 1e9 as cut_before_s,
+        shortest_ns / 1e6 as shortest_ms,
     from all_columns
-    left join reduced using (run, direction, column_number)
+    left join reduced
+        using (run, direction, stretch, column_number, is_within)
 )
 
 select * from final

@@ -16,25 +16,34 @@ own as (
     group by flows.run
 ),
 
+-- packets of one moment, which is 1 ns long, have no rate
+spans as (
+    select
+        run,
+        nullif(length_s, 1e-9) as length_s,
+    from run_windows
+),
+
 by_point as (
     select
         point_runs.point,
         count(*) as runs_used,
+        if(runs_used = 1, any_value(point_runs.run), null) as run,
         string_agg(distinct own.host, ', ' order by own.host) as host,
         median(runs.completion_s) as completion_s,
         median(own.in_bytes) as in_bytes,
         median(
-            own.in_bytes / coalesce(runs.completion_s, windows.length_s)
+            own.in_bytes / coalesce(runs.completion_s, spans.length_s)
         ) as in_bytes_s,
         median(own.out_bytes) as out_bytes,
         median(
-            own.out_bytes / coalesce(runs.completion_s, windows.length_s)
+            own.out_bytes / coalesce(runs.completion_s, spans.length_s)
         ) as out_bytes_s,
         median(own.all_bytes) as all_bytes,
         median(own.all_packets) as all_packets,
     from point_runs
     inner join runs using (run)
-    left join run_windows as windows using (run)
+    left join spans using (run)
     left join own using (run)
     group by point_runs.point
 ),
@@ -55,12 +64,13 @@ bases as (
 final as (
     select
         points.* exclude (label),
+        by_point.run,
         by_point.runs_used,
         by_point.host,
         round(by_point.in_bytes / 1e6, 4) as in_mb,
-        round(by_point.in_bytes_s * 8e-6, 4) as in_mbit_s,
+        rounded(by_point.in_bytes_s * 8e-6) as in_mbit_s,
         round(by_point.out_bytes / 1e6, 4) as out_mb,
-        round(by_point.out_bytes_s * 8e-6, 4) as out_mbit_s,
+        rounded(by_point.out_bytes_s * 8e-6) as out_mbit_s,
         round(by_point.all_bytes / 1e6, 4) as all_mb,
         by_point.all_packets::bigint as all_packets,
         round(by_point.completion_s, 4) as completion_s,

@@ -98,9 +98,11 @@ final as (
         round(columns.peak_mbit_s, 4) as run_peak_mbit_s,
         columns.is_far_side,
         columns.is_doubtful,
+        wan_shortest.shortest_ns / 1e6 as shortest_ms,
     from columns
     inner join point_runs using (run)
     inner join points using (point)
+    left join wan_shortest using (run, from_site, to_site)
 )
 
 select * from final

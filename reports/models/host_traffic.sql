@@ -4,18 +4,15 @@ with
 
 own as (
     select
-        bins.run,
-        bins.host,
-        case
-            when bins.src_ip = hosts.address then 'out'
-            when bins.dst_ip = hosts.address then 'in'
-        end as direction,
-        epoch_ns(bins.bin_start) as bin_start_ns,
-        bins.bin_ns,
-        bins.packets,
-        bins.wire_bytes,
-    from stg_throughput as bins
-    inner join hosts using (run, host)
+        run,
+        host,
+        way as direction,
+        epoch_ns(bin_start) as bin_start_ns,
+        bin_ns,
+        packets,
+        wire_bytes,
+    from paced_throughput
+    where way <> 'through'
 ),
 
 summed as (
@@ -29,7 +26,6 @@ summed as (
         sum(wire_bytes)::bigint as wire_bytes,
         sum(wire_bytes) * 8e3 / bin_ns as mbit_s,
     from own
-    where direction is not null
     group by run, host, direction, bin_ns, bin_start_ns
 )
 

@@ -36,7 +36,12 @@ final as (
         measured.point,
         measured.is_baseline,
         run_axes.* exclude (
-            run, is_rtt_measured, is_rate_measured, other_axes, hardness
+            run,
+            is_rtt_measured,
+            is_rate_measured,
+            has_axes,
+            other_axes,
+            hardness
         ) replace (
             measured.rtt_ms as rtt_ms,
             measured.rate_mbit_s as rate_mbit_s

@@ -1,18 +1,32 @@
--- One row per run: its point in the sweep, and whether a median may use it.
+-- One row per run: its point in the sweep, and whether a median may use it. Where no run says
+-- anything of a sweep, they are captures alone: nothing tells that one repeats another, so that
+-- each stands alone, as an application of its own that has the name of the run.
 with
 
 renamed as (
     select
         ---------- names
         stg_runs.run,
-        coalesce(app, experiment, 'application') as app,
+        not bool_or(
+            run_axes.has_axes
+            or problem is not null
+            or planned is not null
+            or repetition is not null
+            or baseline is not null
+            or coalesce(warmup, false)
+        ) over () as stands_alone,
+        if(
+            stands_alone,
+            stg_runs.run,
+            coalesce(app, experiment, 'application')
+        ) as app,
         -- {"n": 14} is read as "n 14"
         replace(translate(problem, '{}"', ''), ': ', ' ') as own_problem,
         compute,
         repetition,
         block,
         ---------- the point, see `run_axes`
-        run_axes.* exclude (run),
+        run_axes.* exclude (run, has_axes),
         ---------- outcome
         epoch_ns(start) as start_ns,
         epoch_ns("end") as end_ns,

@@ -1,6 +1,15 @@
 -- One row per application and problem: the run that is drawn, and why that one. The one at
--- the baseline whose completion time is nearest to the median; without times, the first.
+-- the baseline whose completion time is nearest to the median; without times, the first. Of
+-- captures alone those with most traffic, as many as a page has room for.
 with
+
+traffic as (
+    select
+        run,
+        sum(wire_bytes) as wire_bytes,
+    from host_totals
+    group by run
+),
 
 -- Zeek's logs tell flows without their throughput
 with_traffic as (
@@ -29,7 +38,11 @@ candidates as (
         runs.run,
         runs.completion_s,
         runs.start_ns,
+        runs.stands_alone,
+        coalesce(grades.worst_rank, 1) = 4 as is_doubtful,
+        coalesce(traffic.wire_bytes, 0) as wire_bytes,
         case
+            when runs.stands_alone then 'each capture by itself'
             when not runs.is_valid then 'one that was captured, as no run counts'
             when not runs.is_baseline
                 then 'another, as none at the baseline has traffic and a time'
@@ -58,13 +71,19 @@ candidates as (
     inner join with_traffic using (run)
     left join baselines using (app, problem)
     left join grades on runs.run = grades.run
+    left join traffic on runs.run = traffic.run
     where runs.is_alone
 ),
 
 final as (
-    select * exclude (place)
+    select * exclude (stands_alone, is_doubtful, wire_bytes, place)
     from candidates
     where place = 1
+    qualify
+        not stands_alone
+        or row_number() over (
+            order by is_doubtful asc, wire_bytes desc, run asc
+        ) <= 24
 )
 
 select * from final

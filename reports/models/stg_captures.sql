@@ -26,6 +26,13 @@ contract as (
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading
         null::bigint as snapped_packets,     -- less captured than was on the wire
+        null::bigint as duplicate_packets,   -- copies of others, in no other count
+        null::bigint as duplicate_bytes,
+        null::bigint as reordered_packets,   -- put back into the order of time
+        null::bigint as late_packets,        -- too late for that
+        null::bigint as length_conflict_packets,
+        null::bigint as times_out_of_range,
+        null::bigint as untimed_packets,     -- of Simple Packet Blocks
         null::bigint as time_regressions,
         null::bigint as largest_step_back_ns,
         null::bigint as dropped_kernel,      -- null: there was no manifest
@@ -43,13 +50,20 @@ filled as (
 shifted as (
     select
         filled.* replace (
-            if(shift_ns is null, first_time, earlier(first_time, shift_ns))
-                as first_time,
-            if(shift_ns is null, last_time, earlier(last_time, shift_ns))
-                as last_time
+            case
+                when not is_told(first_time, low_ns, high_ns) then null
+                when shift_ns is null then first_time
+                else earlier(first_time, shift_ns)
+            end as first_time,
+            case
+                when not is_told(last_time, low_ns, high_ns) then null
+                when shift_ns is null then last_time
+                else earlier(last_time, shift_ns)
+            end as last_time
         ),
     from filled
     left join clock_shifts using (run, host)
+    left join time_ranges using (run)
 )
 
 select * from shifted

@@ -24,6 +24,13 @@ contract as (
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- octets sent again
+        null::bigint as largest_packet_bytes,  -- of IP; merged by offloading, if above the MSS
+        null::integer as mss,             -- that it announced
+        null::bigint as outside_window_packets,  -- segments that a receiver would not accept
+        null::bigint as stray_syn_packets,
+        null::bigint as stray_syn_ack_packets,
+        null::bigint as stray_rst_packets,
+        null::bigint as window_probes,
         null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back
         null::bigint as syn_packets,
         null::bigint as fin_packets,
@@ -42,15 +49,41 @@ filled as (
     select * from file_flows
 ),
 
+-- a time that no clock tells is as the other one; of a flow that has no other nothing is known
+told as (
+    select
+        * exclude (low_ns, high_ns),
+        is_told(first_time, low_ns, high_ns) as has_first,
+        is_told(last_time, low_ns, high_ns) as has_last,
+    from filled
+    left join time_ranges using (run)
+    where
+        run not in (select run from left_out)
+        and (has_first or has_last)
+),
+
 renamed as (
     select
-        * exclude (first_time, last_time, shift_ns),
+        * exclude (first_time, last_time, shift_ns, has_first, has_last)
+        replace (
+            if(has_first and has_last, duration_ns, 0) as duration_ns,
+            if(has_first and has_last, app_limited_ns, null) as app_limited_ns,
+            if(has_first and has_last, sender_limited_ns, null)
+                as sender_limited_ns,
+            if(has_first and has_last, receiver_limited_ns, null)
+                as receiver_limited_ns,
+            if(has_first and has_last, network_limited_ns, null)
+                as network_limited_ns,
+            if(has_first and has_last, unknown_limited_ns, null)
+                as unknown_limited_ns
+        ),
         -- by the clock that most hosts of the run share
-        epoch_ns(first_time) - coalesce(shift_ns, 0) as first_ns,
-        epoch_ns(last_time) - coalesce(shift_ns, 0) as last_ns,
-    from filled
+        epoch_ns(if(has_first, first_time, last_time)) - coalesce(shift_ns, 0)
+            as first_ns,
+        epoch_ns(if(has_last, last_time, first_time)) - coalesce(shift_ns, 0)
+            as last_ns,
+    from told
     left join clock_shifts using (run, host)
-    where run not in (select run from left_out)
 )
 
 select * from renamed

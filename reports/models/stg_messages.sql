@@ -35,6 +35,10 @@ shifted as (
         ),
     from filled
     left join clock_shifts using (run, host)
+    left join time_ranges using (run)
+    where
+        is_told(first_time, low_ns, high_ns)
+        and is_told(last_time, low_ns, high_ns)
 )
 
 select * from shifted

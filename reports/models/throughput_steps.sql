@@ -1,6 +1,7 @@
 -- One row per point, host in its own capture and direction (in or out), or direction between two
 -- sites, width of the bins, and step of the distribution of throughput over the time of all runs of
--- the point, silence included.
+-- the point, silence included. Of bins so short that the rate of one of the runs is not known there
+-- is none.
 with
 
 named as (
@@ -26,6 +27,7 @@ named as (
     inner join pool_runs using (run)
     left join host_roles using (run, host)
     where not throughput.is_longer
+    qualify not bool_or(throughput.is_short) over (partition by "key")
 ),
 
 totals as (

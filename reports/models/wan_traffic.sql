@@ -23,7 +23,7 @@ pairs as (
         host,
         src_ip,
         dst_ip
-    from stg_throughput) as bins
+    from paced_throughput) as bins
     left join places as senders
         on bins.run = senders.run and bins.src_ip = senders.address
     left join places as receivers
@@ -53,7 +53,7 @@ final as (
         sum(bins.packets)::bigint as packets,
         sum(bins.wire_bytes)::bigint as wire_bytes,
         bool_or(chosen.is_far_side) as is_far_side,
-    from stg_throughput as bins
+    from paced_throughput as bins
     inner join chosen using (run, host, src_ip, dst_ip)
     inner join wan_steps as steps using (run)
     group by chosen.run, chosen.from_site, chosen.to_site, bin

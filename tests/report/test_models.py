@@ -158,7 +158,8 @@ def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_pat
     tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
     tiny.table(tmp_path, "flows", "r", "node7", [
         tiny.flow("192.0.2.9", "192.0.2.7", packets=5),
-        tiny.flow("192.0.2.8", "192.0.2.7", packets=5, src_port=1),
+        tiny.flow("192.0.2.8", "192.0.2.7", packets=5, src_port=1, connection=1),
+        tiny.flow("192.0.2.7", "192.0.2.8", packets=1, direction="backward", connection=1),
     ])  # fmt: skip
     (host,) = rows(tmp_path, "hosts")
     assert (host["host"], host["address"], host["is_guessed"]) == ("node7", "192.0.2.7", True)

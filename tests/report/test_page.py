@@ -180,7 +180,8 @@ def test_a_capture_that_jumps_in_time_is_drawn_and_said_to_jump(tmp_path: Path) 
     for name, figure in drawn.items():
         assert not svg.is_broken(figure), name
         assert "not drawn" not in figure, name
-    assert "time since its start (days)" in drawn["throughput_series"]
+    assert "1,529 days cut" in drawn["throughput_series"]
+    assert "a silence is cut out of the axis" in drawn["throughput_series"]
     assert "mine, node7: packets of" in drawn["throughput_series"]
     assert "none for 1,529 days" in drawn["throughput_series"]
     # 2 messages in 1,529 days, not none.

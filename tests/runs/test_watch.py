@@ -374,3 +374,55 @@ def test_times_that_are_none_are_refused(once, folder, option, told):
     assert done.returncode == 2
     assert told in done.stderr
     assert "a fault of flowsweep" not in done.stderr
+
+
+def far(path: Path, *times_ns: int) -> None:
+    """A pcapng file of UDP packets with these times in ns, of which the format has 64 bits."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        size = struct.pack("=I", len(body) + 12)
+        return struct.pack("=I", kind) + size + body + size
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    out = block(0x0A0D0D0A, struct.pack("=IHHq", 0x1A2B3C4D, 1, 0, -1))
+    options = struct.pack("=HHB3xHH", 9, 1, 9, 0, 0)
+    out += block(1, struct.pack("=HHI", 1, 0, 0) + options)
+    for stamp in times_ns:
+        udp = struct.pack(">HHHH", 1000, 2000, 26, 0) + bytes(18)
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 46, 0, 0, 64, 17, 0) + bytes(
+            [10, 0, 0, 1, 10, 0, 0, 2]
+        )
+        body = bytes.fromhex("0200000000010200000000020800") + ip + udp
+        head = struct.pack("=IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(body), len(body))
+        out += block(6, head + body)
+    path.write_bytes(out)
+    age(path)
+
+
+LAST_NS, BIT = 2**63 - 1, 2**62
+YEAR_2200_S = 7_258_118_400
+
+
+@pytest.mark.parametrize(
+    ("times", "run"),
+    [
+        # the first packet has a time that no table can hold: that of the second counts
+        ((2**64 - 1, START_S * 10**9), FIRST),
+        # one flipped bit, 146 years away
+        ((START_S * 10**9, START_S * 10**9 | BIT), FIRST),
+        # a clock that is wrong from the first packet on; nobody waits for its time to come
+        ((YEAR_2200_S * 10**9, (YEAR_2200_S + 1) * 10**9), "2200-01-01-00h00m00s"),
+        # the end of its hour is beyond what nanoseconds can tell
+        ((LAST_NS - 10**9,), "2262-04-11-23h00m00s"),
+    ],
+)
+def test_times_out_of_every_range_stop_nothing(command, folder, once, times, run):
+    far(folder / "pc1.pcapng", *times)
+    done = once()
+    assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
+    assert [name for name, _ in packets(folder)] == [run]
+    # Nor the next start, nor another command.
+    write(folder / "pc2.pcap", 10)
+    assert once().returncode == 0
+    told = command("flowsweep", "query", "run_table", folder.parent / "results/ring")
+    assert told.returncode == 0, told.stderr

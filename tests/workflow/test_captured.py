@@ -119,7 +119,9 @@ def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake,
         assert f'<section id="{section}">' in html
     assert "hold no packet" not in html
     assert "contradicts" not in html
-    assert "These runs show what <b>mine</b> sent, not what it needs" in html
+    assert "which network these programs need" in html
+    for name in names:
+        assert f"<b>of-{name}</b> sent" in html
 
 
 def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemake, tmp_path):

@@ -215,7 +215,7 @@ columns! {
         => rows.int(|own| own.ip_bytes);
     Column::new("largest_packet_bytes", Int64, "B", "Longest of these IP packets: while it is sent nothing else is, so that no bin shorter than that shows a rate.", "")
         => rows.int(|own| own.largest_packet.into());
-    Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured.", "")
+    Column::new("payload_bytes", Int64, "B", "TCP or UDP payload by the headers' own lengths, never by what was captured. Text in a segment with RST is counted, although it says why the connection was reset and is not part of the stream: messages leave it out.", "RFC 9293 3.5.3")
         => rows.int(|own| own.payload_bytes);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", "")
         => rows.int(Direction::time_regressions);
@@ -227,7 +227,7 @@ columns! {
         => rows.tcp(|row| row.side.own.tcp.syn_packets.into());
     Column::new("fin_packets", Int64, "packets", "Segments with FIN.", "").or_null()
         => rows.tcp(|row| row.side.own.tcp.fin_packets.into());
-    Column::new("rst_packets", Int64, "packets", "Segments with RST.", "").or_null()
+    Column::new("rst_packets", Int64, "packets", "Segments with RST. They may carry text, which is not part of the stream.", "RFC 9293 3.5.3").or_null()
         => rows.tcp(|row| row.side.own.tcp.rst_packets.into());
     Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one octet seen before in this direction at this capture point; SYN and FIN count one octet each.", "RFC 9293 3.4").or_null()
         => rows.tcp(|row| row.rare.retransmitted_packets.into());

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.analysis import grades
+from flowsweep.analysis import grades, merged_packets
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,6 +54,7 @@ class Summary:
     notes: list[Note] = field(default_factory=list)
     host: str | None = None
     bin_ms: float = 10.0
+    shortest_ms: float | None = None
     out_mbit_s: list[float] = field(default_factory=list)
     in_mbit_s: list[float] = field(default_factory=list)
     mean_out_mbit_s: float = 0.0
@@ -96,7 +97,8 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
         top=_top(flows),
         messages=_messages(tables["messages"]),
     )
-    _throughput(summary, tables["throughput"], BIN_NS)
+    summary.host = addresses.guess(flows)
+    _throughput(summary, tables, BIN_NS)
     return summary
 
 
@@ -122,10 +124,11 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         "midstream_connections": flows.filter(pl.col("start") == "midstream")[
             "connection"
         ].n_unique(),
-        "repeated_packets": data["retransmitted_packets"].sum(),
+        # What a window probe carried was refused, and was sent again for that reason.
+        "repeated_packets": (data["retransmitted_packets"] - _probes(data)).clip(0).sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
-    }
+    } | {key: flows[key].sum() for key, _ in grades.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
     return [
         row
@@ -133,12 +136,19 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
             "is_drops_known": row["dropped_kernel"] is not None,
             "is_truncated": bool(row["truncated_tail"]),
-            "undecoded_packets": sum(row[f"{kind}_packets"] or 0 for kind in kinds),
+            "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
         | of_flows
         | _times(captures, bins)
         for row in captures.iter_rows(named=True)
     ]
+
+
+def _probes(flows: pl.DataFrame) -> pl.Series:
+    import polars as pl
+
+    known = "window_probes" in flows.columns
+    return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
 
 
 def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
@@ -188,55 +198,39 @@ def _notes(
     return notes
 
 
-def _throughput(summary: Summary, bins: pl.DataFrame, bin_ns: int) -> None:
+def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
     import polars as pl
 
-    if bins.is_empty():
+    host, bins = summary.host, tables["throughput"]
+    if bins.is_empty() or host is None:
         return
-    host = _host(bins)
+    merged = merged_packets.merged(tables["captures"], tables["flows"], bins, host)
+    least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
-    low = int(start.min())  # type: ignore[arg-type]
-    count = (int(start.max()) - low) // bin_ns + 1  # type: ignore[arg-type]
+    low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
+    # Of shorter times no peak is known.
+    told_ns = bin_ns * max(-(-least // bin_ns), 1)
+    count = -(-(high - low) // told_ns)
     width = -(-count // COLUMNS)
-    summary.host, summary.column_s = host, width * bin_ns / 1e9
-    numbered = bins.with_columns(number=(start - low) // bin_ns)
-    filled = numbered["number"].n_unique()
-    summary.empty_bins = 1 - filled / count
-    for column, name in (("src_ip", "out"), ("dst_ip", "in")):
-        per_bin = (
-            numbered.filter(pl.col(column) == host)
-            .group_by("number")
-            .agg(pl.col("wire_bytes").sum())
+    summary.bin_ms, summary.column_s = told_ns / 1e6, width * told_ns / 1e9
+    summary.shortest_ms = least / 1e6 if least else None
+    filled: set[int] = set()
+    for way, end in (("out", "src_ip"), ("in", "dst_ip")):
+        mine = bins.filter(pl.col(end) == host)
+        spread = merged_packets.paced(mine, merged.get(way))
+        per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
+            mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
         )
-        rate = per_bin.with_columns(
-            mbit=pl.col("wire_bytes") * 8e3 / bin_ns, column=pl.col("number") // width
+        peaks = dict(
+            per_bin.group_by(column=pl.col("number") // width).agg(pl.col("mbit").max()).iter_rows()
         )
-        peaks = dict(rate.group_by("column").agg(pl.col("mbit").max()).iter_rows())
-        columns = -(-count // width)
-        setattr(
-            summary, f"{name}_mbit_s", [float(peaks.get(number, 0.0)) for number in range(columns)]
-        )
-        mean = float(per_bin["wire_bytes"].sum()) * 8e3 / (count * bin_ns)
-        setattr(summary, f"mean_{name}_mbit_s", mean)
-
-
-def _host(bins: pl.DataFrame) -> str:
-    """The address that most bytes go to and come from, of those that a host may have."""
-    import polars as pl
-
-    ends = [
-        bins.select(ip=column, wire="wire_bytes", sent=pl.lit(column == "src_ip"))
-        for column in ("src_ip", "dst_ip")
-    ]
-    totals = pl.concat(ends).group_by("ip").agg(pl.col("wire").sum(), pl.col("sent").any())
-    ip = pl.col("ip")
-    may_be = ~ip.str.contains(addresses.NO_HOST) & (
-        pl.col("sent") | ~ip.str.ends_with(addresses.BROADCAST)
-    )
-    order = totals.with_columns(may_be=may_be).sort(
-        ["may_be", "wire", "ip"], descending=[True, True, False]
-    )
-    return str(order["ip"][0])
+        columns = range(-(-count // width))
+        setattr(summary, f"{way}_mbit_s", [float(peaks.get(number, 0.0)) for number in columns])
+        mean = float(mine["wire_bytes"].sum()) * 8e3 / (high - low)
+        setattr(summary, f"mean_{way}_mbit_s", mean)
+        filled |= set(per_bin["number"])
+    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // told_ns)
+    summary.empty_bins = 1 - len(filled | set(others["number"])) / count
 
 
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:

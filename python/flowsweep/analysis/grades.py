@@ -86,8 +86,27 @@ class Rule:
 RULES = (
     Rule("dropped_packets", "dropped by kernel or interface", c=1e-4, d=0.01, spoils=GAPS),
     Rule(
-        "super_packets", "longer than a network carries: offload was on, gaps are of those",
+        "super_packets",
+        "longer than a network carries: offload was on, gaps are of those, and rates of times"
+        " shorter than such a packet takes are not known",
         c=0.05, spoils=GAPS,
+    ),
+    Rule("duplicate_packets", "that copy others: in no rate, total, retransmission or RTT"),
+    Rule("reordered_packets", "out of time order in the file, put back into it"),
+    # They are kept out of rates: many of them are traffic that is missing.
+    Rule(
+        "times_out_of_range", "with a time that no clock tells: in no rate",
+        c=OUT_OF_ORDER, d=0.01, spoils=GAPS,
+    ),
+    Rule(
+        "untimed_packets",
+        "without a time of their own (Simple Packet Blocks): when they passed is not known",
+        c=0.0, spoils=GAPS,
+    ),
+    Rule(
+        "length_conflict_packets",
+        "whose lengths contradict each other: that of the IP header counts",
+        d=0.01,
     ),
     Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
     Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
@@ -112,15 +131,26 @@ RULES = (
     Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
 )  # fmt: skip
 
+#: Segments that a receiver would not accept: they change no state of their connection.
+REFUSED = (
+    ("outside_window_packets", "outside the window"),
+    ("stray_syn_packets", "SYN in a live connection"),
+    ("stray_syn_ack_packets", "SYN-ACK that acknowledges no SYN"),
+    ("stray_rst_packets", "RST outside the window"),
+)
+
 
 #: What `grade` asks that is of all interfaces of a capture together.
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
-    "missed_bytes",
+    "missed_bytes", *(key for key, _ in REFUSED),
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
 )  # fmt: skip
 #: The columns that are added up over the interfaces of a capture.
-SUMMED = ("packets", "undecoded_packets", "time_regressions", *(rule.key for rule in RULES))
+SUMMED = (
+    "packets", "undecoded_packets", "time_regressions", "late_packets",
+    *(rule.key for rule in RULES),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -284,13 +314,17 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 
 def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
-    early, back = _number(facts, "time_regressions"), facts.get("largest_step_back_ns")
+    # Parsers that put packets back into order count those that were too late for that.
+    late, back = _number(facts, "late_packets"), facts.get("largest_step_back_ns")
+    early = late or _number(facts, "time_regressions")
     if not early:
         return
     share = early / max(_number(facts, "packets"), 1)
     said = f"{counted(early, 'packet')} earlier than the one before ({percent(share)})"
     if back is not None:
         said += f", by at most {numbers.seconds(back / 1e9)}"
+    if late:
+        said += ": too late to be put back into time order, the order of the file stands"
     is_stepped = back is None or back >= STEP_NS
     yield Note("time_regressions", said, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
@@ -306,6 +340,14 @@ def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 
 def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
+    refused = [(_number(facts, key), what) for key, what in REFUSED]
+    total = sum(number for number, _ in refused)
+    if total:
+        kinds = ", ".join(f"{number:,} {what}" for number, what in refused if number)
+        said = (
+            f"{counted(total, 'segment')} that no receiver accepts, which change no state ({kinds})"
+        )
+        yield Note("refused_packets", said, "B")
     again, octets, sent = (
         _number(facts, key) for key in ("repeated_packets", "repeated_bytes", "payload_bytes")
     )

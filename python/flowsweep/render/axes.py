@@ -62,14 +62,17 @@ def number_labels(ticks: list[float]) -> str:
     return given_labels({tick: f"{tick:,.10g}" for tick in ticks})
 
 
-def prefix_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
-    """A label expression with k, M, G for axes whose unit has no prefix."""
+def prefix_labels(
+    ticks: list[float], special: dict[float, str] | None = None, scale: float = 1
+) -> str:
+    """A label expression with k, M, G for axes whose unit has no prefix, or is `scale` of it."""
     labels = {}
     for tick in ticks:
-        text = f"{tick:.10g}"
+        whole = tick * scale
+        text = f"{whole:.10g}"
         for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-            if tick >= size:
-                text = f"{tick / size:.10g} {prefix}"
+            if whole >= size:
+                text = f"{whole / size:.10g} {prefix}"
                 break
         labels[tick] = text
     return given_labels(labels | (special or {}))
@@ -99,6 +102,17 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
     step = next(step for step in (decade, 2 * decade, 5 * decade, 10 * decade) if most / step <= 7)
     ticks = [number * step * size for number in range(math.floor(most / step) + 1)]
     return unit, {"values": ticks, "labelExpr": f"format(datum.value / {size}, ',~f')"}
+
+
+def rate_labels(top_mbit_s: float) -> dict[str, Any]:
+    """Options of a linear axis of Mbit/s up to this rate; a small one is told in its own unit."""
+    for size, unit in ((1e-6, "bit/s"), (1e-3, "kbit/s")):
+        if top_mbit_s < 100 * size:
+            return {
+                "labelExpr": f"datum.value === 0 ? '0' : "
+                f"format(datum.value / {size!r}, ',.3~r') + ' {unit}'"
+            }
+    return {"format": ",~f"}
 
 
 def given_labels(labels: dict[float, str]) -> str:

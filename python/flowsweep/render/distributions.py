@@ -79,10 +79,14 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
 
     found, total = _panels(context, rows, quantity)
     span = log_ends(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
-    alone = len({panel.one for panel in found}) == 1
-    lines: dict[tuple[Series, str], list[Panel]] = {}
+    alone = len({panel.one for panel in found}) == 1 or context.stands_alone
+    lines: dict[tuple[Series | None, str], list[Panel]] = {}
+    if context.stands_alone:
+        # They have one panel each: their runs stand side by side, a direction below the other.
+        found.sort(key=lambda panel: panel.part, reverse=True)
     for panel in found:
-        lines.setdefault((panel.one, panel.part), []).append(panel)
+        of_one = None if context.stands_alone else panel.one
+        lines.setdefault((of_one, panel.part), []).append(panel)
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
     for number, line in enumerate(lines.values()):
@@ -97,11 +101,12 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     made: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
     shown = len({(panel.one, panel.name) for panel in found})
     return made, sentence(
-        _legend(found), cuts.told(shown, total, "points are drawn", quantity.query)
+        _legend(context, found),
+        cuts.told(shown, total, f"{context.terms.point}s are drawn", quantity.query),
     )
 
 
-def _legend(panels: list[Panel]) -> str:
+def _legend(context: Context, panels: list[Panel]) -> str:
     """Names the lines and colours that are drawn."""
     named = {
         "run": any(panel.is_one_run for panel in panels),
@@ -109,7 +114,7 @@ def _legend(panels: list[Panel]) -> str:
     }
     own = {
         (True, False): "the run in the title",
-        (False, True): "all runs of the point in the title together",
+        (False, True): context.terms.whole,
         (True, True): "the run in the title, or all runs of the point there together",
     }[named["run"], named["point"]]
     pale = "; pale: from the run with the least share to the one with the greatest"
@@ -148,14 +153,14 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
 
 def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
     """The points of one application with their names; runs that stand alone each for itself."""
-    keys = ["point", "is_baseline", *points.COLUMNS]
+    keys = ["app", "run", "point", "is_baseline", *points.COLUMNS]
     every = rows.select(keys).unique(subset="point", maintain_order=True)
     names = dict(zip(every["point"], points.labels(every), strict=True))
     runs = rows.group_by("point", *([parts] if parts else [])).agg(pl.col("run").n_unique())
     apart = set(runs.filter(pl.col("run") > 1)["point"])
     found: dict[Pool, str] = {}
     for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
-        name = names[point] if every.height > 1 else "all runs"
+        name = names[point]
         if point in apart:
             found[point, run] = run if every.height == 1 else f"{run}, {name}"
         else:

@@ -9,10 +9,15 @@ import polars as pl
 from flowsweep import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.render.figure import Context
+    from flowsweep.render.theme import Series
 
 #: A share of the payload, or of the bytes, that is worth a sentence.
 NOTABLE = 0.01
+#: Of more addresses that are guessed these are named.
+MAX_GUESSES = 8
 
 
 def left_out(context: Context, allows: str) -> str | None:
@@ -86,6 +91,38 @@ def unplaced(context: Context) -> str | None:
     return (
         f"{numbers.share(share)} of the bytes went to or came from addresses of no known site, and "
         "are not in it; `hosts` in run.json names addresses."
+    )
+
+
+def reliable(context: Context, series: Sequence[Series]) -> list[Series]:
+    """Those of which a finding may be told: not of a run whose capture has grade D.
+
+    A point of a sweep has several runs, and says itself which of its captures are in doubt.
+    """
+    if not context.stands_alone:
+        return list(series)
+    bad = set(context.model("captures").filter(~pl.col("has_traffic"))["run"])
+    return [one for one in series if one.app not in bad]
+
+
+def guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
+    """Says which addresses are guesses, and of which the traffic is told in and out; None if none.
+
+    Args:
+        context: Knows the hosts.
+        rows: Of the runs and hosts in these.
+    """
+    hosts = context.model("hosts").filter("is_guessed")
+    if rows is not None:
+        hosts = hosts.join(rows.select("run", "host").unique(), on=["run", "host"], how="semi")
+    if hosts.is_empty():
+        return None
+    named = hosts.sort("run", "host").unique(subset=["host", "address"], maintain_order=True)
+    told = [f"{host} {address}" for host, address in named.select("host", "address").rows()]
+    more = f" and {len(told) - MAX_GUESSES} more" if len(told) > MAX_GUESSES else ""
+    return (
+        "Out and in are of the address that is taken for the host's own, as a guess: the one that "
+        f"most of its packets carry ({', '.join(told[:MAX_GUESSES])}{more})."
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.files.parquet_files import quoted
 from flowsweep.render import axes
+from flowsweep.render.terms import CAPTURES, SWEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
+    from flowsweep.render.terms import Terms
     from flowsweep.render.theme import Series
     from flowsweep.warehouse import Warehouse
 
@@ -67,13 +70,25 @@ class Context:
             self.cache[key] = self.warehouse.select(f"select * from {name} order by all")  # noqa: S608
         return self.cache[key]
 
+    @cached_property
+    def stands_alone(self) -> bool:
+        """Whether these are captures alone: each run is shown by itself, under its name."""
+        return bool(self.model("runs")["stands_alone"].any())
+
+    @property
+    def terms(self) -> Terms:
+        """What things are called."""
+        return CAPTURES if self.stands_alone else SWEEP
+
     @property
     def has_sites(self) -> bool:
         """Whether traffic is told between sites; else each host stands for one."""
         return self.model("hosts")["site"].drop_nulls().n_unique() > 1
 
-    def drawn_runs(self, runs: Iterable[str]) -> str:
-        """Says which runs are drawn and why: one of each application."""
+    def drawn_runs(self, runs: Iterable[str]) -> str | None:
+        """Says which runs are drawn and why: one of each application; None: each is one."""
+        if self.stands_alone:
+            return None
         known = dict(self.model("shown_runs").select("run", "because").iter_rows())
         why: dict[str, list[str]] = {}
         for run in sorted(set(runs)):

@@ -5,23 +5,29 @@ Same input, same bytes: no clock, no random ids, everything in a given order.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from markupsafe import Markup, escape
 
-from flowsweep import numbers
-from flowsweep.analysis import adds_up, grades
+from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
-from flowsweep.render import differences, inline, svg, tables, templates, theme
+from flowsweep.render import (
+    differences,
+    head,
+    inline,
+    svg,
+    tables,
+    templates,
+    theme,
+    verdict_captures,
+)
 from flowsweep.render import verdict as words
 from flowsweep.render.figure import MAX_DATA_ROWS, Context, Figure, empty
 from flowsweep.render.provenance import provenance
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from flowsweep.analysis.adds_up import Contradiction
 
 MAX_DATA_BYTES = 250_000
@@ -40,6 +48,20 @@ MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
 NBSP = "\u00a0"
+#: Captures alone in the order of the page.
+ALONE = """
+select
+    runs.app,
+    runs.problem,
+from runs
+left join captures using (run)
+where runs.stands_alone
+group by runs.app, runs.problem
+order by
+    coalesce(bool_or(not captures.has_traffic), false),
+    coalesce(sum(captures.wire_bytes), 0) desc,
+    runs.app
+"""
 
 
 @dataclass(frozen=True)
@@ -96,25 +118,19 @@ def _build(warehouse: Warehouse) -> Page:
     source = inputs.read_text(experiment, "an experiment file") if experiment.exists() else ""
     described = about(source)
     context = Context(warehouse, _series(warehouse, described.workloads))
-    verdict = words.verdict(
-        context.rows("thresholds").rows(named=True),
-        context.rows("requirement").rows(named=True),
-        {(one.app, one.problem): one.label for one in context.series},
-        list(context.rows("run_table").rows(named=True)),
-        beside=list(context.rows("side_by_side").rows(named=True)),
-        others=list(context.rows("axis_thresholds").rows(named=True)),
-        lightpaths=list(context.rows("lightpaths").rows(named=True)),
-        has_sites=context.has_sites,
-    )
+    verdict = _verdict(context)
     compared = differences.first(context.rows("against").rows(named=True))
     counter = iter(range(1, 1000))
     filled: list[dict[str, Any]] = []
     absent = []
     for section in sections(warehouse.catalog.folder):
+        if section.is_left_out(context):
+            continue
         parts = _parts(section, context, counter)
         if parts:
-            filled.append({"anchor": section.anchor, "heading": section.heading, "parts": parts})
-        elif not section.is_asked:
+            heading = section.heading_of(context)
+            filled.append({"anchor": section.anchor, "heading": heading, "parts": parts})
+        elif not section.is_asked and not (context.stands_alone and section.alone):
             absent.append(section.absent(context))
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.catalog.folder))
     folder = warehouse.catalog.folder
@@ -122,7 +138,7 @@ def _build(warehouse: Warehouse) -> Page:
     text = templates.filled(
         folder,
         "page.html.j2",
-        head=_head(context, directory, source, described.title),
+        head=head.described(context, directory, source, described.title),
         verdict=[
             _marked(sentence)
             for sentence in [*verdict.sentences, *([compared] if compared else [])]
@@ -152,6 +168,28 @@ def _build(warehouse: Warehouse) -> Page:
     return Page(html, verdict.first, contradictions)
 
 
+def _verdict(context: Context) -> words.Verdict:
+    """What the page opens with."""
+    requirements = list(context.rows("requirement").rows(named=True))
+    if context.stands_alone:
+        return verdict_captures.verdict(
+            requirements,
+            context.rows("totals").rows(named=True),
+            [one.app for one in context.series],
+            context.model("captures").rows(named=True),
+        )
+    return words.verdict(
+        context.rows("thresholds").rows(named=True),
+        requirements,
+        {(one.app, one.problem): one.label for one in context.series},
+        list(context.rows("run_table").rows(named=True)),
+        beside=list(context.rows("side_by_side").rows(named=True)),
+        others=list(context.rows("axis_thresholds").rows(named=True)),
+        lightpaths=list(context.rows("lightpaths").rows(named=True)),
+        has_sites=context.has_sites,
+    )
+
+
 def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, Any]]:
     """What is drawn of a section, in its order."""
     parts = []
@@ -166,7 +204,7 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
 
 def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     rows = context.rows(part.name)
-    caption = (_filled(part.caption, context), part.note(context))
+    caption = (_filled(part.caption_of(context), context), part.note(context))
     return {
         "kind": "table",
         "name": part.name,
@@ -195,7 +233,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "kind": "figure",
         "name": figure.name,
         "number": number,
-        "heading": figure.heading or part.heading,
+        "heading": figure.heading or part.heading_of(context),
         "finding": figure.finding,
         "caption": figure.caption,
         "svg": _drawn(figure),
@@ -220,7 +258,13 @@ def _csv(rows: pl.DataFrame, count: int) -> Markup | None:
 
 
 def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
-    """Applications in the order of the experiment file, others by name behind them."""
+    """Applications in the order of the experiment file, others by name behind them.
+
+    Captures alone by their traffic, most first; behind them those that no claim rests on.
+    """
+    alone = warehouse.select(ALONE).rows()
+    if alone:
+        return [Series(run, problem, run, place) for place, (run, problem) in enumerate(alone)]
     rows = warehouse.select("select distinct app, problem from runs order by all").rows()
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
     rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
@@ -247,46 +291,6 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
     return [
         (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part
     ]
-
-
-def _head(context: Context, directory: Path, source: str, title: str) -> dict[str, Any]:
-    runs = context.rows("run_table")
-    counted = runs.filter(~pl.col("is_warmup"))
-    valid = counted.filter(pl.col("is_traffic_used") | (pl.col("status") == "valid")).height
-    unknown = counted.filter(pl.col("status") == "no record").height
-    quality = context.model("captures")
-    graded = quality.filter(
-        pl.col("run").is_in(counted.filter("is_traffic_used")["run"].to_list())
-    ).sort("grade_rank", descending=True)
-    starts = runs["start_ns"].drop_nulls()
-    if starts.is_empty():  # no run.json: by the first packet
-        starts = quality["first_ns"].drop_nulls()
-    many = len({one.app for one in context.series}) > 1
-    hosts = context.model("hosts").select("host", "site").unique().sort("site", "host")
-    sites = hosts["site"].drop_nulls().n_unique()
-    parts = [
-        f"{numbers.plural(counted.height, 'run')}, {numbers.count(valid)} valid"
-        + (f", {numbers.count(unknown)} without run.json" if unknown else ""),
-        numbers.plural(hosts["host"].n_unique(), "host")
-        + (f" in {numbers.plural(sites, 'site')}" if sites else ""),
-    ]
-    if len(starts):
-        day = pl.Series([starts.min()], dtype=pl.Int64).cast(pl.Datetime("ns"))
-        parts.append(f"captured {day.dt.strftime('%Y-%m-%d')[0]}")
-    worst = str(graded["grade"][0]) if graded.height else ""
-    return {
-        "question": "What network do these applications need?"
-        if many
-        else "What network does this application need?",
-        "name": directory.absolute().name,
-        "title": title,
-        "facts": parts,
-        "left_out": int(context.model("left_out")["is_recorded"].sum()),
-        "grade": worst,
-        "has_unknown_drops": worst == grades.UNKNOWN,
-        "grade_class": tables.GRADE_CLASS.get(worst, ""),
-        "hash": hashlib.sha256(source.encode()).hexdigest()[:12] if source else "",
-    }
 
 
 def _marked(sentence: str) -> Markup:

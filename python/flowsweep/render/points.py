@@ -68,7 +68,7 @@ def labels(rows: pl.DataFrame) -> list[str]:
     if any(axis[0] == "ranks" for axis in varied):
         pairs = rows.select("ranks", "ranks_per_host").n_unique()
         varied = fewer if pairs == rows["ranks"].n_unique() else varied
-    names = [_name(row, varied) for row in rows.iter_rows(named=True)]
+    names = [_name(row, varied) or _whole(row) for row in rows.iter_rows(named=True)]
     queues = list(zip(names, rows["queue_bytes"], strict=True))
     several = Counter(name for name, _ in set(queues))
     names = [
@@ -89,7 +89,13 @@ def _name(row: dict[str, Any], varied: list[Any]) -> str:
         parts.append(
             UNSET.get(asked, f"{asked.replace('_', ' ')} unset") if value is None else words(value)
         )
-    return " · ".join(parts) or "all runs"
+    return " · ".join(parts)
+
+
+def _whole(row: dict[str, Any]) -> str:
+    """The only point of an application; a capture alone is one, and has the name of its run."""
+    run = row.get("run")
+    return "all runs" if run is None or run != row.get("app") else str(run)
 
 
 def drawn(rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ drawing `render/figures/NAME.py`. A table without a drawing is printed as its ro
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
@@ -40,6 +40,8 @@ class Part:
         heading: From the `.yaml`; the drawing may have one that depends on the rows.
         caption: Of a table; `{host}` stands for the host that is shown. A figure tells its own.
         show: Columns of a plain table and their heads; empty: all columns.
+        alone: What is said in place of these in a report on captures alone; none: the part is of
+            a sweep, and such a report goes without it.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Part:
     heading: str = ""
     caption: str = ""
     show: dict[str, str] | None = None
+    alone: dict[str, str] | None = field(default_factory=dict)
 
     @cached_property
     def drawing(self) -> ModuleType | None:
@@ -58,6 +61,8 @@ class Part:
 
     def draw(self, context: Context) -> Figure | Markup | None:
         """The figure, or the HTML of the table."""
+        if context.stands_alone and self.alone is None:
+            return None
         if self.drawing is None:
             return plain.draw(context, self.name, self.show)
         return cast("Draw", self.drawing.draw)(context)
@@ -65,7 +70,15 @@ class Part:
     def heading_of(self, context: Context) -> str:
         """The heading, which may tell of the rows."""
         made = getattr(self.drawing, "heading", None)
-        return str(made(context)) if made else self.heading
+        given = str(made(context)) if made else self._said("heading", self.heading, context)
+        return given.replace("{per_point}", context.terms.per_point)
+
+    def caption_of(self, context: Context) -> str:
+        """The caption that the `.yaml` gives a table."""
+        return self._said("caption", self.caption, context)
+
+    def _said(self, key: str, told: str, context: Context) -> str:
+        return (self.alone or {}).get(key, told) if context.stands_alone else told
 
     def note(self, context: Context) -> str | None:
         """What the drawing adds to the caption."""
@@ -81,6 +94,7 @@ class Section:
         subject: What the section is about, for the end of the page where it has no data.
         query: The query whose needs tell why it has none.
         is_asked: Whether it is only there where it is asked for, and its absence is not told.
+        alone: Its heading in a report on captures alone; None: that goes without it.
     """
 
     anchor: str
@@ -89,6 +103,15 @@ class Section:
     query: str
     parts: Sequence[Part]
     is_asked: bool = False
+    alone: str | None = ""
+
+    def heading_of(self, context: Context) -> str:
+        """What stands above it."""
+        return self.alone or self.heading if context.stands_alone else self.heading
+
+    def is_left_out(self, context: Context) -> bool:
+        """Whether it is of a sweep, and there is none."""
+        return context.stands_alone and self.alone is None
 
     def absent(self, context: Context) -> str:
         """Why the page lacks this section, in words that are true of the tables."""
@@ -125,4 +148,4 @@ def sections(folder: Path) -> list[Section]:
     ]
 
 
-KEYS = ("section", "order", "kind", "heading", "caption", "show")
+KEYS = ("section", "order", "kind", "heading", "caption", "show", "alone")

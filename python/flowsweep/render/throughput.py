@@ -32,6 +32,13 @@ def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(shown, on=["point", "host"], how="semi")
 
 
+def rates_told(peak: float, mean: float) -> str:
+    """`67.5, mean 1.04 Mbit/s`; where one is far below 1 Mbit/s each has a unit of its own."""
+    if all(rate == 0 or rate >= numbers.SMALL_MBIT_S for rate in (peak, mean)):
+        return f"{numbers.estimate(peak)}, mean {numbers.estimate(mean)} Mbit/s"
+    return f"{numbers.rate(peak)}, mean {numbers.rate(mean)}"
+
+
 def bins_told(rows: pl.DataFrame) -> str:
     """Width of the bins, `10 ms`; of several the least and the greatest."""
     widths = sorted(set(rows["bin_ms"]))

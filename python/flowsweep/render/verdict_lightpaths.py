@@ -45,7 +45,7 @@ def sentence(
     for key, label in labels.items():
         mine = [row for row in counted if (row["app"], row["problem"]) == key]
         # A capture that may not be relied on lets nothing be said of its application.
-        if not mine or any(row["doubtful_runs"] for row in mine):
+        if not mine or any(row["doubtful_runs"] or _is_merged(row) for row in mine):
             continue
         most = max(mine, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
         is_filled = any(row["is_supply_limited"] for row in mine)
@@ -66,6 +66,11 @@ def sentence(
 def _counts(row: Row) -> bool:
     """Whether a row tells how many lightpaths of a known rate carry the baseline."""
     return bool(row["is_baseline"]) and not row["is_rate_assumed"]
+
+
+def _is_merged(row: Row) -> bool:
+    """Whether one merged packet takes longer than the time over which the demand was measured."""
+    return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
 
 
 def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:

@@ -199,6 +199,8 @@ def in_order(captures: Sequence[Path]) -> Sequence[Path]:
 def first_packet(path: Path) -> int | None:
     """When the first packet of a capture was captured, ns since 1970; None where it has none.
 
+    A time beyond what nanoseconds can tell is none: the first one that is.
+
     Raises:
         CaptureError: It is no capture, or cannot be read.
     """
@@ -207,7 +209,12 @@ def first_packet(path: Path) -> int | None:
     check([path])
     with duckdb.connect() as connection:
         connection.register("packets", _Packets(path))
-        query = "select epoch_ns(time::timestamp_ns) from packets limit 1"
+        query = """
+            select epoch_ns(time::timestamp_ns)
+            from packets
+            where isfinite(time::timestamp_ns)
+            limit 1
+        """
         try:
             rows = connection.sql(query).fetchall()
         except duckdb.Error as error:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 SECOND = 10**9
 #: Of a run: its start, UTC. No form of ISO 8601, which readers of Hive's folders take for a time.
 NAME = "%Y-%m-%d-%Hh%Mm%Ss"
+#: A period that begins so far ahead of the clock is of a host whose clock is wrong.
+AHEAD_NS = 24 * 3600 * SECOND
+#: The last second that nanoseconds can tell, since 1970.
+LAST_S = (2**63 - 1) // SECOND - 1
 #: What a run.json must hold to be one of these.
 PERIOD = "period_s"
 EXAMPLE = '{"period_s": 3600, "captures": [], "drops": {}}'
@@ -71,6 +75,9 @@ class Periods:
     def ready(self, arrivals: Sequence[Arrival], now_ns: int) -> dict[str, list[Arrival]]:
         """The captures of each period that is over, is whole and is not parsed as it is.
 
+        One that lies more than a day ahead does not wait for its time: the clock of a host is
+        wrong, and what it captured is a run of its own.
+
         Args:
             arrivals: All captures that are there, in the order of their first packets.
             now_ns: The time by the clock, ns since 1970.
@@ -85,10 +92,14 @@ class Periods:
         return {
             self._name(number): some
             for number, some in sorted(found.items())
-            if (number + 1) * self._period_s * SECOND <= now_ns
+            if self._is_over(number, now_ns)
             and all(one.is_whole for one in some)
             and self._is_news(self._name(number), some)
         }
+
+    def _is_over(self, number: int, now_ns: int) -> bool:
+        begin_ns = number * self._period_s * SECOND
+        return begin_ns + self._period_s * SECOND <= now_ns or begin_ns > now_ns + AHEAD_NS
 
     def _is_news(self, run: str, arrivals: Sequence[Arrival]) -> bool:
         """Whether a period has captures that are not in its tables, while all that are can be read.
@@ -180,6 +191,7 @@ class Periods:
     def record(self, run: str, arrivals: Sequence[Arrival], told: Mapping[str, Drops]) -> None:
         """Notes that the tables of a period are made of these captures."""
         start = datetime.strptime(run, NAME).replace(tzinfo=UTC)
+        end = start + timedelta(seconds=self._period_s)
         captures = [
             {"host": one.host, "file": one.path.name, "first": one.first_ns, "bytes": one.size}
             for one in arrivals
@@ -193,8 +205,8 @@ class Periods:
             for host in told
         }
         record = {
-            "start": f"{start:%Y-%m-%dT%H:%M:%SZ}",
-            "end": f"{start + timedelta(seconds=self._period_s):%Y-%m-%dT%H:%M:%SZ}",
+            "start": f"{max(start, _at(-LAST_S)):%Y-%m-%dT%H:%M:%SZ}",
+            "end": f"{min(end, _at(LAST_S)):%Y-%m-%dT%H:%M:%SZ}",
             PERIOD: self._period_s,
             "captures": captures,
             "drops": {host: {"told": told[host], "until": until[host]} for host in told},
@@ -206,6 +218,10 @@ class Periods:
             outputs.write_file(folder / "run.json", f"{text}\n")
         # As it is read at the next start.
         self._done[run] = json.loads(text)
+
+
+def _at(seconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
 def _sum(one: Drops, other: Drops) -> Drops:

@@ -45,17 +45,20 @@ def _run_axes() -> str:
         for axis in in_points()
         if axis.columns[0].measured
     ]
+    stated = [f"{name}::varchar" for name in raw_columns()]
     listed = ",\n    ".join(
         [
             *shown,
             *measured,
+            f"coalesce(\n        {_lines(stated)}\n    ) is not null as has_axes",
             f"concat_ws(\n        ' ',\n        {_lines(others)}\n    ) as other_axes",
             f"row(\n        {_lines(_mildness())}\n    ) as hardness",
         ]
     )
     return (
         "-- One row per run: its axes, in the units of the points. `other_axes` are all but those\n"
-        "-- that a line tells apart; the mildest point has the least `hardness`.\n"
+        "-- that a line tells apart; the mildest point has the least `hardness`; `has_axes`: its\n"
+        "-- run.json names one of them.\n"
         f"select\n    run,\n    {listed},\nfrom stg_runs\n"
     )
 

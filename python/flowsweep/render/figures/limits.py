@@ -57,17 +57,18 @@ def draw(context: Context) -> Figure | None:
         if any(frame.filter(pl.col(column) > 0).height for frame in drawn)
     ]
     panels = [
-        _panel(frame, one, kinds, left, alone=len(shown) == 1)
+        _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
         for frame, one in zip(frames, shown, strict=True)
     ]
     unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
     reasons = _reasons(rows)
     return Figure(
         name="limits",
-        finding=finding(frames, [one.label for one in shown]),
+        finding=_finding(context, shown, rows),
         caption=sentence(
-            f"{numbers.count(total)} TCP flow directions with payload of the valid runs, between "
-            "the sites (all, where there is one site), each in the capture of the host that sent.",
+            f"{numbers.count(total)} TCP flow directions with payload"
+            + ("" if context.stands_alone else f" of the valid runs,{context.terms.of_runs}")
+            + ", each in the capture of the host that sent.",
             doubts.of_tcp_alone(rows),
             doubts.accompanied(context),
             "Bars: time from first data to last acknowledgement, added up over the flows, so a "
@@ -84,6 +85,16 @@ def draw(context: Context) -> Figure | None:
         chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,
     )
+
+
+def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
+    """What the numbers say; of captures alone a sentence for those with most traffic."""
+    told = doubts.reliable(context, shown)
+    told = told[:FEW] if context.stands_alone else told
+    if not told:
+        return ""
+    frames = [context.of(rows, one) for one in told]
+    return finding(frames, [one.label for one in told], is_swept=not context.stands_alone)
 
 
 def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
@@ -162,23 +173,24 @@ def _is_clear(row: dict[str, Any]) -> bool:
     return bool(first - second >= row["unknown_share"])
 
 
-def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> str:
+def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True) -> str:
     """What the numbers say: a sentence for each application, of many the standouts.
 
     Args:
         frames: The points of each application, the baseline first.
         labels: Their names.
+        is_swept: Whether these are points of a sweep; else each is a run, and has its name.
     """
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
     told = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
     known = [one for one in told if one is not None]
     many = len(known) > FEW
-    said = [_paces(known), _standouts(known)] if many else [_one(one) for one in known]
+    said = [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         said.append(
-            f"For up to {numbers.share(untold)} of the sending time of a point this cannot be "
-            "told: it may belong to any of them."
+            f"For up to {numbers.share(untold)} of the sending time of a "
+            f"{'point' if is_swept else 'run'} this cannot be told: it may belong to any of them."
         )
     silent = [label for label, one in zip(labels, told, strict=True) if one is None]
     if silent:
@@ -199,12 +211,10 @@ def _subject(rows: pl.DataFrame, label: str) -> str:
     return f"the TCP flows of {label} ({part} of its payload)"
 
 
-def _one(one: Held) -> str:
+def _one(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
-    said = (
-        f"At {one.begin} {pace} set the pace of {one.label} for {numbers.share(share)} of the "
-        "sending time"
-    )
+    where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
+    said = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
     holder, most, where = one.most
     if one.points == 1:
         return f"{said}."

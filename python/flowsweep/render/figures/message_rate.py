@@ -42,7 +42,7 @@ def draw(context: Context) -> Figure | None:
     sizes = _span(rows, "p10_bytes", "max_bytes")
     panels = []
     for frame, one in zip(frames, shown, strict=True):
-        panels += _panels(frame, one, left, sizes, alone=len(shown) == 1)
+        panels += _panels(frame, one, left, sizes, alone=len(shown) == 1 or context.stands_alone)
     guessed = (float(rows["guessed_share"].min()), float(rows["guessed_share"].max()))  # type: ignore[arg-type]
     doubtful = int(rows["doubtful_captures"].sum())
     messages = max(int(rows["messages"].sum()), 1)
@@ -51,20 +51,21 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name="message_rate",
         caption=sentence(
-            f"{numbers.plural(int(rows['messages'].sum()), 'message')} between the sites (all, "
-            "where there is one site) of "
-            f"{numbers.plural(int(rows['runs'].sum()), 'valid run')}, begun "
+            f"{numbers.plural(int(rows['messages'].sum()), 'message')} {context.terms.between} "
+            f"{numbers.plural(int(rows['runs'].sum()), context.terms.run)}, begun "
             "within the time of the run, each in the capture of the host that sent it"
             + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
             doubts.of_tcp_alone(rows),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
-            "with most.",
+            "with most."
+            if rows["runs"].max() > 1  # type: ignore[operator]
+            else None,
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
             "Inferred from headers. Writes that were queued together are one message, so numbers "
             "are lower bounds, and sizes upper ones"
             + (f". {_at_least(bounds)}" if bounds else f": {WITHIN}"),
             "A pause or a PUSH flag alone marks the end, and may lie within a message: "
-            f"{numbers.shares(*guessed)} of the ends, per point."
+            f"{numbers.shares(*guessed)} of the ends, per {context.terms.point}."
             + (
                 f" Open points: more than {numbers.share(MAX_GUESSED)} of them, or a lower bound, "
                 "so neither number nor size may be compared with others."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, distributions, theme
+from flowsweep.render import axes, cuts, distributions, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
@@ -36,7 +36,7 @@ def draw(context: Context) -> Figure | None:
         kept = distributions.kept(context, list(mine), one, most)
         frames = [distributions.of_pool(own, pool) for pool in kept]
         names = [mine[pool] for pool in kept]
-        panels += _panels(frames, names, one, alone=len(shown) == 1)
+        panels += _panels(frames, names, one, alone=len(shown) == 1 or context.stands_alone)
     title = alt.TitleParams(
         "messages per second", fontSize=12, fontWeight=500, color=theme.MUTED, offset=6,
         frame="bounds",
@@ -60,8 +60,11 @@ def draw(context: Context) -> Figure | None:
             "fewest to the one with most."
             if rows["runs"].max() > 1  # type: ignore[operator]
             else None,
-            "Scales differ between applications." if len(shown) > 1 else None,
-            cuts.told(len(panels), sum(map(len, every)), "points are drawn", QUERY),
+            f"Scales differ between {context.terms.series}." if len(shown) > 1 else None,
+            silences.caption(rows.filter(pl.col("cut_s") > 0).height),
+            cuts.told(
+                len(panels), sum(map(len, every)), f"{context.terms.point}s are drawn", QUERY
+            ),
         ),
         chart=alt.vconcat(*panels, spacing=10, title=title),
         rows=rows,
@@ -97,6 +100,8 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
             layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
         line = data.mark_line(interpolate="step-after", strokeWidth=1.25, color=one.colour)
         layers.append(line.encode(x=x, y=y))
+        gaps = frame.filter(pl.col("cut_s") > 0).select("start_s", "cut_s").rows()
+        layers += silences.marks(gaps, end, alt.X("start_s:Q"), 2)
         head = "" if alone or number else one.label
         width = theme.FULL_WIDTH - LEFT
         found.append(

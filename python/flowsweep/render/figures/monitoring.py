@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, distributions, doubts, theme
+from flowsweep.render import axes, cuts, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 from flowsweep.render.throughput import host_names, of_shown_host
@@ -22,6 +22,8 @@ QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
 #: At most so many points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
+#: A bit a second.
+LEAST_MBIT_S = 1e-6
 #: Applications of which it is said how much is hidden.
 FINDINGS = 3
 #: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
@@ -57,19 +59,25 @@ def draw(context: Context) -> Figure | None:
     }
     drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
     spread = [f"peak_mbit_s_{end}" for end in ENDS]
-    span = distributions.log_ends(pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)]))
+    rates = pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)])
+    # Less than a bit a second has no place of its own.
+    span = distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
     # Each direction of an application has a line of panels.
     columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
+    cells = [[(one, *cell) for cell in of_one] for one, of_one in lines.items()]
     named = [one.label for one in lines] if len(shown) > 1 else [""]
-    titles = [f"{named[0]}, Mbit/s" if named[0] else "Mbit/s", *named[1:]]
+    if context.stands_alone:
+        cells, named = [[cell for of_one in cells for cell in of_one]], [""]
+    unit = "Mbit/s" if span[0] >= numbers.SMALL_MBIT_S else "bit/s"
+    titles = [f"{named[0]}, {unit}" if named[0] else unit, *named[1:]]
     grids = [
-        _grid(cells, one, span, columns, title)
-        for (one, cells), title in zip(lines.items(), titles, strict=True)
+        _grid(of_one, span, columns, title) for of_one, title in zip(cells, titles, strict=True)
     ]
     chart: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
     return Figure(
         name=QUERY,
-        heading=f"What wide windows hide: throughput of {host_names(rows)}, per point of the sweep",
+        heading=f"What wide windows hide: throughput of {host_names(rows)}, "
+        f"{context.terms.per_point}",
         finding=" ".join(_findings(context, rows)),
         caption=sentence(
             "The same traffic as a monitor with windows of each width shows it.",
@@ -85,8 +93,14 @@ def draw(context: Context) -> Figure | None:
             "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()
             else None,
+            merged.note(context, rows),
             doubts.of_traffic(context),
-            cuts.told(sum(map(len, kept)), sum(map(len, pools)), "points are drawn", QUERY),
+            cuts.told(
+                sum(map(len, kept)),
+                sum(map(len, pools)),
+                f"{context.terms.point}s are drawn",
+                QUERY,
+            ),
         ),
         chart=chart,
         rows=every,
@@ -94,19 +108,18 @@ def draw(context: Context) -> Figure | None:
 
 
 def _grid(
-    cells: Sequence[tuple[str, str, pl.DataFrame]],
-    one: Series,
+    cells: Sequence[tuple[Series, str, str, pl.DataFrame]],
     span: tuple[float, float, float | None],
     columns: int,
     title: str,
 ) -> Any:
-    """The panels of one application."""
+    """The panels of one application, or of all where each has a run."""
     import altair as alt
 
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
         _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
-        for place, (name, direction, frame) in enumerate(cells)
+        for place, (one, name, direction, frame) in enumerate(cells)
     ]
     above = alt.TitleParams(
         title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
@@ -119,10 +132,13 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     """Sentences about the applications of which wide windows hide most."""
     found = [
         (share, said)
-        for one in context.series_in(rows)
+        for one in doubts.reliable(context, context.series_in(rows))
         if (told := finding(one, context.of(rows, one))) is not None
         for share, said in [told]
     ]
+    if context.stands_alone:
+        # What repeats nothing is told in the order of the page, that with most traffic first.
+        return [said for _, said in found[:FINDINGS]]
     return [said for _, said in sorted(found)[:FINDINGS]]
 
 
@@ -175,6 +191,8 @@ def _panel(
     ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
     special = [zero] if zero else []
     labels = axes.number_labels(ticks)
+    if low < numbers.SMALL_MBIT_S:
+        labels = axes.prefix_labels(ticks, scale=1e6)
     if zero:
         labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
     order = [_width(row) for row in rows.iter_rows(named=True)]
@@ -199,7 +217,7 @@ def _panel(
     )
 
     def at(value: float) -> float:
-        return value if value > 0 else zero or low
+        return value if value >= LEAST_MBIT_S else zero or low
 
     marks = [
         {

@@ -58,9 +58,8 @@ def draw(context: Context) -> Figure | None:
         name="packet_intervals",
         caption=sentence(
             f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
-            "a flow between the sites (any, where there is one site), at the receiving host if "
-            "that was captured; "
-            f"{numbers.plural(int(pools['runs'].sum()), 'run')} at all points.",
+            f"a flow{context.terms.of_runs}, at the receiving host if that was captured; "
+            f"{numbers.plural(int(pools['runs'].sum()), 'run')}{context.terms.at_all}.",
             "Filled: the direction of each connection with more payload; grey line: the other. "
             "Data and bare ACK packets are not told apart.",
             "Height: share of all gaps of the direction per 1/20 decade.",

@@ -36,6 +36,16 @@ def draw(context: Context) -> Markup | None:
     columns = [
         words("run", rows, lambda row: row["run"]),
         Column("status", [_status(row) for row in rows], is_number=False),
+    ]
+    if context.stands_alone:
+        # No axis was named, and nothing is compared.
+        columns += [
+            figures("time (s)", [row["completion_s"] for row in rows]),
+            Column("reason", [_reason(row) for row in rows], is_number=False),
+        ]
+        note = cut_note(len(rows), len(every), "run_table")
+        return table("runs", columns, fine=list(map(_is_fine, rows))) + note
+    columns += [
         Column("asked", [numbers.plain(row["rtt_asked_ms"]) for row in rows], spanner="RTT (ms)"),
         figures("measured", [row["rtt_measured_ms"] for row in rows], "RTT (ms)"),
         Column(
@@ -78,6 +88,8 @@ def _reason(row: Row) -> str:
 def heading(context: Context) -> str:
     """How many runs count, and what became of the others."""
     rows = context.rows("run_table").filter(~pl.col("is_warmup"))
+    if context.stands_alone:
+        return f"{numbers.plural(rows.height, 'run')}, each by itself"
     used = rows.filter("is_used").height
     traffic = rows.filter(pl.col("is_traffic_used") & ~pl.col("is_used")).height
     if not rows.height:

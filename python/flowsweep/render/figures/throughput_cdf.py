@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, distributions, doubts, theme
+from flowsweep.render import axes, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence
 from flowsweep.render.throughput import bins_told, host_names, of_shown_host
 
@@ -39,12 +39,15 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name="throughput_cdf",
         heading=f"How often it sends how much: distribution (CDF) of {bin_ms} bins of "
-        f"{host_names(rows)}, per point of the sweep",
+        f"{host_names(rows)}, {context.terms.per_point}",
         caption=sentence(
-            f"Share of {bin_ms} bins at or below a rate: {numbers.plural(bins, 'bin')} of the host "
-            "that the figure before shows, at all points.",
+            f"Share of {bin_ms} bins at or below a rate, of the host that the figure before shows."
+            if context.stands_alone
+            else f"Share of {bin_ms} bins at or below a rate: {numbers.plural(bins, 'bin')} of the "
+            "host that the figure before shows, at all points.",
             "Empty bins count: their share is where the line begins.",
             drawn,
+            merged.note(context, rows),
             doubts.of_traffic(context),
         ),
         chart=chart,
@@ -55,5 +58,5 @@ def draw(context: Context) -> Figure | None:
 def _drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     """The narrowest bins of the host that is shown, at each point."""
     mine = of_shown_host(context, rows)
-    least = pl.col("bin_ms").min().over("point", "host")
+    least = pl.col("bin_ms").min().over("point", "host", "direction")
     return mine.filter(pl.col("bin_ms") == least)

@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis import grades
-from flowsweep.render import axes, doubts, theme
+from flowsweep.render import axes, cuts, doubts, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
-from flowsweep.render.throughput import DIRECTIONS, bins_told, host_names
+from flowsweep.render.throughput import DIRECTIONS, bins_told, host_names, rates_told
 
 OWN_SCALE = 10
+#: Of captures alone, those with most traffic.
+MAX_RUNS = 8
 
 
 def draw(context: Context) -> Figure | None:
@@ -33,15 +35,23 @@ def draw(context: Context) -> Figure | None:
     passed = rows
     rows = rows.filter("is_within")
     shown = context.series_in(rows)
+    every = len(shown)
+    if context.stands_alone:
+        shown = shown[:MAX_RUNS]
+        rows = pl.concat([context.of(rows, one) for one in shown])
     alone = len(shown) == 1
-    width, height = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
-    panels = []
-    for first in range(0, len(shown), 2):
-        for direction in DIRECTIONS:
-            panels += [
-                _series_panel(context.of(rows, one), one, direction, (width, height))
-                for one in shown[first : first + 2]
-            ]
+    size = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
+    # Two applications beside each other; of captures alone the two directions of each.
+    together = 1 if context.stands_alone else 2
+    panels = [
+        _series_panel(
+            context.of(rows, one), one, direction, size,
+            is_last=direction == "in" or (together == 1 and not alone),
+        )
+        for first in range(0, len(shown), together)
+        for direction in DIRECTIONS
+        for one in shown[first : first + together]
+    ]  # fmt: skip
     chart: Any = alt.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
     bin_ms = bins_told(rows)
     bins = rows["bins"].max()
@@ -59,20 +69,31 @@ def draw(context: Context) -> Figure | None:
         heading=f"When it sends: throughput of {host_names(rows)}, {bin_ms} bins",
         caption=sentence(
             context.drawn_runs(runs),
-            _captured_at(context, rows),
+            _own_address(context, rows),
             f"Time shown: {window}.",
+            silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
             _jumps(context, rows),
             drawn,
             f"{numbers.size(outside)} that passed before or after it are not drawn."
             if outside
             else None,
+            merged.note(context, rows),
             doubts.of_traffic(context, rows),
             "Wire bytes with link header.",
-            _scales(shown, rows),
+            _scales(context, shown, rows),
+            cuts.told(len(shown), every, "runs are drawn", "throughput_series"),
         ),
         chart=chart,
         rows=passed,
     )  # fmt: skip
+
+
+def _own_address(context: Context, rows: pl.DataFrame) -> str:
+    """Whose traffic it is: at which host, and whether its address is a guess."""
+    if context.stands_alone:
+        guess = ", which is a guess" if doubts.guessed(context, rows) else ""
+        return f"Out and in are of the host's own address in the table above{guess}."
+    return sentence(_captured_at(context, rows), doubts.guessed(context, rows))
 
 
 def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
@@ -87,7 +108,7 @@ def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
     return " ".join(sorted(told)) or None
 
 
-def _scales(shown: list[Series], rows: pl.DataFrame) -> str | None:
+def _scales(context: Context, shown: list[Series], rows: pl.DataFrame) -> str | None:
     """Which panels have a scale of their own."""
     peaks = rows.group_by("app", "problem", "direction").agg(pl.col("max_mbit_s").max())
     ends = peaks.group_by("app", "problem").agg(
@@ -95,7 +116,7 @@ def _scales(shown: list[Series], rows: pl.DataFrame) -> str | None:
     )
     apart = ends.filter(pl.col("low") * OWN_SCALE < pl.col("high")).height > 0
     parts = [
-        "between applications" if len(shown) > 1 else "",
+        f"between {context.terms.series}" if len(shown) > 1 else "",
         f"between directions where one is more than {OWN_SCALE} times the other" if apart else "",
     ]
     differ = ", and ".join(part for part in parts if part)
@@ -113,7 +134,9 @@ def _captured_at(context: Context, rows: pl.DataFrame) -> str:
     return f"Captured at one host of each run ({why}): {places}."
 
 
-def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[int, int]) -> Any:
+def _series_panel(
+    rows: pl.DataFrame, one: Series, direction: str, size: tuple[int, int], *, is_last: bool
+) -> Any:
     import altair as alt
 
     mine = rows.filter(pl.col("direction") == direction).sort("start_s")
@@ -122,9 +145,11 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     top = float(rows["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
     if peak * OWN_SCALE < top:
         top = peak
-    top = max(top, 1e-3)
+    top = top or 1e-3
     weights = mine["bins"]
     mean = float((mine["mean_mbit_s"] * weights).sum()) / max(int(weights.sum()), 1)
+    mine = silences.without(mine, "cut_before_s")
+    gaps = mine.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     steps = mine.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
     # The last value is repeated at the end of its column, else the line falls.
     if steps:
@@ -133,9 +158,9 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     unit, options = axes.since_start(end)
     x = alt.X(
         "start_s:Q",
-        title=f"time since its start ({unit})" if direction == "in" else None,
+        title=f"time since its start ({unit})" if is_last else None,
         scale=axes.scale(domain=[0, end], nice=False),
-        axis=axes.axis(**options, labels=direction == "in", ticks=direction == "in"),
+        axis=axes.axis(**options, labels=is_last, ticks=is_last),
     )
 
     def y(field: str) -> alt.Y:
@@ -143,7 +168,7 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
             field,
             title=None,
             scale=axes.scale(domain=[0, top * 1.05], nice=False),
-            axis=axes.axis(tickCount=3, format=",~f"),
+            axis=axes.axis(tickCount=3, **axes.rate_labels(top)),
         )
 
     data = values(steps)
@@ -153,10 +178,11 @@ def _series_panel(rows: pl.DataFrame, one: Series, direction: str, size: tuple[i
     line = alt.Chart(data).mark_line(
         interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
-    sent = f"peak {numbers.estimate(peak)}, mean {numbers.estimate(mean)} Mbit/s"
+    sent = f"peak {rates_told(peak, mean)}"
     return alt.layer(
         area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
         line.encode(x=x, y=y("mean_mbit_s:Q")),
+        *silences.marks(gaps, end, x, 2),
     ).properties(
         width=size[0],
         height=size[1],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
-from flowsweep.render import doubts, points
+from flowsweep.render import doubts, points, totals_alone
 from flowsweep.render.tables import (
     Column,
     application,
@@ -33,6 +33,8 @@ def draw(context: Context) -> Markup | None:
     rows = ordered(context, context.rows("totals"))
     if not rows or all(row["all_mb"] is None for row in rows):
         return None
+    if context.stands_alone:
+        return totals_alone.draw(context, rows)
     several = len(context.series) > 1
     hosts = {row["host"] for row in rows}
     columns = [application(context, rows, once=True, brief=True)] if several else []
@@ -91,5 +93,6 @@ def _change(value: float | None, row: Row) -> str:
 
 def note(context: Context) -> str | None:
     """Says which runs are left out of the traffic, and which captures are in doubt."""
-    parts = [doubts.accompanied(context), doubts.of_traffic(context)]
+    guessed = None if context.stands_alone else doubts.guessed(context)
+    parts = [doubts.accompanied(context), doubts.of_traffic(context), guessed]
     return " ".join(part for part in parts if part) or None

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, link_changes, theme
+from flowsweep.render import axes, cuts, doubts, link_changes, merged, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import altair as alt
 
     from flowsweep.render.theme import Series
@@ -48,8 +50,12 @@ def draw(context: Context) -> Figure | None:
     every = context.asked(NAME, RUNS)
     if every.is_empty():
         return None
-    shown = context.series_in(every)
     runs = shown_runs(context, every)
+    silent = _silent(context, runs)
+    runs = {key: run for key, run in runs.items() if run not in silent}
+    shown = [one for one in context.series_in(every) if (one.app, one.problem) in runs]
+    if not shown:
+        return None
     stretches = context.model("link_stretches")
     every_changed = link_changes.runs_of_points(context, every, set(runs.values()))
     changed = dict(list(every_changed.items())[:CHANGED_RUNS])
@@ -110,7 +116,8 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name=NAME,
         heading="What crosses between the "
-        + ("sites" if context.has_sites else "hosts, as no sites are known")
+        + ("sites" if context.has_sites else "hosts")
+        + ("" if context.has_sites or context.stands_alone else ", as no sites are known")
         + f": throughput in steps of {step_ms} ms",
         caption=sentence(
             context.drawn_runs(runs.values()),
@@ -120,6 +127,10 @@ def draw(context: Context) -> Figure | None:
             "Above the line what the first one sends, below it what comes back; line: mean of a "
             "column, silence included; pale: its busiest step; the last step is as short as what "
             f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
+            merged.note(context, rows),
+            f"Not drawn, as silences are nearly all of them: {', '.join(silent)}."
+            if silent
+            else None,
             f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
             if outside
             else None,
@@ -147,6 +158,15 @@ def draw(context: Context) -> Figure | None:
         rows=first,
         all_rows=count,
     )
+
+
+def _silent(context: Context, runs: Mapping[tuple[str, str], str]) -> list[str]:
+    """Captures alone with silences so long that nothing of them would be seen in this figure."""
+    if not context.stands_alone:
+        return []
+    silent = set(context.model("long_silences")["run"]) & set(runs.values())
+    # Where there is nothing else, they are drawn as they are.
+    return sorted(silent) if silent < set(runs.values()) else []
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
@@ -275,10 +295,10 @@ def _panel(
         layers.append(limit.encode(y=y("y:Q")))
     if not steps_of_links.is_empty():
         layers += link_changes.lines(steps_of_links, (-down, up), x, y)
-    sent = (
-        f"{pair[0]} {ARROW} {pair[1]} peak {numbers.estimate(peaks[0])}, "
-        f"back {numbers.estimate(peaks[1])} Mbit/s"
-    )
+    told = f"peak {numbers.estimate(peaks[0])}, back {numbers.estimate(peaks[1])} Mbit/s"
+    if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
+        told = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
+    sent = f"{pair[0]} {ARROW} {pair[1]} {told}"
     return alt.layer(*layers).properties(
         width=size[0],
         height=size[1],

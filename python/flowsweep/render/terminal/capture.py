@@ -113,10 +113,11 @@ def _shortened(name: str, width: int) -> str:
 
 
 def _print_throughput(console: Any, summary: Summary) -> None:
-    if summary.host is None:
+    if summary.host is None or not summary.out_mbit_s:
         return
     columns = len(summary.out_mbit_s)
-    title = f"throughput of {summary.host}"
+    # No file says whose capture it is.
+    title = f"throughput of {summary.host} (a guess)"
     scale = (
         f"{counted(columns, 'column')} of {_duration(summary.column_s)},"
         f" height = busiest {summary.bin_ms:.0f} ms of each"
@@ -132,6 +133,11 @@ def _print_throughput(console: Any, summary: Summary) -> None:
         f"  mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in;"
         f" {_whole_percent(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
     )
+    if summary.shortest_ms is not None:
+        console.print(
+            f"  not measurable below {_scaled(summary.shortest_ms / 1e3, TIMES)}: offloading merged"
+            " packets"
+        )
 
 
 def _whole_percent(share: float) -> str:

@@ -1,0 +1,117 @@
+"""Packets that offloading merged, to the shortest bins whose rate is known, and rates over those.
+
+The fact `shortest_bins` and the model `paced_throughput` of the report say the same in SQL, for
+many captures at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: An Ethernet network carries a TCP payload of so many bytes in a packet, unless a host announced
+#: more, with at most so many bytes of headers and options before it.
+LEAST_MSS, HEADERS = 1460, 140
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What the largest packet of a way tells.
+
+    Attributes:
+        largest_bytes: Its length.
+        shortest_ns: The shortest time whose rate is known: it takes so long at the rate of its way.
+    """
+
+    largest_bytes: int
+    shortest_ns: int
+
+
+def merged(
+    captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, host: str
+) -> dict[str, Merged]:
+    """By way, out of the host or in: what is known of merged packets; none where none is.
+
+    A merged packet passed at once at the capture point and took its time on the wire, at the rate
+    of its way.
+
+    Args:
+        captures: The table `captures`.
+        flows: The table `flows`.
+        bins: The table `throughput`.
+        host: The address of the host that captured.
+    """
+    import polars as pl
+
+    if not captures["super_packets"].sum():
+        return {}
+    found: dict[str, Merged] = {}
+    for way, end in (("out", "src_ip"), ("in", "dst_ip")):
+        mine = flows.filter(pl.col(end) == host)
+        if way == "in":
+            mine = mine.filter(pl.col("src_ip") != host)
+        if mine.is_empty():
+            continue
+        mss = max(int(mine["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
+        largest = _largest(mine, bins.filter(pl.col(end) == host))
+        if largest <= mss + HEADERS:
+            continue
+        times = mine.select(
+            pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
+        ).row(0)
+        span, wire = times[1] - times[0], int(mine["wire_bytes"].sum())
+        # Nothing tells at which rate a lone packet passed.
+        found[way] = Merged(largest, -(-largest * span // wire) if span else _span_ns(bins))
+    return found
+
+
+def _largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
+    import polars as pl
+
+    if "largest_packet_bytes" in flows.columns:
+        return int(flows["largest_packet_bytes"].max() or 0)  # type: ignore[arg-type]
+    # Older tables do not tell it: it is at least as long as the mean of a bin.
+    mean = bins.filter(pl.col("packets") > 0).select(pl.col("wire_bytes") // pl.col("packets"))
+    return int(mean.to_series().max() or 0)  # type: ignore[arg-type]
+
+
+def _span_ns(bins: pl.DataFrame) -> int:
+    starts = bins["bin_start"].dt.epoch("ns")
+    return int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
+
+
+def paced(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
+    """Bins of one way with `start_ns`; merged packets spread over the time since the one before.
+
+    At most over the shortest time whose rate is known, and the first over all of that.
+
+    Args:
+        bins: Of the table `throughput`, with one way of a host.
+        merged: What is known of its merged packets, if it has some.
+    """
+    import polars as pl
+
+    frame = bins.select(
+        "src_ip", "dst_ip", "bin_ns", "wire_bytes", start_ns=pl.col("bin_start").dt.epoch("ns")
+    )
+    if merged is None:
+        return frame
+    # A bin of less than half of the largest packet stays as it is.
+    large = 2 * pl.col("wire_bytes") >= merged.largest_bytes
+    since = pl.col("start_ns").diff().over("src_ip", "dst_ip", "is_large", order_by="start_ns")
+    most = (merged.shortest_ns + pl.col("bin_ns") - 1) // pl.col("bin_ns")
+    parts = pl.min_horizontal(most, since // pl.col("bin_ns")).clip(1)
+    spread = (
+        frame.with_columns(is_large=large)
+        .with_columns(parts=pl.when("is_large").then(parts).otherwise(1))
+        .with_columns(back=pl.int_ranges("parts"))
+    )
+    rest = pl.when(pl.col("back") == 0).then(pl.col("wire_bytes") % pl.col("parts")).otherwise(0)
+    return spread.explode("back").select(
+        "src_ip", "dst_ip", "bin_ns",
+        wire_bytes=pl.col("wire_bytes") // pl.col("parts") + rest,
+        start_ns=pl.col("start_ns") - pl.col("back") * pl.col("bin_ns"),
+    )  # fmt: skip

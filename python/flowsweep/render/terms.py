@@ -1,0 +1,52 @@
+"""What the report calls things: of a sweep, or of captures alone, which are no points of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Words that headings and captions share.
+
+    Attributes:
+        per_point: What a figure has panels or rows of.
+        point: One of these.
+        whole: The title of a panel that holds all runs of a point.
+        at_all: Where everything was counted.
+        of_runs: Which flows are counted, behind "with payload" or "of a flow".
+        between: The same behind a number of messages.
+        run: A run that counts.
+        series: What differs in colour.
+    """
+
+    per_point: str
+    point: str
+    whole: str
+    at_all: str
+    of_runs: str
+    between: str
+    run: str
+    series: str
+
+
+SWEEP = Terms(
+    per_point="per point of the sweep",
+    point="point",
+    whole="all runs of the point in the title together",
+    at_all=" at all points",
+    of_runs=" between the sites (all, where there is one site)",
+    between="between the sites (all, where there is one site) of",
+    run="valid run",
+    series="applications",
+)
+CAPTURES = Terms(
+    per_point="run by run",
+    point="run",
+    whole="the run in the title",
+    at_all="",
+    of_runs="",
+    between="of",
+    run="run",
+    series="runs",
+)

@@ -1,0 +1,95 @@
+"""Table `totals` of captures alone: a row for each run, under its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render.axes import LONG_S
+from flowsweep.render.tables import Column, application, cut_note, grade, table, words
+from flowsweep.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
+    from flowsweep.render.figure import Context
+
+    Row = dict[str, Any]
+
+MAX_ROWS = 60
+
+
+def draw(context: Context, every: Sequence[Row]) -> Markup:
+    """What the host of each run sent and received, and the most in its busiest bin.
+
+    Args:
+        context: Knows hosts, captures and peaks.
+        every: Rows of the query `totals`, in the order of the page.
+    """
+    rows = every[:MAX_ROWS]
+    peaks = {row["run"]: row for row in context.rows("requirement").rows(named=True)}
+    hosts = {(row["run"], row["host"]): row for row in context.model("hosts").iter_rows(named=True)}
+    spans = {row["run"]: row for row in context.model("run_windows").iter_rows(named=True)}
+    are_guesses = all(row["is_guessed"] for row in hosts.values())
+    columns = [
+        _renamed(application(context, rows, brief=True), "run"),
+        words("host", rows, lambda row: row["host"]),
+        words(
+            "address (a guess)" if are_guesses else "address",
+            rows,
+            lambda row: _address(hosts.get((row["run"], row["host"])), marked=not are_guesses),
+        ),
+        Column("begin", [_day(spans.get(row["run"])) for row in rows], is_number=False),
+        Column("length", [_length(spans.get(row["run"])) for row in rows]),
+    ]
+    for direction, key in (("in", "in"), ("out", "out")):
+        columns += [
+            Column("bytes", [_bytes(row[f"{key}_mb"]) for row in rows], spanner=direction),
+            Column("rate", [numbers.rate(row[f"{key}_mbit_s"]) for row in rows], spanner=direction),
+        ]
+    columns += [
+        Column("busiest bin", [_peak(peaks.get(row["run"])) for row in rows]),
+        Column("packets", [numbers.count(row["all_packets"]) for row in rows]),
+        Column("grade", [grade((peaks.get(row["run"]) or {}).get("worst_grade")) for row in rows]),
+    ]
+    return table("totals", columns) + cut_note(len(rows), len(every), "totals")
+
+
+def _renamed(column: Column, head: str) -> Column:
+    return Column(head, column.cells, column.is_number, column.spanner)
+
+
+def _address(host: Row | None, *, marked: bool) -> str | None:
+    if host is None or host["address"] is None:
+        return None
+    return f"{host['address']} (a guess)" if host["is_guessed"] and marked else host["address"]
+
+
+def _day(span: Row | None) -> str:
+    if span is None or span["start_ns"] is None:
+        return numbers.NONE
+    time = pl.Series([span["start_ns"]], dtype=pl.Int64).cast(pl.Datetime("ns"))
+    return str(time.dt.strftime("%Y-%m-%d")[0])
+
+
+def _length(span: Row | None) -> str:
+    if span is None or span["length_s"] is None:
+        return numbers.NONE
+    seconds = float(span["length_s"])
+    if seconds < LONG_S:
+        return numbers.seconds(seconds)
+    return duration(seconds)
+
+
+def _bytes(megabytes: float | None) -> str:
+    return numbers.NONE if megabytes is None else numbers.size(1e6 * megabytes)
+
+
+def _peak(peak: Row | None) -> str:
+    if peak is None or peak["bin_ms"] is None:
+        return numbers.NONE
+    return f"{numbers.rate(peak['peak_mbit_s'])} ({numbers.plain(peak['bin_ms'])} ms)"

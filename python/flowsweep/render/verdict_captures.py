@@ -1,0 +1,72 @@
+"""What a report on captures alone opens with: what each run sent and received, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep import numbers
+from flowsweep.render.verdict import Verdict
+
+MAX_RUNS = 4
+Row = dict[str, Any]
+
+
+def verdict(
+    requirements: Sequence[Row], totals: Sequence[Row], labels: Sequence[str], grades: Sequence[Row]
+) -> Verdict:
+    """The sentences for the runs with most traffic.
+
+    Args:
+        requirements: Rows of the query `requirement`.
+        totals: Rows of the query `totals`.
+        labels: The runs in the order of the report.
+        grades: Rows of the model `captures`.
+    """
+    bad = {row["run"] for row in grades if not row["has_traffic"]}
+    of_run = {row["run"]: row for row in requirements}
+    sent = {row["run"]: row for row in totals if row["all_mb"] is not None}
+    told = [run for run in labels if run in sent and run not in bad]
+    sentences = [_sentence(run, sent[run], of_run.get(run, {})) for run in told[:MAX_RUNS]]
+    if len(told) > MAX_RUNS:
+        more = len(told) - MAX_RUNS
+        sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
+    if not sentences:
+        sentences = ["Nothing can be said of these captures: see the quality table."]
+    unknown = [
+        "which network these programs need: that takes runs of one program over several networks"
+    ]
+    if bad:
+        unknown.append(
+            f"traffic of {_listed(sorted(bad))}, whose captures have grade D: see the quality table"
+        )
+    if any(row["grade"] == numbers.NONE for row in grades):
+        unknown.append("whether packets were dropped: some captures have no manifest")
+    return Verdict(sentences, unknown, [])
+
+
+def _sentence(run: str, total: Row, peak: Row) -> str:
+    """What one run sent and received, and the most in its busiest bin."""
+    if total["in_mb"] is None and total["out_mb"] is None:
+        return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
+    said = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
+    if not peak.get("peak_mbit_s"):
+        return f"{said}."
+    width = f"{numbers.plain(peak['bin_ms'])} ms"
+    way = "sent" if peak["busier_direction"] == "out" else "received"
+    said += f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
+    if peak["shortest_ms"] is not None:
+        said += (
+            f" (not measurable below {numbers.seconds(peak['shortest_ms'] / 1e3)}: offloading "
+            "merged packets)"
+        )
+    return f"{said}."
+
+
+def _bytes(megabytes: float | None) -> str:
+    return numbers.size(1e6 * (megabytes or 0))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = [f"{len(names) - MAX_RUNS} more"] if len(names) > MAX_RUNS else []
+    return ", ".join([*names[:MAX_RUNS], *more])

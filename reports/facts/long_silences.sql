@@ -1,0 +1,57 @@
+-- One row per run and silence that is a minute long at least, and longer than all that is left of
+-- the run without such silences: the eight longest at most. Then a clock was set, recordings were
+-- put together, or next to nothing happened; the many pauses of a program that comes and goes are
+-- no such silences. No host has a packet in any bin between `begin_ns` and `end_ns`.
+with
+
+bins as (
+    select distinct
+        run,
+        epoch_ns(bin_start) as begin_ns,
+        epoch_ns(bin_start) + bin_ns as end_ns,
+    from stg_throughput
+),
+
+pauses as (
+    select
+        run,
+        end_ns as begin_ns,
+        lead(begin_ns) over one_run as end_ns,
+        max(end_ns) over whole_run - min(begin_ns) over whole_run as length_ns,
+    from bins
+    window
+        one_run as (partition by run order by begin_ns, end_ns),
+        whole_run as (partition by run)
+),
+
+ranked as (
+    select
+        *,
+        end_ns - begin_ns as silence_ns,
+        row_number() over longest_first as place,
+        length_ns - sum(end_ns - begin_ns) over longest_first as rest_ns,
+    from pauses
+    where end_ns - begin_ns >= 60 * 1000000000::bigint
+    window longest_first as (
+        partition by run order by end_ns - begin_ns desc, begin_ns asc
+        rows between unbounded preceding and current row
+    )
+),
+
+-- so many of the longest are cut out that each is longer than what is left
+counted as (
+    select
+        run,
+        max(place) as cuts,
+    from ranked
+    where silence_ns >= rest_ns and place <= 8
+    group by run
+)
+
+select
+    ranked.run,
+    ranked.begin_ns,
+    ranked.end_ns,
+from ranked
+inner join counted using (run)
+where ranked.place <= counted.cuts

@@ -1,0 +1,92 @@
+-- One row per run, host and way of what its own capture holds (out of it, in, or through, between
+-- others), where packets were merged by offloading: the shortest bin whose rate is known. A merged
+-- packet passed at once at the capture point and took its time on the wire, at the rate of its
+-- way; of a shorter time nothing is known.
+with
+
+merging as (
+    select
+        run,
+        host,
+    from stg_captures
+    group by run, host
+    having sum(super_packets) > 0
+),
+
+pairs as (
+    select
+        run,
+        host,
+        src_ip,
+        dst_ip,
+        max(largest_packet_bytes) as largest_bytes,
+        coalesce(max(mss), 1460) as mss,
+        sum(wire_bytes)::bigint as wire_bytes,
+        min(first_ns) as first_ns,
+        max(last_ns) as last_ns,
+    from stg_flows
+    inner join merging using (run, host)
+    where src_ip is not null and dst_ip is not null
+    group by run, host, src_ip, dst_ip
+),
+
+-- older tables do not tell the largest packet: at least as long as the mean of a bin
+bins as (
+    select
+        run,
+        host,
+        src_ip,
+        dst_ip,
+        max(wire_bytes // packets) as largest_bytes,
+    from stg_throughput
+    inner join merging using (run, host)
+    where packets > 0
+    group by run, host, src_ip, dst_ip
+),
+
+placed as (
+    select
+        pairs.*,
+        coalesce(pairs.largest_bytes, bins.largest_bytes) as longest_bytes,
+        -- above the MSS with all headers and options
+        longest_bytes > greatest(pairs.mss, 1460) + 140 as is_merged,
+        case
+            when pairs.src_ip = hosts.address then 'out'
+            when pairs.dst_ip = hosts.address then 'in'
+            else 'through'
+        end as way,
+    from pairs
+    left join bins using (run, host, src_ip, dst_ip)
+    left join hosts using (run, host)
+),
+
+summed as (
+    select
+        run,
+        host,
+        way,
+        max(longest_bytes) filter (is_merged) as largest_bytes,
+        sum(wire_bytes)::bigint as wire_bytes,
+        max(last_ns) - min(first_ns) as duration_ns,
+    from placed
+    group by run, host, way
+    having bool_or(is_merged)
+)
+
+select
+    summed.run,
+    summed.host,
+    summed.way,
+    summed.largest_bytes,
+    -- nothing tells at which rate a lone packet passed
+    if(
+        summed.duration_ns > 0,
+        ceil(
+            summed.largest_bytes
+            * summed.duration_ns::double
+            / summed.wire_bytes
+        ),
+        greatest(windows.end_ns - windows.start_ns, 1)
+    )::bigint as shortest_ns,
+from summed
+inner join windows using (run, host)

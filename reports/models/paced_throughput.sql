@@ -1,0 +1,61 @@
+-- As stg_throughput, with the octets of packets that offloading merged spread over the time since
+-- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
+-- those of the first over all of that. `way`: out of the host that captured it, in, or through,
+-- between others.
+with
+
+placed as (
+    select
+        bins.*,
+        case
+            when bins.src_ip = hosts.address then 'out'
+            when bins.dst_ip = hosts.address then 'in'
+            else 'through'
+        end as way,
+    from stg_throughput as bins
+    left join hosts using (run, host)
+),
+
+-- a bin of less than half of the largest packet stays as it is
+merged as (
+    select
+        placed.*,
+        2 * wire_bytes >= shortest.largest_bytes as is_large,
+        (shortest.shortest_ns + bin_ns - 1) // bin_ns as most_bins,
+        (
+            epoch_ns(bin_start)
+            - lag(epoch_ns(bin_start)) over (
+                partition by run, host, src_ip, dst_ip, is_large
+                order by bin_start
+            )
+        ) // bin_ns as since_bins,
+    from placed
+    inner join shortest_bins as shortest using (run, host, way)
+),
+
+spread as (
+    select
+        * exclude (is_large, most_bins, since_bins),
+        if(
+            is_large,
+            greatest(least(most_bins, coalesce(since_bins, most_bins)), 1),
+            1
+        ) as spread_bins,
+        unnest(generate_series(0, spread_bins - 1)) as back,
+    from merged
+)
+
+select *
+from placed
+anti join shortest_bins using (run, host, way)
+union all by name
+select
+    * exclude (spread_bins, back) replace (
+        earlier(bin_start, back * bin_ns) as bin_start,
+        if(back = 0, packets, 0) as packets,
+        wire_bytes // spread_bins
+        + if(back = 0, wire_bytes % spread_bins, 0) as wire_bytes,
+        payload_bytes // spread_bins
+        + if(back = 0, payload_bytes % spread_bins, 0) as payload_bytes
+    ),
+from spread

@@ -1,0 +1,33 @@
+-- One row per run, host and direction in its own capture: the bins of which a peak may be told, and
+-- the time of the run in them, as in `windows`. They are the bins of the tables; where offloading
+-- merged packets, so many of these together as the shortest time takes whose rate is known.
+with
+
+sized as (
+    select
+        windows.run,
+        windows.host,
+        ways.direction,
+        windows.start_ns,
+        windows.end_ns,
+        windows.bins * windows.bin_ns as length_ns,
+        shortest.shortest_ns,
+        windows.bin_ns * greatest(
+            (coalesce(shortest.shortest_ns, 0) + windows.bin_ns - 1)
+            // windows.bin_ns,
+            1
+        ) as bin_ns,
+    from windows
+    cross join (select unnest(['in', 'out']) as direction) as ways
+    left join shortest_bins as shortest
+        on
+            windows.run = shortest.run
+            and windows.host = shortest.host
+            and ways.direction = shortest.way
+)
+
+select
+    *,
+    start_ns // bin_ns as first_bin,
+    greatest((end_ns + bin_ns - 1) // bin_ns - start_ns // bin_ns, 0) as bins,
+from sized

@@ -1,0 +1,40 @@
+-- One row per run and direction between two places with packets that offloading merged: the
+-- shortest time whose rate is known, in the captures that tell what was sent. As in `wan_traffic`
+-- these are the senders', and the receivers' where no sender was captured.
+with
+
+captured as (
+    select distinct
+        places.run,
+        places.host,
+        places.place,
+    from places
+    inner join stg_captures using (run, host)
+),
+
+final as (
+    select
+        directions.run,
+        directions.from_site,
+        directions.to_site,
+        max(shortest.shortest_ns) as shortest_ns,
+    from wan_directions as directions
+    inner join captured
+        on
+            directions.run = captured.run
+            and captured.place in (directions.from_site, directions.to_site)
+    inner join shortest_bins as shortest
+        on
+            captured.run = shortest.run
+            and captured.host = shortest.host
+    where
+        captured.place = directions.from_site and shortest.way = 'out'
+        or captured.place = directions.to_site
+        and shortest.way = 'in'
+        and (directions.run, directions.from_site) not in (
+            select (captured.run, captured.place) from captured
+        )
+    group by directions.run, directions.from_site, directions.to_site
+)
+
+select * from final

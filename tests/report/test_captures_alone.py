@@ -1,0 +1,162 @@
+"""Captures of which nothing says that they belong to a sweep: each run stands alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import tiny
+
+from flowsweep.analysis import adds_up
+from flowsweep.render import page
+from flowsweep.warehouse import Warehouse, figure_names
+
+MS = tiny.MS
+SERVER = "203.0.113.5"
+#: Words of a sweep, of which such a page has none. In the SQL under the figures they stand.
+FOREIGN = r"\bsweep|baseline|lightpath|repetition|slowdown|median over the runs|valid run|the sites"
+
+
+def run(
+    directory: Path,
+    name: str,
+    bins: dict[int, int],
+    *,
+    host: str = "pc",
+    own: str = "10.0.0.7",
+    times: tuple[int, ...] = (0,),
+    **changes: object,
+) -> None:
+    """A capture that sends to a server: bytes by bin of 10 ms, messages at these ns."""
+    last = tiny.T0 + (max(bins) + 1) * 10 * MS - 1
+    size = sum(bins.values())
+    tiny.table(directory, "captures", name, host, [
+        tiny.capture(last_time=last, wire_bytes=size, dropped_kernel=None, **changes)
+    ])  # fmt: skip
+    tiny.table(directory, "flows", name, host, [
+        tiny.flow(own, SERVER, last_time=last, duration_ns=last - tiny.T0, packets=len(bins),
+                  wire_bytes=size, rtt_min_ns=None),
+        tiny.flow(SERVER, own, direction="backward", packets=1, wire_bytes=60, payload_bytes=0),
+    ])  # fmt: skip
+    tiny.table(directory, "throughput", name, host, [
+        *tiny.bins(own, SERVER, bins), *tiny.bins(SERVER, own, {0: 60})
+    ])  # fmt: skip
+    tiny.table(directory, "messages", name, host, [
+        tiny.message(700, first_time=tiny.T0 + at, last_time=tiny.T0 + at) for at in times
+    ])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A little client, a busy web server, a laptop that sleeps for a day, and a broken file."""
+    directory = tmp_path_factory.mktemp("alone")
+    names = ("client", "laptop", "web", "torn")
+    tiny.runs(directory, [{"run": name, "status": "no record"} for name in names])
+    # 12.7 messages a second, beside a run of 10^5 s
+    run(directory, "client", {0: 100, 99: 100}, host="client",
+        times=tuple(1_000 * MS * place // 13 for place in range(13)))  # fmt: skip
+    run(directory, "laptop", {0: 500, 9: 500, 8_640_000: 400}, host="laptop", own="192.0.2.9",
+        times=(0, 86_400_000 * MS))  # fmt: skip
+    run(directory, "web", dict.fromkeys(range(300), 125000), host="web", own="192.0.2.8")
+    run(directory, "torn", {0: 90_000_000}, host="pc", truncated_tail=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def html(experiment: Path) -> str:
+    return page.build(experiment).html
+
+
+def told(html: str) -> str:
+    """What a reader sees of the page."""
+    shown = re.sub(r"<(script|style|details)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+
+
+def test_each_run_has_a_row_of_its_own(experiment: Path) -> None:
+    warehouse = Warehouse(experiment)
+    for query in ("totals", "requirement", "message_rate", "limits", "lightpaths"):
+        rows = warehouse.rows(query)
+        assert rows["run"].null_count() == 0, query
+        assert rows["app"].to_list() == rows["run"].to_list(), query
+    hosts = dict(warehouse.rows("totals").select("run", "host").iter_rows())
+    assert hosts == {"client": "client", "laptop": "laptop", "torn": "pc", "web": "web"}
+
+
+def test_what_is_said_adds_up(experiment: Path) -> None:
+    warehouse = Warehouse(experiment)
+    names = figure_names(warehouse.catalog.folder)
+    assert [str(one) for one in adds_up.contradictions(warehouse, names)] == []
+
+
+def test_no_word_of_a_sweep_is_on_the_page(html: str) -> None:
+    text = told(html)
+    assert re.findall(FOREIGN, text, re.IGNORECASE) == []
+    assert "What do these captures hold?" in text
+
+
+def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str) -> None:
+    text = told(html)
+    order = re.findall(r">(client|laptop|web|torn)</span>", html)
+    assert list(dict.fromkeys(order)) == ["web", "laptop", "client", "torn"]
+    # 37.5 MB in 3 s
+    assert "web sent 37.5 MB" in text
+    assert "in its busiest 10 ms it sent at 100 Mbit/s" in text
+
+
+def test_no_finding_rests_on_a_capture_of_grade_d(html: str) -> None:
+    verdict = told(html.split('<section id="verdict"')[1].split("</section>", maxsplit=1)[0])
+    assert "torn sent" not in verdict
+    assert "traffic of torn, whose captures have grade D" in verdict
+    for finding in re.findall(r'<p class="finding">(.*?)</p>', html):
+        assert "torn" not in finding
+
+
+def test_messages_a_second_do_not_depend_on_the_length_of_other_runs(experiment: Path) -> None:
+    rows = Warehouse(experiment).rows("message_rate_series").to_dicts()
+    mine = [row for row in rows if row["run"] == "client"]
+    rates = dict(Warehouse(experiment).rows("message_rate").select("run", "messages_s").iter_rows())
+    assert rates["client"] == pytest.approx(13, rel=0.01)
+    spans = [row["end_s"] - row["start_s"] for row in mine]
+    messages = sum(row["messages_s"] * span for row, span in zip(mine, spans, strict=True))
+    assert messages / sum(spans) == pytest.approx(rates["client"], rel=0.001)
+    assert sum(row["messages"] for row in mine) == 13
+
+
+def test_a_long_silence_is_cut_out_of_the_axis_and_told(experiment: Path, html: str) -> None:
+    rows = Warehouse(experiment).rows("throughput_series").to_dicts()
+    mine = [row for row in rows if row["run"] == "laptop" and row["direction"] == "out"]
+    assert [row["cut_before_s"] for row in mine if row["cut_before_s"]] == [86_399.9]
+    # what is left is drawn bin by bin: 100 ms, and the last one
+    assert sum(row["bins"] for row in mine) == 11
+    assert sum(row["wire_bytes"] for row in mine) == 1_400
+    assert "24 h 0 min cut" in html
+    series = Warehouse(experiment).rows("message_rate_series").to_dicts()
+    assert sum(row["cut_s"] for row in series if row["run"] == "laptop") == pytest.approx(86_399.9)
+
+
+def test_pauses_of_a_program_that_comes_and_goes_are_not_cut(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "status": "no record"}])
+    run(tmp_path, "r", {minute * 9_000: 500 for minute in range(20)})
+    assert Warehouse(tmp_path).rows("throughput_series")["cut_before_s"].sum() == 0
+
+
+def test_the_range_of_dates_is_told(html: str) -> None:
+    assert "captured 2026-01-01 to 2026-01-02" in html
+
+
+def test_addresses_are_named_as_guesses(html: str) -> None:
+    assert "address (a guess)" in html
+    assert "192.0.2.8" in html
+
+
+def test_one_that_names_an_axis_makes_a_sweep(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        {"run": "a", "status": "no record"},
+        {"run": "b", "status": "valid", "rtt_asked_ns": 16 * MS},
+    ])  # fmt: skip
+    run(tmp_path, "a", {0: 500})
+    run(tmp_path, "b", {0: 500})
+    runs = Warehouse(tmp_path).select("select distinct app, stands_alone from runs").rows()
+    assert runs == [("application", False)]

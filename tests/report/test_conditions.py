@@ -1,0 +1,90 @@
+"""What the parser found wrong with a capture is said: a note of the grade, in show and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import tiny
+
+from flowsweep.analysis import grades
+from flowsweep.analysis.capture_summary import facts
+from flowsweep.warehouse import Warehouse
+
+#: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
+OF_CAPTURES = {
+    "duplicate_packets": ("20 packets that copy others", "B", []),
+    "reordered_packets": ("20 packets out of time order in the file, put back", "B", []),
+    "late_packets": ("too late to be put back into time order", "C", [grades.GAPS]),
+    "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),
+    "times_out_of_range": ("20 packets with a time that no clock tells", "C", [grades.GAPS]),
+    "untimed_packets": ("20 packets without a time of their own", "C", [grades.GAPS]),
+}
+OF_FLOWS = {
+    "outside_window_packets": "20 outside the window",
+    "stray_syn_packets": "20 SYN in a live connection",
+    "stray_syn_ack_packets": "20 SYN-ACK that acknowledges no SYN",
+    "stray_rst_packets": "20 RST outside the window",
+}
+
+
+def made(directory: Path, capture: dict[str, int], flow: dict[str, int]) -> Path:
+    tiny.runs(directory, [tiny.run("r", baseline=True)])
+    tiny.table(directory, "captures", "r", "pc1", [tiny.capture(**capture)])
+    tiny.table(directory, "flows", "r", "pc1", [
+        tiny.flow("10.77.1.1", "10.77.2.1", retransmitted_packets=0, retransmitted_bytes=0, **flow)
+    ])  # fmt: skip
+    bins = tiny.bins("10.77.1.1", "10.77.2.1", {0: 900})
+    tiny.table(directory, "throughput", "r", "pc1", bins)
+    return directory
+
+
+def shown(directory: Path) -> grades.Grade:
+    """The grade of `flowsweep show`."""
+    tables = [
+        pl.read_parquet(directory / f"tables/{name}/run=r/host=pc1/{name}.parquet")
+        for name in ("captures", "flows", "throughput")
+    ]
+    return grades.together(facts(*tables))
+
+
+@pytest.mark.parametrize("column", OF_CAPTURES)
+def test_a_count_of_packets_is_said_and_graded(tmp_path: Path, column: str) -> None:
+    said, letter, forbidden = OF_CAPTURES[column]
+    made(tmp_path, {column: 20}, {})
+    (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
+    assert row[column] == 20
+    assert (row["grade"], said in row["grade_reasons"]) == (letter, True)
+    grade = shown(tmp_path)
+    assert (grade.letter, grade.forbidden) == (letter, forbidden)
+    assert sum(said in note.text for note in grade.notes) == 1
+
+
+@pytest.mark.parametrize("column", OF_FLOWS)
+def test_segments_that_change_no_state_are_said(tmp_path: Path, column: str) -> None:
+    made(tmp_path, {}, {column: 20})
+    (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
+    assert "20 segments that no receiver accepts" in row["grade_reasons"]
+    assert OF_FLOWS[column] in row["grade_reasons"]
+    grade = shown(tmp_path)
+    assert (grade.letter, grade.forbidden) == ("B", [])
+    assert grade.reasons == row["grade_reasons"]
+
+
+def test_what_older_tables_do_not_tell_is_not_said(tmp_path: Path) -> None:
+    made(tmp_path, {}, {})
+    (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
+    assert (row["grade"], row["grade_reasons"]) == ("A", "")
+
+
+def test_what_a_window_probe_carried_is_no_retransmission(tmp_path: Path) -> None:
+    counts = {"retransmitted_packets": 60, "retransmitted_bytes": 8_000}
+    for probes, letter in ((0, "D"), (60, "A")):
+        directory = tmp_path / str(probes)
+        made(directory, {}, {})
+        tiny.table(directory, "flows", "r", "pc1", [
+            tiny.flow("10.77.1.1", "10.77.2.1", window_probes=probes, **counts)
+        ])  # fmt: skip
+        (row,) = Warehouse(directory).rows("run_quality").to_dicts()
+        assert (row["grade"], shown(directory).letter) == (letter, letter)

@@ -1,0 +1,98 @@
+"""Packets that offloading merged make no peak of a time that is shorter than they take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import tiny
+
+from flowsweep.analysis import merged_packets
+from flowsweep.render import page
+from flowsweep.warehouse import Warehouse
+
+OWN, OTHER = "10.0.0.1", "10.0.0.2"
+SIZE, GAP_MS, COUNT = 65_174, 52, 40
+#: 65,174 bytes each 52 ms.
+MBIT_S = SIZE * 8 / GAP_MS / 1e3
+
+
+def experiment(directory: Path, *, size: int = SIZE, merged: int = COUNT) -> Path:
+    """One sender, a packet each 52 ms."""
+    tiny.runs(directory, [{"run": "r", "status": "no record"}])
+    last = tiny.T0 + (COUNT - 1) * GAP_MS * tiny.MS
+    tiny.table(directory, "captures", "r", "pc", [
+        tiny.capture(packets=COUNT, wire_bytes=COUNT * size, last_time=last, super_packets=merged)
+    ])  # fmt: skip
+    tiny.table(directory, "flows", "r", "pc", [
+        tiny.flow(OWN, OTHER, packets=COUNT, wire_bytes=COUNT * size, last_time=last,
+                  duration_ns=last - tiny.T0, largest_packet_bytes=size - 14, mss=1460)
+    ])  # fmt: skip
+    sizes = {number * GAP_MS // 10: size for number in range(COUNT)}
+    tiny.table(directory, "throughput", "r", "pc", tiny.bins(OWN, OTHER, sizes))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return experiment(tmp_path_factory.mktemp("merged"))
+
+
+def test_no_peak_is_above_what_the_wire_carried(merged: Path) -> None:
+    warehouse = Warehouse(merged)
+    # at most one packet in the 50 ms between two bins of 10 ms
+    most = MBIT_S * GAP_MS / 50 * 1.001
+    series = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    assert 0.9 * MBIT_S < series["max_mbit_s"].max() <= most
+    (need,) = warehouse.rows("requirement").to_dicts()
+    assert 0.9 * MBIT_S < need["peak_mbit_s"] <= most
+    for query, column in (("throughput_cdf", "mbit_s"), ("monitoring", "peak_mbit_s")):
+        rows = warehouse.rows(query).filter(pl.col("direction") == "out")
+        assert rows[column].max() <= most, query
+    lightpaths = warehouse.rows("lightpaths")
+    assert lightpaths["peak_mbit_s"].max() <= most
+
+
+def test_no_bin_is_shorter_than_a_merged_packet_takes(merged: Path) -> None:
+    warehouse = Warehouse(merged)
+    for query, column in (
+        ("throughput_series", "bin_ms"), ("throughput_cdf", "bin_ms"), ("monitoring", "window_ms"),
+    ):  # fmt: skip
+        rows = warehouse.rows(query).filter(pl.col("direction") == "out")
+        assert rows.height, query
+        assert rows[column].min() >= 50, query
+    assert "Not measurable below" in page.build(merged).html
+
+
+def test_bytes_are_kept(merged: Path) -> None:
+    rows = Warehouse(merged).rows("throughput_series").filter(pl.col("direction") == "out")
+    assert rows["wire_bytes"].sum() == COUNT * SIZE
+
+
+def test_whole_packets_keep_their_bins(tmp_path: Path) -> None:
+    directory = experiment(tmp_path, size=1_514, merged=0)
+    rows = Warehouse(directory).rows("throughput_series")
+    assert set(rows["bin_ms"]) == {10.0}
+    assert rows["shortest_ms"].null_count() == rows.height
+    assert rows["max_mbit_s"].max() == pytest.approx(1_514 * 8e-4)
+
+
+def test_show_and_report_know_the_same_shortest_bin(merged: Path) -> None:
+    warehouse = Warehouse(merged)
+    (row,) = warehouse.select("select way, largest_bytes, shortest_ns from shortest_bins").rows()
+    tables = {
+        name: pl.read_parquet(merged / f"tables/{name}/run=r/host=pc/{name}.parquet")
+        for name in ("captures", "flows", "throughput")
+    }
+    found = merged_packets.merged(*tables.values(), OWN)
+    assert found == {row[0]: merged_packets.Merged(*row[1:])}
+    # older tables have no largest packet: the mean of a bin stands for it, with its link header
+    flows = tables["flows"].drop("largest_packet_bytes")
+    old = merged_packets.merged(tables["captures"], flows, tables["throughput"], OWN)
+    assert old["out"].shortest_ns == pytest.approx(found["out"].shortest_ns, rel=0.001)
+    spread = merged_packets.paced(tables["throughput"], found["out"])
+    assert spread["wire_bytes"].sum() == COUNT * SIZE
+    assert (
+        spread.group_by("start_ns").agg(pl.col("wire_bytes").sum())["wire_bytes"].max() < SIZE / 4
+    )
