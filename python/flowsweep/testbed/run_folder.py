@@ -8,7 +8,6 @@ mark with which the next command finishes or undoes what a killed one began.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 import stat
@@ -21,6 +20,8 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs, outputs
 
 RECORD = "run.json"
+#: What the record is called in messages, and what one looks like.
+KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
 #: In a hidden folder: what it is for, and of an older run the names that are to go.
 MARK = ".flowsweep-run"
 BEING_MADE, MAKES_ROOM, REMOVED = "being made", "makes room", "removed"
@@ -35,7 +36,7 @@ def read_record(directory: Path) -> dict[str, Any] | None:
     if not _is_file(path):
         return None
     try:
-        return inputs.read_object(path, "the record of a run", '{"status": "valid"}')[0]
+        return inputs.read_object(path, KIND, EXAMPLE)[0]
     except FlowsweepError:
         return None
 
@@ -117,7 +118,8 @@ class RunFolder:
 
     def publish(self, record: dict[str, Any]) -> None:
         """The hidden folder becomes that of the run; at any moment there is a whole run or none."""
-        outputs.write_file(self.staged / RECORD, json.dumps(record, indent=1) + "\n")
+        text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
+        outputs.write_file(self.staged / RECORD, text)
         _sync(self.staged)
         _give(self.staged)
         # Others may have put something there meanwhile.

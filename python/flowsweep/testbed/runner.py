@@ -21,7 +21,7 @@ from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked
 from flowsweep.testbed import describe, kinds, lock, workloads
-from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
+from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
 
 __all__ = ["RECORD", "is_done", "perform", "read_record", "versions"]
@@ -120,9 +120,16 @@ def _capture(
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
-        failure = result.failure or f"app.json cannot be used: {words}"
-        result = replace(result, failure=failure)
-    return _record(run, spec, result, told or _wall_time(run, result))
+        result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
+    record = _record(run, spec, result, told or _wall_time(run, result))
+    try:
+        inputs.object_text(record, application, KIND, EXAMPLE)
+    except FlowsweepError as error:
+        # What is kept of the run holds what the program told, and has the same limits.
+        words = " ".join(str(error).replace(f"{application}: ", "").split())
+        failure = f"app.json cannot be kept in {RECORD}: {words}"
+        return _record(run, spec, replace(result, failure=result.failure or failure), None)
+    return record
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
