@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from flowsweep.files import outputs, parquet_files
-from flowsweep.warehouse import answers, figures
+from flowsweep.warehouse import answers, figures, parts
 from flowsweep.warehouse.catalog import figure_names
 from flowsweep.warehouse.facts import FOLDER
 from flowsweep.warehouse.settings import SPILL
@@ -42,6 +42,8 @@ def write(warehouse: Warehouse) -> Path:
         # DuckDB writes to a name, and a file appears whole only under a name of its own.
         with outputs.replacing(path) as stream, made.open("rb") as source:
             shutil.copyfileobj(source, stream)
+            # What a killed writer of the older file left would be taken for a part of this one.
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     return path
 
 
@@ -103,7 +105,7 @@ def _facts(warehouse: Warehouse) -> dict[str, str]:
     """A query over the files of each fact that is kept."""
     kept = warehouse.directory / FOLDER
     return {
-        name: f"select * from read_parquet('{FOLDER}/{name}/*.parquet', union_by_name = true)"  # noqa: S608 - a name of a file
+        name: parts.view(FOLDER, name)
         for name in sorted(warehouse.catalog.facts)
         if next((kept / name).glob("*.parquet"), None) is not None
     }
