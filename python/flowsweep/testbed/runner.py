@@ -19,7 +19,7 @@ from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
-from flowsweep.runs.record_fields import checked
+from flowsweep.runs.record_fields import checked, misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
 from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
@@ -117,6 +117,8 @@ def _capture(
     told = None
     try:
         told = _application(application)
+        for line in misspelt(Application, told or {}):
+            say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
