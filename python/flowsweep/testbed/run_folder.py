@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import stat
 import time
@@ -25,6 +26,8 @@ KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
 #: In a hidden folder: what it is for, and of an older run the names that are to go.
 MARK = ".flowsweep-run"
 BEING_MADE, MAKES_ROOM, REMOVED = "being made", "makes room", "removed"
+#: The names of hidden folders.
+_HIDDEN = re.compile(r"\.(.+)\.(?:partial|replaced)")
 #: What a run leaves, beside its record; of another folder nothing by these names is touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
 END_LIMIT_S = 10.0
@@ -183,6 +186,16 @@ class RunFolder:
                     path.rename(_free(self.directory / path.name))
             (self._old / MARK).unlink(missing_ok=True)
             self._old.rmdir()
+
+
+def tidy_all(runs: Path) -> None:
+    """Finishes what killed commands began with runs of this folder, and nobody goes on with."""
+    names = {match[1] for path in runs.glob(".*") if (match := _HIDDEN.fullmatch(path.name))}
+    for name in sorted(names):
+        folder = RunFolder(runs / name)
+        with suppress(OSError, FlowsweepError):
+            folder.discard()
+            folder.tidy()
 
 
 def is_run(directory: Path) -> bool:

@@ -8,19 +8,16 @@ relative to results/NAME, so that the folder may be moved: whoever is elsewhere 
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from flowsweep.files import outputs, parquet_files
-from flowsweep.warehouse import answers, figures, parts
+from flowsweep.files import file_sets, outputs, parquet_files
+from flowsweep.warehouse import answers, figures, parts, settings
 from flowsweep.warehouse.catalog import figure_names
 from flowsweep.warehouse.facts import FOLDER
-from flowsweep.warehouse.settings import SPILL
 
 if TYPE_CHECKING:
     from flowsweep.warehouse.database import Warehouse
@@ -34,9 +31,9 @@ def write(warehouse: Warehouse) -> Path:
     path = answers.path_of(warehouse.directory)
     with (
         warehouse.reading(),
-        tempfile.TemporaryDirectory(dir=os.environ.get(SPILL), prefix="flowsweep-") as folder,
+        file_sets.scratch_folder(settings.spill_folder()) as folder,
     ):
-        made = Path(folder, "made.duckdb")
+        made = folder / "made.duckdb"
         _copy_tables(warehouse, made)
         _add_views(warehouse, made)
         # DuckDB writes to a name, and a file appears whole only under a name of its own.
