@@ -200,6 +200,11 @@ def test_a_key_of_app_json_that_is_almost_right_is_told(third, tmp_path: Path) -
     done = third("run", path, "-o", tmp_path / "one")
     assert "app.json: `completion` is not read; `completion_s` would be" in done.stderr
     assert "`own`" not in done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    # As of any command that does not time itself.
+    assert record["application"]["timed"] == "by the testbed"
+    assert record["application"]["own"] == 1
+    assert record["completion_s"] > 0
 
 
 def test_a_third_kind_is_known_to_the_schema_the_plan_and_the_shell(third, tmp_path: Path) -> None:

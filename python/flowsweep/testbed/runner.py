@@ -123,7 +123,10 @@ def _capture(
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
-    record = _record(run, spec, result, told or _wall_time(run, result))
+    timed = _wall_time(run, result)
+    if timed is not None and (told or {}).get("completion_s") is None:
+        told = {**timed, **(told or {}), "completion_s": timed["completion_s"]}
+    record = _record(run, spec, result, told)
     try:
         inputs.object_text(record, application, KIND, EXAMPLE)
     except FlowsweepError as error:
@@ -135,7 +138,7 @@ def _capture(
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
-    """Of a command that leaves no app.json: from its start to the end of its last process."""
+    """Of a command that does not time itself: from its start to the end of its last process."""
     if run.workload.command is None or result.failure is not None:
         return None
     return {
