@@ -140,7 +140,11 @@ class Found:
                 remedy="check the folder, or record the run again: flowsweep run",
             )
         known = {path for files in (*captures.values(), *logs.values()) for path in files}
-        logs, no_logs = _with_rows(logs)
+        no_logs: list[Path] = []
+        if logs:
+            from flowsweep.zeek import hosts
+
+            logs, no_logs = hosts.recognised(logs)
         filled = [path for path in no_logs if path.stat().st_size]
         if filled and not captures and not logs:
             raise FlowsweepError(
@@ -149,19 +153,6 @@ class Found:
                 remedy="copy it again as Zeek wrote it, or record the run again: flowsweep run",
             )
         return cls(run, captures, logs, passed_over=overlooked(run_dir, known), no_logs=no_logs)
-
-
-def _with_rows(
-    logs: Mapping[str, Sequence[Path]],
-) -> tuple[dict[str, list[Path]], list[Path]]:
-    """The logs of each host that Zeek wrote, and files that are only called so, or are empty."""
-    if not logs:
-        return {}, []
-    from flowsweep.zeek import convert
-
-    read = {host: [path for path in some if convert.look(path)] for host, some in logs.items()}
-    others = [path for host, some in logs.items() for path in some if path not in read[host]]
-    return {host: some for host, some in read.items() if some}, others
 
 
 def _write(

@@ -101,6 +101,8 @@ def _check_names(loaded: Experiment) -> None:
     """Raises where a workload or a congestion control is nowhere: its runs could only fail."""
     from flowsweep.testbed import congestion_names, workloads
 
+    if loaded.captured is not None:
+        return  # nothing is started
     for workload in loaded.workloads:
         workloads.find(workload)
     for name in dict.fromkeys(run.point.congestion for run in loaded.plan()):

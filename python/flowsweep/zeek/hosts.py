@@ -37,6 +37,15 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
     return dict(sorted(hosts.items()))
 
 
+def recognised(
+    logs: Mapping[str, Sequence[Path]],
+) -> tuple[dict[str, list[Path]], list[Path]]:
+    """The logs of each host that Zeek wrote, and files that are only called so, or are empty."""
+    read = {host: [path for path in some if convert.look(path)] for host, some in logs.items()}
+    others = [path for host, some in logs.items() for path in some if path not in read[host]]
+    return {host: some for host, some in read.items() if some}, others
+
+
 def write(
     logs: Sequence[Path],
     place: Callable[[str], Path],
