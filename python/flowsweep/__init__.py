@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from flowsweep.errors import FlowsweepError
     from flowsweep.parsed import Parsed, parse
+    from flowsweep.plain_readers import reading
 
     __version__: str
 
@@ -56,6 +57,7 @@ _MODULES = {
     "read_messages": "captures",
     "read_packets": "captures",
     "read_throughput": "captures",
+    "reading": "plain_readers",
 }
 __all__ = [
     "DamagedCaptureWarning",
@@ -71,6 +73,7 @@ __all__ = [
     "read_messages",
     "read_packets",
     "read_throughput",
+    "reading",
 ]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,10 +41,22 @@ def install() -> None:
 
 def end(stop: KeyboardInterrupt) -> int:
     """Cleans what is not clean yet; the exit code, as shells give it: 128 and the signal."""
+    clean()
+    return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
+
+
+def clean() -> None:
+    """Cleans what is not clean yet; at the end of a process."""
     with held():
         while _cleanings:
             _cleanings.popitem()[1]()
-    return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
+
+
+def at_end(clean_it: Callable[[], object]) -> None:
+    """Has something cleaned at the end of the process, by a signal or not."""
+    # A command ends without it, and cleans itself.
+    atexit.register(clean)
+    _cleanings[clean_it] = clean_it
 
 
 @contextmanager

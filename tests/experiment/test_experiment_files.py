@@ -189,3 +189,12 @@ def test_a_folder_with_runs_beside_it_is_a_captured_experiment(tmp_path):
     assert loaded.name == "mine"
     assert loaded.captured is not None
     assert loaded.plan() == []
+
+
+def test_of_a_captured_experiment_the_application_may_be_called_as_it_likes(tmp_path, command):
+    (tmp_path / "mine/runs").mkdir(parents=True)
+    path = tmp_path / "mine/experiment.yaml"
+    path.write_text("workload: {app: of_my_own}\n")
+    done = command("flowsweep", "plan", path)
+    assert done.returncode == 0, done.stderr
+    assert "nothing is run" in done.stdout

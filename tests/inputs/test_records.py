@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 import pytest
 
+from flowsweep.cli import runs as runs_command
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import manifests
 from flowsweep.render import svg
@@ -153,3 +154,16 @@ def test_a_text_that_no_svg_can_hold_does_not_end_the_process():
     rows = pl.DataFrame({"x": ["a\x00\x01\x1b\ufffe"], "y": [1.0]})
     drawn = svg.render(alt.Chart(rows).mark_bar().encode(x="x:N", y="y:Q"), "odd")
     assert "a\u2400\u2401\u241b\ufffd" in drawn
+
+
+def test_a_key_that_is_almost_right_is_told(tmp_path, capsys):
+    folder = tmp_path / "runs/r1"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"completion": 12.3, "axis": {}, "mine": 1, "host": 2}')
+    (folder / "app.json").write_text('{"completion_s": 1.5, "completion": 2, "phase": []}')
+    runs_command.runs(directory=folder.parent, output=tmp_path / "runs.parquet", experiment=None)
+    assert capsys.readouterr().err.splitlines() == [
+        f"warning: {folder}/run.json: `completion` is not read; `completion_s` would be",
+        f"warning: {folder}/run.json: `host` is not read; `hosts` would be",
+        f"warning: {folder}/app.json: `phase` is not read; `phases` would be",
+    ]

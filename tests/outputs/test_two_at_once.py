@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -81,6 +82,42 @@ def test_a_reader_sees_one_writing(nursery, tmp_path):
             seen |= set(rows["packets"])
         written.result()
     assert seen == {20, 30}
+
+
+SUM = "select sum(packets)::bigint from '{}/{}/*/*/*.parquet'"
+
+
+def plainly_in_python(tables: Path) -> list[int]:
+    """Packets by two tables, as DuckDB reads files by their names."""
+    with flowsweep.reading(tables.parent), duckdb.connect() as connection:
+        return [connection.execute(SUM.format(tables, one)).fetchall()[0][0] for one in COUNTED]
+
+
+def plainly_in_a_shell(tables: Path) -> list[int]:
+    queries = [SUM.format(tables, one) for one in COUNTED]
+    script = f"import duckdb\nfor one in {queries}: print(duckdb.sql(one).fetchall()[0][0])"
+    command = ["flock", "--shared", tables, sys.executable, "-c", script]
+    return [int(line) for line in subprocess.check_output(command).split()]
+
+
+COUNTED = ("captures", "flows", "throughput")
+
+
+@pytest.mark.parametrize("counted", [plainly_in_python, plainly_in_a_shell])
+def test_a_plain_reader_that_shares_the_lock_sees_one_writing(nursery, tmp_path, counted):
+    runs = [make_run(tmp_path / f"{packets}/r1", packets, hosts=4) for packets in (20, 30)]
+    tables = tmp_path / "tables"
+    assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]
+
+    def write() -> None:
+        for time in range(2 * TIMES):
+            assert nursery.run(["ingest", runs[time % 2], "-o", tables]).codes == [0]
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write)
+        while not written.done():
+            assert counted(tables) in ([80] * 3, [120] * 3)
+        written.result()
 
 
 def test_a_stream_keeps_its_files_until_it_is_read(nursery, tmp_path):

@@ -11,38 +11,13 @@ import polars as pl
 import pytest
 import tiny
 from hypothesis import given, settings
+from sending import ASKED, add_tables, experiment, rows, sent
 
+from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import Warehouse, facts, figure_names, reports_folder, signatures
 
 FOLDER = reports_folder() / "facts"
 FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
-#: What `sent` asks for.
-ASKED = ["host_totals"]
-WEST, EAST = "10.77.1.1", "10.77.2.1"
-
-
-def rows(warehouse: Warehouse, fact: str) -> pl.DataFrame:
-    return warehouse.select(f"select * from {fact} order by all")
-
-
-def experiment(directory: Path, runs: int = 3) -> Path:
-    """Runs in which pc3 sends, each something else."""
-    tiny.runs(directory, [tiny.run(f"r{one}", baseline=one == 0) for one in range(runs)])
-    for one in range(runs):
-        add_tables(directory, f"r{one}", 100 * (one + 1))
-    return directory
-
-
-def add_tables(directory: Path, run: str, size: int) -> None:
-    tiny.table(directory, "captures", run, "pc3", [tiny.capture()])
-    tiny.table(directory, "flows", run, "pc3", [tiny.flow(EAST, WEST)])
-    tiny.table(directory, "throughput", run, "pc3", tiny.bins(EAST, WEST, {0: size, 7: 2 * size}))
-
-
-def sent(directory: Path) -> dict[str, int]:
-    """Wire bytes that each run's host sent, as the facts say."""
-    found = rows(Warehouse(directory), "host_totals")
-    return dict(found.select("run", "wire_bytes").iter_rows())
 
 
 def files(directory: Path) -> dict[str, set[str]]:
@@ -99,7 +74,8 @@ def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> Non
     before = files(tmp_path)
     # What is read is the fact: the number is another where the file is.
     (path,) = (tmp_path / facts.FOLDER / "host_totals").iterdir()
-    pl.read_parquet(path).with_columns(pl.col("wire_bytes") + 1).write_parquet(path)
+    more = pl.read_parquet(path).with_columns(pl.col("wire_bytes") + 1)
+    more.write_parquet(path, metadata={TABLE_MARK.decode(): "host_totals"})
     assert sent(tmp_path) == {"r0": 301, "r1": 601, "r2": 901}
     assert files(tmp_path) == before
 

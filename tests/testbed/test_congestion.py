@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-WARNING = "warning: this kernel has no congestion control nosuch (available: "
+WARNING = "warning: this kernel has no congestion control {} (available: "
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def lacking(experiment):
 
 def test_a_point_that_the_kernel_cannot_make_is_a_failed_run(lacking, flowsweep, tmp_path):
     done = flowsweep("run", lacking, "-o", tmp_path / "one")
-    assert done.returncode == 0, done.stderr
-    assert WARNING in done.stderr
+    assert done.returncode == 1, done.stderr
+    assert WARNING.format("nosuch") in done.stderr
     record = json.loads((tmp_path / "one" / "run.json").read_text())
     assert record["status"] == "failed"
     assert record["completion_s"] is None
@@ -32,8 +32,22 @@ def test_a_point_that_the_kernel_cannot_make_is_a_failed_run(lacking, flowsweep,
         assert manifest["status"] == "complete"
 
 
-def test_the_plan_warns(lacking, flowsweep):
-    done = flowsweep("plan", lacking)
+def test_the_plan_warns_of_one_that_another_kernel_may_have(experiment, flowsweep):
+    experiment.write_text(experiment.read_text().replace(": reno", ": bbr1"))
+    done = flowsweep("plan", experiment)
     assert done.returncode == 0
-    assert WARNING in done.stderr
-    assert " runs will fail; modprobe tcp_nosuch as root" in done.stderr
+    assert WARNING.format("bbr1") in done.stderr
+    assert " runs will fail; modprobe tcp_bbr1 as root" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("cubicc", "write cubic"), ("new-reno", "write reno"), ("nosuch", "modprobe tcp_nosuch")],
+)
+def test_the_plan_refuses_one_that_no_kernel_has(experiment, flowsweep, name, remedy):
+    experiment.write_text(experiment.read_text().replace(": reno", f": {name}"))
+    for more in ([], ["--format", "json"]):
+        done = flowsweep("plan", experiment, *more)
+        assert done.returncode == 2
+        assert f"{experiment}: no congestion control is called {name}" in done.stderr
+        assert remedy in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,7 @@ class Settings(settings.Settings):
         return "127.0.0.1"
 '''
 KIND = """
-import subprocess, time
+import os, subprocess, time
 from flowsweep.testbed import lock
 from flowsweep.testbed.result import RunResult
 
@@ -46,7 +47,8 @@ class Session:
 
     def run(self, spec, say):
         start = time.time_ns()
-        done = subprocess.run(spec.program, check=False)
+        known = {**os.environ, "FLOWSWEEP_OUTPUT": spec.output}
+        done = subprocess.run(spec.program, env=known, check=False)
         return RunResult(
             start_ns=start, end_ns=time.time_ns(),
             failure=f"exit code {done.returncode}" if done.returncode else None,
@@ -130,13 +132,79 @@ def write(folder: Path, code: int, more: str = "") -> Path:
 @pytest.mark.parametrize(("code", "status"), [(0, "valid"), (7, "failed")])
 def test_a_third_kind_makes_a_run(third, tmp_path: Path, code: int, status: str) -> None:
     done = third("run", write(tmp_path, code), "-o", tmp_path / "one")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (status == "failed"), done.stderr
     record = json.loads((tmp_path / "one" / "run.json").read_text())
     assert record["status"] == status
     assert record["testbed"] == {"kind": "local", "colour": "red"}
     assert record["axes"]["rtt"] == {"measured": "5us"}
     assert [host["address"] for host in record["hosts"]] == ["127.0.0.1"] * 2
     assert "warning: 1 local" in done.stderr
+
+
+SWEEP = """\
+axes: {problem: [{n: 1}, {n: 2}, {n: 3}, {n: 4}]}
+repetitions: 2
+"""
+
+
+def planned(third, path: Path) -> list[str]:
+    """The runs of the plan in their order."""
+    return re.findall(r"^[x ] (\S+) +[0-9]+  ", third("plan", path).stdout, re.MULTILINE)
+
+
+def test_a_sweep_whose_program_fails_wherever_it_is_run_is_given_up(third, tmp_path: Path) -> None:
+    path, runs = write(tmp_path, 7, SWEEP), tmp_path / "results/own/runs"
+    ids = planned(third, path)
+
+    def made() -> list[int]:
+        words = [("run", "--run", one, "-o", runs / one, "--", path) for one in ids]
+        return [third(*some).returncode for some in words]
+
+    codes = made()
+    assert codes == sorted(codes)
+    assert 3 <= codes.count(1) < len(ids)
+    assert codes.count(2) == len(ids) - codes.count(1)
+    first = next(one for one, code in zip(ids, codes, strict=True) if code == 2)
+    done = third("run", "--run", first, "-o", runs / first, "--", path)
+    assert "the sweep is given up" in done.stderr
+    assert "exit code 7" in done.stderr
+    assert f"flowsweep retry --failed {runs.parent}" in done.stderr
+    assert not (runs / first).exists()
+    # A run that a person asks for is made all the same, and one that is there is no error.
+    assert third("run", path, "-o", tmp_path / "own").returncode == 1
+    done = third("run", "--run", ids[0], "-o", runs / ids[0], "--", path)
+    assert done.returncode == 1
+    assert "nothing to do" in done.stderr
+    # As the remedy says.
+    assert third("retry", "--failed", runs.parent).returncode == 0
+    write(tmp_path, 0, SWEEP)
+    assert set(made()) == {0}
+
+
+def test_a_sweep_of_which_some_runs_succeed_goes_on(third, tmp_path: Path) -> None:
+    path, runs = write(tmp_path, 7, SWEEP), tmp_path / "results/own/runs"
+    # Works once, and never again.
+    own = f"'mkdir {tmp_path}/once || exit 7'"
+    path.write_text(path.read_text().replace("'exit 7'", own))
+    codes = [
+        third("run", "--run", one, "-o", runs / one, "--", path).returncode
+        for one in planned(third, path)
+    ]
+    assert codes == [0, *[1] * (len(codes) - 1)]
+
+
+def test_a_key_of_app_json_that_is_almost_right_is_told(third, tmp_path: Path) -> None:
+    path = write(tmp_path, 0)
+    told = json.dumps('echo \'{"completion": 1.5, "own": 1}\' > $FLOWSWEEP_OUTPUT')
+    path.write_text(path.read_text().replace("'exit 0'", told))
+    done = third("run", path, "-o", tmp_path / "one")
+    assert "app.json: `completion` is not read; `completion_s` would be" in done.stderr
+    assert "`own`" not in done.stderr
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    # As of any command that does not time itself.
+    assert record["application"]["timed"] == "by the testbed"
+    assert record["application"]["own"] == 1
+    assert record["completion_s"] > 0
 
 
 def test_a_third_kind_is_known_to_the_schema_the_plan_and_the_shell(third, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_second_start_does_nothing_and_says_so(made, flowsweep):
 def test_program_that_fails_is_a_row_with_its_message(experiment, flowsweep, tmp_path):
     experiment.write_text(experiment.read_text().replace("board: 10", "board: 0"))
     done = flowsweep("run", experiment, "--output", tmp_path / "bad")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     record = json.loads((tmp_path / "bad" / "run.json").read_text())
     assert record["status"] == "failed"
     assert record["completion_s"] is None
@@ -105,7 +105,7 @@ def test_program_that_never_ends_is_ended_at_the_limit(experiment, flowsweep, tm
     text = experiment.read_text().replace("node_ns: 5000", "node_ns: 900000")
     experiment.write_text(text.replace("timeout: 200s", "timeout: 1s"))
     done = flowsweep("run", experiment, "--output", tmp_path / "long")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     record = json.loads((tmp_path / "long" / "run.json").read_text())
     assert record["status"] == "failed"
     assert "not finished after 1 s" in record["reason"]
@@ -113,7 +113,8 @@ def test_program_that_never_ends_is_ended_at_the_limit(experiment, flowsweep, tm
 
 def test_app_that_is_not_there_is_an_error_with_a_suggestion(experiment, flowsweep, tmp_path):
     experiment.write_text(experiment.read_text().replace("app: nqueens", "app: nqueen"))
-    done = flowsweep("run", experiment, "--output", tmp_path / "none")
-    assert done.returncode == 2
-    assert "write app: nqueens" in done.stderr
+    for words in (["run", "--output", tmp_path / "none"], ["plan"], ["plan", "--format", "json"]):
+        done = flowsweep(words[0], experiment, *words[1:])
+        assert done.returncode == 2
+        assert "write app: nqueens" in done.stderr
     assert not (tmp_path / "none").exists()

@@ -177,7 +177,7 @@ def test_a_congestion_control_that_a_machine_lacks_costs_the_run_and_not_the_swe
 sed -i 's/: reno/: nosuch/' ssh.yaml
 {STATE}
 echo ====
-flowsweep run ssh.yaml -o one || exit 4
+flowsweep run ssh.yaml -o one ; [ $? = 1 ] || exit 4
 {STATE}
 """
     said, folder = machines("true", script)

@@ -38,10 +38,11 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
             experiment=EXPERIMENT_FILE,
         message:
             "Running {wildcards.run_id}"
+        # Exit code 1: the program failed, which is a result.
         shell:
             "flowsweep run --run {wildcards.run_id:q} --output {params.output:q}"
             " -- {params.experiment:q}"
-            " 2> >(tee -i {log:q} >&2)"
+            " 2> >(tee -i {log:q} >&2) || [ $? -eq 1 ]"
 
 
 if EXPERIMENT.refine:

@@ -95,6 +95,10 @@ impl Error {
                     file.display()
                 ),
             ),
+            Self::Output { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => (
+                "a name for each capture of its own",
+                "Give another path, or end the other capture (fuser names its process).".into(),
+            ),
             Self::Output { .. } => (
                 "a path in an existing folder that may be written to",
                 "Create the folder or give another path.".into(),

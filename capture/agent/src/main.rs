@@ -4,6 +4,7 @@ mod agent;
 mod clock;
 mod error;
 mod file;
+mod leftovers;
 mod limits;
 mod link;
 mod manifest;
@@ -95,6 +96,12 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     let clock = Clock::at_start(peer);
     let start = agent.start_time();
     let cannot = |file: std::path::PathBuf| move |source| Error::Output { file, source };
+    let kept = leftovers::set_aside(&arguments.write, &arguments.manifest())
+        .map_err(cannot(arguments.write.clone()))?;
+    for (old, new) in kept {
+        let (old, new) = (old.display(), new.display());
+        say!("note: {old}: of a capture that was killed, kept as {new}");
+    }
     let mut recorder = Recorder::create(arguments.write.clone(), format, limits, since_1970(start))
         .map_err(cannot(arguments.write.clone()))?;
     let mut journal = Journal::new(arguments.manifest());

@@ -1,5 +1,6 @@
 //! Turns what was captured, and what was not, into the manifest beside the files.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -122,6 +123,8 @@ pub struct Journal {
     /// Space for the last state, which must be told also when the disk is full.
     reserve: Reserve,
     next: Instant,
+    /// What was written last, open: another capture is told that it is used.
+    held: Option<File>,
 }
 
 impl Journal {
@@ -131,6 +134,7 @@ impl Journal {
             reserve: Reserve::beside(&path),
             path,
             next: Instant::now(),
+            held: None,
         }
     }
 
@@ -149,10 +153,11 @@ impl Journal {
     pub fn write(&mut self, manifest: &Manifest, last: bool) -> io::Result<()> {
         let begin = Instant::now();
         let text = serde_json::to_string_pretty(manifest)? + "\n";
-        if output::write(&self.path, &text, last).is_err() {
+        let written = output::write(&self.path, &text, last).or_else(|_| {
             self.reserve.release();
-            output::write(&self.path, &text, last)?;
-        }
+            output::write(&self.path, &text, last)
+        })?;
+        self.held = Some(written);
         self.reserve.grow(text.len() as u64);
         self.next = Instant::now() + PAUSE.max(begin.elapsed() * SHARE);
         Ok(())

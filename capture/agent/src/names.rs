@@ -24,6 +24,32 @@ pub fn manifest(file: &Path) -> PathBuf {
     file.with_file_name(format!("{}.capture.json", split(file).0))
 }
 
+/// True for `x.pcap.zst.part`, `x-00001.pcap.zst.part` and so on: what a capture to `x.pcap.zst` has not ended.
+pub fn is_unfinished(file: &Path, other: &Path) -> bool {
+    let (stem, suffix) = split(file);
+    let name = plain(other);
+    let number = name
+        .strip_prefix(&stem)
+        .and_then(|rest| rest.strip_suffix(".part"))
+        .and_then(|rest| rest.strip_suffix(&suffix));
+    number.is_some_and(|number| {
+        let digits = number.strip_prefix('-');
+        number.is_empty()
+            || digits.is_some_and(|all| all.len() >= 5 && all.bytes().all(|at| at.is_ascii_digit()))
+    })
+}
+
+/// `x.pcap.zst.killed` for `x.pcap.zst.part`, or `.killed-2` and so on where that is taken. It is no capture's name.
+pub fn killed(file: &Path) -> PathBuf {
+    let name = plain(file);
+    let name = name.strip_suffix(".part").unwrap_or(&name);
+    let first = file.with_file_name(format!("{name}.killed"));
+    let others = (2..).map(|number| file.with_file_name(format!("{name}.killed-{number}")));
+    let mut all = std::iter::once(first.clone()).chain(others);
+    all.find(|path| path.symlink_metadata().is_err())
+        .unwrap_or(first)
+}
+
 /// The file's name without its folder, as text.
 pub fn plain(file: &Path) -> String {
     file.file_name()
@@ -64,6 +90,24 @@ mod tests {
             assert_eq!(numbered(file, 0), file);
             assert_eq!(numbered(file, 1), Path::new(second));
             assert_eq!(manifest(file), Path::new(manifest_file));
+        }
+    }
+
+    #[test]
+    fn unfinished_files_are_those_of_the_same_capture() {
+        let of = |file: &str, other: &str| is_unfinished(Path::new(file), Path::new(other));
+        for number in ["", "-00001", "-123456"] {
+            assert!(of("d/a.pcap.zst", &format!("d/a{number}.pcap.zst.part")));
+            assert!(of("a", &format!("a{number}.part")));
+        }
+        for other in [
+            "a.pcap.zst",
+            "a.pcap.part",
+            "a-1.pcap.zst.part",
+            "ab.pcap.zst.part",
+            "a-0000x.pcap.zst.part",
+        ] {
+            assert!(!of("a.pcap.zst", other), "{other}");
         }
     }
 }

@@ -214,12 +214,14 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<(), Halt> {
-        // The disk is not waited for: packets go on coming.
-        self.end_current(false).map_err(Halt::Failed)?;
+        // One of the files is being written at any moment: that tells another capture that they are in use.
         let path = names::numbered(&self.base, self.next);
-        self.current = Some(PcapFile::create(&path, self.format).map_err(Halt::Failed)?);
+        let next = PcapFile::create(&path, self.format).map_err(Halt::Failed)?;
         self.next += 1;
-        Ok(())
+        // The disk is not waited for: packets go on coming.
+        let ended = self.end_current(false);
+        self.current = Some(next);
+        ended.map_err(Halt::Failed)
     }
 
     fn end_current(&mut self, durable: bool) -> io::Result<()> {

@@ -2,7 +2,8 @@
 //!
 //! The folder may be one in which everybody may make files. A new file is opened exclusively, so that no link is
 //! followed. What has its name already is replaced only if it is a file of this user; anything else is an error of kind
-//! [`io::ErrorKind::AlreadyExists`], and stays as it is.
+//! [`io::ErrorKind::AlreadyExists`], and stays as it is. So does a file to which another process writes, which is one
+//! of kind [`io::ErrorKind::ResourceBusy`]: whoever writes has it locked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -71,18 +72,47 @@ fn taken(path: &Path, found: &Metadata, what: &str) -> io::Error {
     io::Error::new(ErrorKind::AlreadyExists, text)
 }
 
-/// A new file, in place of one of this user. The umask takes away from `mode`.
+/// Fails where another process writes to the file of this name.
+pub fn refuse_used(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    match options.open(path) {
+        Ok(file) if !sys::lock(&file) => Err(used(path)),
+        // What is there and cannot be opened is told by who would replace it.
+        _ => Ok(()),
+    }
+}
+
+fn used(path: &Path) -> io::Error {
+    let text = format!("another process writes {}", path.display());
+    io::Error::new(ErrorKind::ResourceBusy, text)
+}
+
+/// A new file, in place of one of this user. The umask takes away from `mode`. It is locked while it is open.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     match path.symlink_metadata() {
         Ok(found) => {
             check_found(path, &found)?;
+            refuse_used(path)?;
             fs::remove_file(path)?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(mode).open(path)
+    let file = options.write(true).create_new(true).mode(mode).open(path)?;
+    // In the moment before it was locked another process may have taken it for a dead one's.
+    let is_here = |found: Metadata| Ok(same(&found, &file.metadata()?));
+    if sys::lock(&file) && path.symlink_metadata().and_then(is_here)? {
+        return Ok(file);
+    }
+    Err(used(path))
+}
+
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Gives a file its name, in place of one of this user. Between the look and the renaming, others can put something
@@ -92,8 +122,9 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Writes a file under its name with `.part` added, then renames it. `durable`: it is on the disk then.
-pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<()> {
+/// Writes a file under its name with `.part` added, then renames it. `durable`: it is on the disk then. While what it
+/// returns is open, other processes are told that the file is used.
+pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<File> {
     check(path)?;
     let part = part(path);
     let mut file = create(&part, 0o644)?;
@@ -110,7 +141,7 @@ pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<()> {
     if durable {
         sync_folder(&folder_of(path))?;
     }
-    Ok(())
+    Ok(file)
 }
 
 /// The names in a folder are on the disk.
@@ -155,6 +186,31 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("read"), "new");
         assert_eq!(fs::read_to_string(folder.0.join("b")).expect("read"), "old");
         assert!(!part(&path).exists());
+    }
+
+    #[test]
+    fn what_is_being_written_is_used_until_it_is_closed() {
+        let folder = Folder::new("used");
+        let path = folder.0.join("a");
+        let first = create(&path, 0o600).expect("created");
+        let busy = create(&path, 0o600).expect_err("refused");
+        assert_eq!(busy.kind(), ErrorKind::ResourceBusy, "{busy}");
+        refuse_used(&path).expect_err("refused");
+        drop(first);
+        refuse_used(&path).expect("free");
+        let second = create(&path, 0o600).expect("created");
+        // By another name it is used as well.
+        fs::rename(&path, folder.0.join("b")).expect("renamed");
+        refuse_used(&path).expect("nothing there");
+        refuse_used(&folder.0.join("b")).expect_err("refused");
+        drop(second);
+        let written = write(&path, "text", false).expect("written");
+        refuse_used(&path).expect_err("refused");
+        let again = write(&path, "more", false).expect("written again by who has it");
+        drop(written);
+        refuse_used(&path).expect_err("refused");
+        drop(again);
+        refuse_used(&path).expect("free");
     }
 
     #[test]

@@ -19,7 +19,9 @@ pub fn check(path: &Path) -> Result<(), Error> {
 
 /// Writes the file beside its place, to the disk, and renames it.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    output::write(path, text, true).map_err(|source| failure(path, source))
+    output::write(path, text, true)
+        .map(drop)
+        .map_err(|source| failure(path, source))
 }
 
 fn failure(path: &Path, source: io::Error) -> Error {

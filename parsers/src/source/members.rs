@@ -171,23 +171,45 @@ impl<R: Read> Read for Gzip<R> {
     }
 }
 
-/// LZ4, whose decoder says at the end of each frame that nothing follows.
-pub(super) struct Lz4<R: Read>(FrameDecoder<Peeked<R>>);
+/// LZ4, whose decoder says at the end of each frame that nothing follows. It says so too where the input ends between
+/// two blocks, so it is not told of such an end.
+pub(super) struct Lz4<R: Read> {
+    frame: FrameDecoder<Unended<R>>,
+    ended: bool,
+}
+
+/// An input that fails where it ends: a frame says itself where nothing more follows.
+struct Unended<R>(Peeked<R>);
+
+impl<R: Read> Read for Unended<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            return Err(io::Error::other("it ends before the end mark of its frame"));
+        }
+        Ok(read)
+    }
+}
 
 impl<R: Read> Lz4<R> {
     pub(super) fn new(input: R) -> Self {
-        Self(FrameDecoder::new(Peeked::new(input)))
+        Self {
+            frame: FrameDecoder::new(Unended(Peeked::new(input))),
+            ended: false,
+        }
     }
 }
 
 impl<R: Read> Read for Lz4<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.0.read(buffer)?;
-            if read > 0 || buffer.is_empty() || self.0.get_mut().peek(1)?.is_empty() {
+        while !self.ended {
+            let read = self.frame.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
+            self.ended = self.frame.get_mut().0.peek(1)?.is_empty();
         }
+        Ok(0)
     }
 }
 
@@ -220,6 +242,38 @@ mod tests {
         let mut packed = lz4_flex::frame::FrameEncoder::new(Vec::new());
         packed.write_all(plain).expect("packed");
         packed.finish().expect("packed")
+    }
+
+    #[test]
+    fn an_lz4_frame_that_is_cut_anywhere_is_not_whole() {
+        // Blocks of 64 KiB, of which some pack and some do not.
+        let plain: Vec<u8> = (0..200_000_u32)
+            .map(|at| (at.wrapping_mul(at) >> (at >> 15)) as u8)
+            .collect();
+        let info = lz4_flex::frame::FrameInfo::new()
+            .block_size(lz4_flex::frame::BlockSize::Max64KB)
+            .content_checksum(true);
+        let mut packed = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+        packed.write_all(&plain).expect("packed");
+        let packed = packed.finish().expect("packed");
+        let mut begin = 7;
+        let mut ends = vec![4, 6, begin];
+        while begin < packed.len() {
+            let size = u32::from_le_bytes(packed[begin..begin + 4].try_into().expect("a size"));
+            begin += 4 + (size & 0x7fff_ffff) as usize;
+            ends.extend([begin - 1, begin, begin + 2]);
+            if size == 0 {
+                break;
+            }
+        }
+        assert!(ends.len() > 12, "{ends:?}");
+        for end in ends.into_iter().filter(|&end| end < packed.len()) {
+            let cut = all(Lz4::new(&packed[..end]));
+            assert!(cut.is_err(), "cut at {end} of {}", packed.len());
+        }
+        let twice = [packed.as_slice(), packed.as_slice()].concat();
+        assert!(all(Lz4::new(twice.as_slice())).expect("unpacked") == plain.repeat(2));
+        assert!(all(Lz4::new(&twice[..packed.len() + 4])).is_err());
     }
 
     fn all(mut reader: impl Read) -> io::Result<Vec<u8>> {

@@ -43,6 +43,7 @@ def main() -> NoReturn:
     signals.install()
     printing.guard()
     status = failures.status_of(lambda: _status(sys.argv[1:]))
+    signals.clean()
     # To take the interpreter down piece by piece is an eighth of a short command's time.
     os._exit(status)
 

@@ -16,6 +16,7 @@ from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import names
 from flowsweep.files.file_sets import file_set, scratch_folder
+from flowsweep.files.hidden import PLACE
 from flowsweep.files.names import partition
 from flowsweep.parsing import (
     ALL_TABLES,
@@ -87,6 +88,8 @@ def write(found: Found, output: Path, engine: str, options: Options) -> int:
     print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
     for path in found.passed_over:
         print(passed_over(path), file=sys.stderr)
+    for path in found.no_logs:
+        print(f"note: {path}: passed over: empty, or no log of Zeek", file=sys.stderr)
     lost = _tell_lost(converted)
     for error in refused:
         print(f"error: {error}", file=sys.stderr)
@@ -108,6 +111,7 @@ class Found:
         drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
             the manifests beside its captures tell them.
         passed_over: Captures and logs that have no host's name.
+        no_logs: Files called as logs of Zeek are that hold none.
     """
 
     run: str
@@ -115,6 +119,7 @@ class Found:
     logs: Mapping[str, Sequence[Path]]
     drops: Mapping[str, Drops] = field(default_factory=dict)
     passed_over: Sequence[Path] = ()
+    no_logs: Sequence[Path] = ()
 
     @classmethod
     def of(cls, run_dir: Path) -> Found:
@@ -135,7 +140,19 @@ class Found:
                 remedy="check the folder, or record the run again: flowsweep run",
             )
         known = {path for files in (*captures.values(), *logs.values()) for path in files}
-        return cls(run, captures, logs, passed_over=overlooked(run_dir, known))
+        no_logs: list[Path] = []
+        if logs:
+            from flowsweep.zeek import hosts
+
+            logs, no_logs = hosts.recognised(logs)
+        filled = [path for path in no_logs if path.stat().st_size]
+        if filled and not captures and not logs:
+            raise FlowsweepError(
+                f"{filled[0]}: no log of Zeek, and nothing else is recorded in {run_dir}",
+                expected="#fields and #types in lines that begin with #, or JSON objects",
+                remedy="copy it again as Zeek wrote it, or record the run again: flowsweep run",
+            )
+        return cls(run, captures, logs, passed_over=overlooked(run_dir, known), no_logs=no_logs)
 
 
 def _write(
@@ -254,7 +271,8 @@ class _Tables:
         places = {f"{table}/{folder}" for table in ALL_TABLES}
         # As older versions spelled it: the rows would be there twice.
         places |= {f"{table}/run={self._run}" for table in ALL_TABLES}
-        places |= {f"{path.parent.name}/{folder}" for path in self._output.glob(f"zeek_*/{folder}")}
+        there = (f"{path.parent.name}/{folder}" for path in self._output.glob(f"zeek_*/{folder}"))
+        places |= set(filter(PLACE.fullmatch, there))
         if self._logs:
             from flowsweep.zeek import hosts
 

@@ -90,10 +90,24 @@ def plan(
         )
     loaded = experiments.load(experiment)
     loaded = experiments.load(experiment, output or Path("results", loaded.name, "runs"))
+    _check_names(loaded)
     if output_format == "json":
         printing.exact(json.dumps([run.spec() for run in loaded.plan()], indent=2) + "\n")
         return
     show(loaded, output)
+
+
+def _check_names(loaded: Experiment) -> None:
+    """Raises where a workload or a congestion control is nowhere: its runs could only fail."""
+    from flowsweep.testbed import congestion_names, workloads
+
+    if loaded.captured is not None:
+        return  # nothing is started
+    for workload in loaded.workloads:
+        workloads.find(workload)
+    for name in dict.fromkeys(run.point.congestion for run in loaded.plan()):
+        if name is not None:
+            congestion_names.check(name, loaded.path)
 
 
 def _servers(loaded: Experiment) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import numbers, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES
+from flowsweep.files.file_sets import scratch_folder
 
 if TYPE_CHECKING:
     from flowsweep.analysis.refine import Left, Proposal
@@ -91,7 +91,7 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
     if not (directory / "runs").is_dir():
         return ask(directory)
     # The tables may be older than the runs; thresholds need no more than the records.
-    with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
+    with scratch_folder() as folder:
         tables = Path(folder, directory.absolute().name, "tables")
         tables.mkdir(parents=True)
         run_records.write_table(directory / "runs", tables / "runs.parquet", file)

@@ -38,12 +38,14 @@ def report(*, directory: Path, against: Path | None, live: bool = False) -> None
 
     Example: flowsweep report results/demo --live
     """
-    from flowsweep.render import page
+    from flowsweep.render import page, svg
 
+    # A lack is told before the work.
+    svg.check_room()
     if live:
         from flowsweep.render.live import assets
 
-        assets.find()  # A lack is told before the work.
+        assets.find()
     path, made = page.write(directory, against)
     if made.first:
         print(made.first, file=sys.stderr)

@@ -26,10 +26,11 @@ def retry(*, directory: Path, failed: bool) -> None:
     """
     from flowsweep.errors import FlowsweepError
     from flowsweep.runs import run_records
-    from flowsweep.testbed.run_folder import RunFolder
+    from flowsweep.testbed.run_folder import RunFolder, tidy_all
     from flowsweep.units import counted
 
     runs = directory / "runs"
+    tidy_all(runs)
     statuses = {"invalid", "failed"} if failed else {"invalid"}
     removed = run_records.with_status(runs, statuses)
     for name in removed:

@@ -44,11 +44,12 @@ def run(
     settings: list[str],
     run_id: str | None,
     dry_run: bool,
-) -> None:
+) -> int:
     """Make one run on emulated hosts: every packet captured, completion time measured.
 
-    A run that is already there is not made again. A program that fails is a result
-    (status failed in run.json); a testbed that fails is an error.
+    A run that is already there is not made again. A program that fails is a result (status
+    failed in run.json) and exit code 1; a testbed that fails is an error, exit code 2. With --run
+    it is one, too, that the application failed at all runs made so far, the baseline included.
 
     Example: flowsweep run workflows/experiments/demo.yaml --set rtt=16ms -o results/one
     """
@@ -60,7 +61,7 @@ def run(
 
         folder = output.parent if output is not None else None
         plan.show(experiments.load(experiment, folder), folder)
-        return
+        return 0
     if output is None:
         raise FlowsweepError(
             "no run directory", expected="--output DIRECTORY", remedy="-o results/one"
@@ -70,7 +71,7 @@ def run(
             "--run and --set exclude each other", remedy="--run names one point already"
         )
     asked = parse_settings(settings)
-    from flowsweep.testbed import runner
+    from flowsweep.testbed import hopeless, runner
     from flowsweep.testbed.namespaces.kind import Ahead
 
     # Namespaces and a second Python start while this one reads the experiment.
@@ -80,14 +81,18 @@ def run(
 
         loaded = experiments.load(experiment, output.parent)
         planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
+        if run_id is not None and not runner.is_done(planned, output):
+            hopeless.check(planned, output.parent)
         record = runner.perform(planned, output, _say, ahead)
     finally:
         if ahead is not None:
             ahead.cancel()
     if record is None:
         _say(f"{planned.id} is complete in {output}: nothing to do")
-        return
-    _say(_line(planned, output, record))
+        record = runner.read_record(output) or {}
+    else:
+        _say(_line(planned, output, record))
+    return int(record.get("status") == "failed")
 
 
 def _left(left: Estimate, waited_s: float) -> str:

@@ -31,6 +31,8 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
     from flowsweep.runs import run_records
 
     left_out = run_records.write_table(directory, output, experiment)
+    for line in run_records.misspelt(directory):
+        print(f"warning: {line}", file=sys.stderr)
     if left_out:
         print(
             f"note: {directory}: not in the plan of {experiment}, or made with other settings, "

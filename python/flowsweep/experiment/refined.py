@@ -7,7 +7,6 @@ refined point is an ordinary run: an id, a seed, a block.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from flowsweep.files import inputs
 from flowsweep.files.outputs import told, write_file
 
 FOLDER = ".refined"
+KIND = "the points of a pass of refinement"
 EXAMPLE = '{"points": [{"set": {"workload": "nqueens", "rtt": "8ms"}}]}'
-#: So many points of one pass are read: two levels of the lines of a large sweep.
+#: So many points a pass may have: two levels of the lines of a large sweep.
 MOST_POINTS = 1_000
 
 
@@ -56,7 +56,8 @@ def keep(runs: Path, number: int, points: Sequence[Point]) -> None:
             file.touch()
             return
         listed = [point.model_dump(by_alias=True) for point in points]
-        write_file(file, json.dumps({"points": listed}, indent=1) + "\n")
+        _checked({"points": listed}, file)
+        write_file(file, inputs.object_text({"points": listed}, file, KIND, EXAMPLE))
 
 
 def passes(most: int, runs: Path) -> list[list[Point]]:
@@ -74,7 +75,7 @@ def passes(most: int, runs: Path) -> list[list[Point]]:
         file = path(runs, number)
         if not file.exists():
             break
-        record, _ = inputs.read_object(file, "the points of a pass of refinement", EXAMPLE)
+        record, _ = inputs.read_object(file, KIND, EXAMPLE)
         found.append(_checked(record, file))
     return found
 

@@ -82,11 +82,15 @@ def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder for what is needed for a moment; those of killed processes are removed."""
+def scratch_folder(base: Path | None = None) -> Iterator[Path]:
+    """A folder for what is needed for a moment; those of killed processes are removed.
+
+    Args:
+        base: Where it is made; the folder for temporary files otherwise.
+    """
     import tempfile
 
-    base = Path(tempfile.gettempdir())
+    base = base or Path(tempfile.gettempdir())
     with _writer(base, os.urandom(8).hex(), tell, is_alone=False) as writer:
         yield writer.root
 

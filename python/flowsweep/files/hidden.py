@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -21,7 +22,7 @@ JOURNAL = "journal.json"
 #: In a hidden folder: what comes, and what went.
 NEW, OLD = "new", "old"
 #: What a journal may name, lest a folder from elsewhere has files moved somewhere else.
-PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|[a-z_]+/run=[^/\0]+")
+PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|[a-z0-9_]+/run=[^/\0]+")
 #: Octets of a hidden name. What it is cut to is shared, and its users wait for each other.
 MAX_NAME = 200
 
@@ -63,6 +64,8 @@ def make(work: Path, made: list[Path]) -> None:
 def check_places(folder: Path, places: Sequence[str]) -> None:
     """Raises where something that is not flowsweep's, or may not be moved, has one of `places`."""
     for place in places:
+        if not PLACE.fullmatch(place):  # a journal with it would be taken for none
+            raise ValueError(f"{place}: no place of a table")
         path = folder / place
         with suppress(FileNotFoundError, NotADirectoryError):  # or moved away in this moment
             refuse_foreign_tables(path)
@@ -133,7 +136,10 @@ def move(folder: Path, work: Path) -> None:
 
     File systems keep the order of renamings, also when the machine stops.
     """
-    places, written = _read_journal(work) or ((), ())
+    journal = _read_journal(work)
+    if journal is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), work / JOURNAL)
+    places, written = journal
     check_places(folder, places)
     new, old = work / NEW, work / OLD
     old.mkdir(exist_ok=True)

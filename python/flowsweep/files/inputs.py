@@ -87,12 +87,16 @@ def _read(path: Path, expected: str, most: int, remedy: str | None) -> bytes:
             f"{path}: cannot be read", found=str(error), expected=expected
         ) from None
     if about.st_size > most or len(content) > most:
-        raise FlowsweepError(
-            f"{path}: too large",
-            found=f"{max(about.st_size, len(content)):,} bytes",
-            expected=f"{expected} of at most {most:,} bytes",
-        )
+        raise _too_large(path, max(about.st_size, len(content)), expected, most)
     return content
+
+
+def _too_large(path: Path, size: int, expected: str, most: int) -> FlowsweepError:
+    return FlowsweepError(
+        f"{path}: too large",
+        found=f"{size:,} bytes",
+        expected=f"{expected} of at most {most:,} bytes",
+    )
 
 
 def _check_kind(path: Path, mode: int, expected: str) -> None:
@@ -116,6 +120,28 @@ def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any]
         FlowsweepError: With the line, or with the place as `hosts[2].name`.
     """
     text = read_text(path, expected)
+    return object_of(text, path, expected, example), text
+
+
+def object_text(record: dict[str, Any], path: Path, expected: str, example: str) -> str:
+    """The text of a file that `read_object` can read again: the limits are those of reading.
+
+    Raises:
+        FlowsweepError: It could not, as it would have more or larger values than it may.
+    """
+    text = json.dumps(record, indent=1) + "\n"
+    if len(text) > MOST_BYTES:
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+    check_values(path, record)
+    size = len(text.encode())
+    if size > MOST_BYTES:
+        raise _too_large(path, size, expected, MOST_BYTES)
+    object_of(text, path, expected, example)
+    return text
+
+
+def object_of(text: str, path: Path, expected: str, example: str) -> dict[str, Any]:
+    """The JSON object that a text is; see `read_object`."""
     if text.count("{") + text.count("[") > MOST_OBJECTS:
         raise FlowsweepError(
             f"{path}: too large",
@@ -156,7 +182,7 @@ def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any]
             expected=example,
         )
     check_values(path, found)
-    return found, text
+    return found
 
 
 _NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, others to 1.8e308"

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
 
 VEGA_LITE = "6.4"
+#: V8 reserves 64 GiB in one piece for what it points to; the rest is for what else is loaded.
+ROOM_BYTES = 66 << 30
+MAP_NORESERVE = 0x4000  # of Linux; Python does not name it
 _GRAMMARS = "rfc3987_syntax"
 #: What Vega draws with.
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
@@ -156,9 +159,35 @@ def _without_grammars() -> Iterator[None]:
 
 
 @cache
+def check_room() -> None:
+    """Raises where the renderer could not begin: its JavaScript engine would end the process.
+
+    Raises:
+        FlowsweepError: With the limit and the remedy.
+    """
+    import mmap
+    import resource
+
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+    try:
+        mmap.mmap(-1, ROOM_BYTES, flags=flags, prot=0).close()
+    except OSError as error:
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        limit = error.strerror if soft == resource.RLIM_INFINITY else f"ulimit -v {soft >> 10}"
+        raise FlowsweepError(
+            "no figure can be drawn: too little address space",
+            found=limit,
+            expected=f"{ROOM_BYTES >> 30} GiB that the renderer may reserve; it uses little of it",
+            remedy="ulimit -v unlimited; to bound memory itself: systemd-run --user --scope "
+            "-p MemoryMax=4G flowsweep report ...",
+        ) from None
+
+
+@cache
 def _loaded() -> None:
     import altair as alt
 
+    check_room()
     alt.data_transformers.disable_max_rows()
 
 

@@ -30,6 +30,7 @@ AHEAD_NS = 24 * 3600 * SECOND
 LAST_S = (2**63 - 1) // SECOND - 1
 #: What a run.json must hold to be one of these.
 PERIOD = "period_s"
+KIND = "the record of a period"
 EXAMPLE = '{"period_s": 3600, "captures": [], "drops": {}}'
 
 
@@ -56,7 +57,7 @@ class Periods:
             outputs.write_file(experiment, f"title: {title}\n")
 
     def _read(self, path: Path) -> dict[str, Any]:
-        record, _ = inputs.read_object(path, "the record of a period", EXAMPLE)
+        record, _ = inputs.read_object(path, KIND, EXAMPLE)
         if record.get(PERIOD) != self._period_s:
             known = record.get(PERIOD)
             length = format_time(known * SECOND) if isinstance(known, int) else inputs.shown(known)
@@ -211,11 +212,11 @@ class Periods:
             "captures": captures,
             "drops": {host: {"told": told[host], "until": until[host]} for host in told},
         }
-        text = json.dumps(record, indent=1)
         folder = self._runs / run
+        text = inputs.object_text(record, folder / "run.json", KIND, EXAMPLE)
         with outputs.told(f"cannot write to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-            outputs.write_file(folder / "run.json", f"{text}\n")
+            outputs.write_file(folder / "run.json", text)
         # As it is read at the next start.
         self._done[run] = json.loads(text)
 

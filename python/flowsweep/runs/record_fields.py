@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,8 @@ from flowsweep.files import inputs
 from flowsweep.validation import expected_of, refused
 
 MOST_INT64 = 2**63 - 1
+#: `completion` is as near to `completion_s`, and `rank` to `ranks`; `result` is to none.
+NEAR = 0.8
 
 
 def _name(value: object) -> object:
@@ -63,6 +66,16 @@ class Record(BaseModel):
     """Values are what they are: "3" is no number, 1 is not true. Other keys are left alone."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
+
+
+def misspelt(kind: type[Record], record: dict[str, Any]) -> list[str]:
+    """A line for each key that nobody reads, and that is almost one that is read and lacks."""
+    read = {field.alias or name for name, field in kind.model_fields.items()}
+    lines = []
+    for key in record.keys() - read:
+        near = difflib.get_close_matches(key, read - record.keys(), n=1, cutoff=NEAR)
+        lines += [f"`{key}` is not read; `{near[0]}` would be" for _ in near]
+    return sorted(lines)
 
 
 def only_objects(value: object) -> object:

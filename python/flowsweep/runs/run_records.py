@@ -19,7 +19,7 @@ from flowsweep.experiment.axes import AXES, raw_columns
 from flowsweep.files import inputs, names
 from flowsweep.files.file_sets import one_file
 from flowsweep.files.owned import TABLE_MARK
-from flowsweep.runs import applications, link_balance, records
+from flowsweep.runs import applications, link_balance, record_fields, records
 from flowsweep.runs.record_fields import checked
 
 if TYPE_CHECKING:
@@ -49,6 +49,19 @@ def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
         if run.spec_hash is not None and not run.warmup and run.status in statuses:
             found[path.name] = str(run.reason)
     return found
+
+
+def misspelt(directory: Path) -> list[str]:
+    """A line for each key in the records of others that is almost one that would be read."""
+    lines = []
+    for folder in _run_folders(directory):
+        for name, kind in (("run.json", records.Run), ("app.json", applications.Application)):
+            read = records.read(folder / name)
+            # What flowsweep wrote holds more than the report reads.
+            if read is not None and "spec_hash" not in read[0]:
+                faults = record_fields.misspelt(kind, read[0])
+                lines += [f"{folder / name}: {fault}" for fault in faults]
+    return lines
 
 
 def _run_folders(directory: Path) -> list[Path]:

@@ -23,6 +23,7 @@ MS_PRIVATE = 1 << 18
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 SIOCETHTOOL = 0x8946
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 # ethtool commands that switch one offload each (linux/ethtool.h).
 ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO = (
     0x15,
@@ -113,6 +114,17 @@ def disable_offloads(interface: str) -> None:
             except OSError as error:
                 error.strerror = f"offload {command:#x} of {interface}: {error.strerror}"
                 raise
+
+
+def free_middle(descriptor: int, begin: int, end: int) -> None:
+    """Frees what lies between the first `begin` and the last `end` bytes of a file.
+
+    Its size stays. A file system that cannot do so keeps all.
+    """
+    length = os.fstat(descriptor).st_size - begin - end
+    if length > 0:
+        flags = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+        _libc.fallocate(descriptor, flags, ctypes.c_int64(begin), ctypes.c_int64(length))
 
 
 def die_with_parent() -> None:

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from flowsweep.testbed import launch
+from flowsweep.testbed import kernel, launch
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.tools import MEMORY, ended
@@ -40,7 +40,8 @@ MPI_ERROR = re.compile(
 NO_DAEMON = re.compile(
     r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
 )
-BEGINNING_BYTES = 65_536
+BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20  # of what is printed, so much is looked at
+LINE_CHARACTERS = 500  # of a line that is told as the reason
 NOISE = "plm:ssh: Warning: setpgid"  # mpirun's, of a child that was quicker
 
 
@@ -131,6 +132,14 @@ def run_commands(
     What they print goes to `log`.
     """
     with log.open("w+b") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
+
+        def look_and_forget() -> None:
+            look()
+            # Both lie in memory, which a program could fill that way.
+            kernel.free_middle(stderr.fileno(), BEGINNING_BYTES, END_BYTES)
+            if log.parent == specs.LOGS:
+                kernel.free_middle(stdout.fileno(), BEGINNING_BYTES, END_BYTES)
+
         processes = [
             subprocess.Popen(
                 words,
@@ -144,15 +153,22 @@ def run_commands(
             for words, more in commands
         ]
         try:
-            code = _wait(processes, limit_s, look)
+            code = _wait(processes, limit_s, look_and_forget)
             left = _left(processes, commands)
         finally:
             _end(processes)
-        stderr.seek(0)
-        said = stderr.read().decode(errors="replace")
-        stdout.seek(0)
-        printed = stdout.read(BEGINNING_BYTES).decode(errors="replace")
-        return Ended(code, said, printed, limit_s, left)
+        printed = os.pread(stdout.fileno(), BEGINNING_BYTES, 0).decode(errors="replace")
+        return Ended(code, _said(stderr), printed, limit_s, left)
+
+
+def _said(stderr: IO[bytes]) -> str:
+    """How what a program wrote begins and ends: that may be more than fits into memory."""
+    size = os.fstat(stderr.fileno()).st_size
+    begin = max(0, size - END_BYTES)
+    texts = [os.pread(stderr.fileno(), END_BYTES, begin).decode(errors="replace")]
+    if begin:
+        texts.insert(0, os.pread(stderr.fileno(), BEGINNING_BYTES, 0).decode(errors="replace"))
+    return "\n".join(texts)
 
 
 def _commands(spec: Spec, priority: Sequence[str]) -> list[Command]:
@@ -236,13 +252,17 @@ def _mpi_error(text: str) -> str | None:
     where, rank, what = error.groups()
     if where == "Socket closed":
         return f"rank {rank} lost its connection to another one, which was killed, or crashed"
-    return f"rank {rank}: {where}: {what}"
+    return f"rank {rank}: {where}: {_shortened(what)}"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}..."
 
 
 def _reason(text: str) -> str:
     """What the program said last; every rank may have said the same."""
     # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    lines = [line for line in lines if NOISE not in line]
+    lines = [_shortened(line) for line in lines if NOISE not in line]
     told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))

@@ -8,8 +8,8 @@ mark with which the next command finishes or undoes what a killed one began.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
+import re
 import shutil
 import stat
 import time
@@ -21,9 +21,13 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs, outputs
 
 RECORD = "run.json"
+#: What the record is called in messages, and what one looks like.
+KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
 #: In a hidden folder: what it is for, and of an older run the names that are to go.
 MARK = ".flowsweep-run"
 BEING_MADE, MAKES_ROOM, REMOVED = "being made", "makes room", "removed"
+#: The names of hidden folders.
+_HIDDEN = re.compile(r"\.(.+)\.(?:partial|replaced)")
 #: What a run leaves, beside its record; of another folder nothing by these names is touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
 END_LIMIT_S = 10.0
@@ -35,7 +39,7 @@ def read_record(directory: Path) -> dict[str, Any] | None:
     if not _is_file(path):
         return None
     try:
-        return inputs.read_object(path, "the record of a run", '{"status": "valid"}')[0]
+        return inputs.read_object(path, KIND, EXAMPLE)[0]
     except FlowsweepError:
         return None
 
@@ -117,7 +121,8 @@ class RunFolder:
 
     def publish(self, record: dict[str, Any]) -> None:
         """The hidden folder becomes that of the run; at any moment there is a whole run or none."""
-        outputs.write_file(self.staged / RECORD, json.dumps(record, indent=1) + "\n")
+        text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
+        outputs.write_file(self.staged / RECORD, text)
         _sync(self.staged)
         _give(self.staged)
         # Others may have put something there meanwhile.
@@ -181,6 +186,16 @@ class RunFolder:
                     path.rename(_free(self.directory / path.name))
             (self._old / MARK).unlink(missing_ok=True)
             self._old.rmdir()
+
+
+def tidy_all(runs: Path) -> None:
+    """Finishes what killed commands began with runs of this folder, and nobody goes on with."""
+    names = {match[1] for path in runs.glob(".*") if (match := _HIDDEN.fullmatch(path.name))}
+    for name in sorted(names):
+        folder = RunFolder(runs / name)
+        with suppress(OSError, FlowsweepError):
+            folder.discard()
+            folder.tidy()
 
 
 def is_run(directory: Path) -> bool:

@@ -19,9 +19,9 @@ from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
-from flowsweep.runs.record_fields import checked
+from flowsweep.runs.record_fields import checked, misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
-from flowsweep.testbed.run_folder import RECORD, RunFolder, read_record
+from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
 
 __all__ = ["RECORD", "is_done", "perform", "read_record", "versions"]
@@ -117,16 +117,28 @@ def _capture(
     told = None
     try:
         told = _application(application)
+        for line in misspelt(Application, told or {}):
+            say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
-        failure = result.failure or f"app.json cannot be used: {words}"
-        result = replace(result, failure=failure)
-    return _record(run, spec, result, told or _wall_time(run, result))
+        result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
+    timed = _wall_time(run, result)
+    if timed is not None and (told or {}).get("completion_s") is None:
+        told = {**timed, **(told or {}), "completion_s": timed["completion_s"]}
+    record = _record(run, spec, result, told)
+    try:
+        inputs.object_text(record, application, KIND, EXAMPLE)
+    except FlowsweepError as error:
+        # What is kept of the run holds what the program told, and has the same limits.
+        words = " ".join(str(error).replace(f"{application}: ", "").split())
+        failure = f"app.json cannot be kept in {RECORD}: {words}"
+        return _record(run, spec, replace(result, failure=result.failure or failure), None)
+    return record
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
-    """Of a command that leaves no app.json: from its start to the end of its last process."""
+    """Of a command that does not time itself: from its start to the end of its last process."""
     if run.workload.command is None or result.failure is not None:
         return None
     return {

@@ -241,10 +241,16 @@ class Warehouse:
         rows = query.strip().rstrip(";")
         place = parquet_files.quoted(str(path))
         mark = f"{{'{TABLE_MARK.decode()}': '{path.parent.name}'}}"
-        self._execute(
-            f"copy (select {chosen} from ({rows}\n)) to {place} "  # noqa: S608
-            f"(format parquet, compression zstd, kv_metadata {mark}{groups})"
-        )
+        try:
+            self._execute(
+                f"copy (select {chosen} from ({rows}\n)) to {place} (format parquet, "  # noqa: S608
+                f"compression zstd, use_tmp_file true, kv_metadata {mark}{groups})"
+            )
+        except FlowsweepError as error:
+            # A full disk, as those say it that write without DuckDB.
+            if isinstance(error.__cause__, duckdb.IOException):
+                raise OSError(str(error.__cause__)) from error
+            raise
 
     def lack(self, name: str) -> str | None:
         """Why the query `name` has no rows here and what it would need; None if nothing tells.
@@ -341,6 +347,13 @@ class Warehouse:
             raise self._refused(error) from error
 
     def _refused(self, error: duckdb.Error) -> FlowsweepError:
+        if self._views and (damaged := self._kept.remove_damaged(settings.connect())):
+            return FlowsweepError(
+                f"{damaged[0]}: damaged",
+                found=str(error).splitlines()[0],
+                expected="what flowsweep wrote there",
+                remedy="it was removed: the same command makes it anew",
+            )
         return FlowsweepError(
             f"{self.directory}: the tables cannot be queried",
             found=str(error).splitlines()[0],

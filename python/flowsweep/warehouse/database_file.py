@@ -8,19 +8,16 @@ relative to results/NAME, so that the folder may be moved: whoever is elsewhere 
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from flowsweep.files import outputs, parquet_files
-from flowsweep.warehouse import answers, figures
+from flowsweep.files import file_sets, outputs, parquet_files
+from flowsweep.warehouse import answers, figures, parts, settings
 from flowsweep.warehouse.catalog import figure_names
 from flowsweep.warehouse.facts import FOLDER
-from flowsweep.warehouse.settings import SPILL
 
 if TYPE_CHECKING:
     from flowsweep.warehouse.database import Warehouse
@@ -34,14 +31,16 @@ def write(warehouse: Warehouse) -> Path:
     path = answers.path_of(warehouse.directory)
     with (
         warehouse.reading(),
-        tempfile.TemporaryDirectory(dir=os.environ.get(SPILL), prefix="flowsweep-") as folder,
+        file_sets.scratch_folder(settings.spill_folder()) as folder,
     ):
-        made = Path(folder, "made.duckdb")
+        made = folder / "made.duckdb"
         _copy_tables(warehouse, made)
         _add_views(warehouse, made)
         # DuckDB writes to a name, and a file appears whole only under a name of its own.
         with outputs.replacing(path) as stream, made.open("rb") as source:
             shutil.copyfileobj(source, stream)
+            # What a killed writer of the older file left would be taken for a part of this one.
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     return path
 
 
@@ -103,7 +102,7 @@ def _facts(warehouse: Warehouse) -> dict[str, str]:
     """A query over the files of each fact that is kept."""
     kept = warehouse.directory / FOLDER
     return {
-        name: f"select * from read_parquet('{FOLDER}/{name}/*.parquet', union_by_name = true)"  # noqa: S608 - a name of a file
+        name: parts.view(FOLDER, name)
         for name in sorted(warehouse.catalog.facts)
         if next((kept / name).glob("*.parquet"), None) is not None
     }

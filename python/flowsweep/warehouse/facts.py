@@ -5,60 +5,39 @@ alone. It is made of some runs at a time, by a warehouse that sees no others, an
 facts/<fact>/<part>-<SQL>.parquet: a part holds the rows of some runs. facts/parts.json says of
 which, and from which files of theirs. What differs from that is made anew: of a run whose files
 differ, all facts; of a fact whose SQL differs, that fact of all runs. Small parts are joined, so
-that few files are opened. Nothing is read that parts.json does not name, and it is written last.
+that few files are opened. Nothing is read that parts.json does not name. It is written when all
+that it names is on the disk, and only then are files removed that it names no more.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import math
 import os
-import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from flowsweep.errors import FlowsweepError
-from flowsweep.files import inputs, outputs, parquet_files
+import duckdb
+
+from flowsweep.files import outputs, parquet_files
 from flowsweep.files.locks import folder_locked
-from flowsweep.warehouse.signatures import Inputs, Signatures
+from flowsweep.warehouse import parts as parts_file
+from flowsweep.warehouse.parts import FILE, PARTS, Part, Said
+from flowsweep.warehouse.signatures import Inputs
 
 FOLDER = "facts"
-PARTS = "parts.json"
-MAX_PARTS_BYTES = 1 << 28
-#: Of the way in which facts are kept: what was kept in another way is made anew.
-FORMAT = 1
 #: Runs that are aggregated at once: so many, and so many octets of their tables.
 BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
 #: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
 #: class with more than `CLASS_PARTS` parts all are joined to one.
 CLASS_BASE, CLASS_PARTS = 8, 8
-#: Names that parts.json may give, lest a folder from elsewhere leads to other files.
-_PART = re.compile(r"[0-9a-f]{16}")
-_FILE = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
 
 #: Writes facts of some runs: names of facts, the runs, the path of each fact's file.
 Make = Callable[[Sequence[str], Inputs, Callable[[str], Path]], None]
 #: Writes the rows of a query to a file.
 Copy = Callable[[str, Path], None]
-
-
-@dataclass
-class Part:
-    """The rows of some runs, one file of each fact.
-
-    Attributes:
-        name: Of its files.
-        runs: The runs, with the signature of what their rows were made from.
-        dead: Runs whose rows are in the files and count no more.
-    """
-
-    name: str
-    runs: Signatures
-    dead: list[str] = field(default_factory=list)
 
 
 class Kept:
@@ -79,8 +58,9 @@ class Kept:
         self._state = ""
         #: Facts that are there, of every part.
         self._held: set[str] = set()
-        #: Files of which the disk has all.
+        #: Files of which the disk has all, and files that were found whole.
         self._synced: set[Path] = set()
+        self._whole: set[Path] = set()
 
     def query(self, fact: str) -> str | None:
         """A query over the rows of a fact; None where there is no run."""
@@ -112,6 +92,7 @@ class Kept:
                     if not self._is_fresh(needed, state):
                         self._update(needed, state, wanted())
             except OSError:  # read only, or full
+                self._remove_new()
                 break
         self._parts = []
         yield False
@@ -167,13 +148,11 @@ class Kept:
     def _join_small(self) -> None:
         """Joins the parts of a class that has too many; their class may have one too many then."""
         while crowded := self._crowded():
-            joined = Part(os.urandom(8).hex(), {})
-            for part in crowded:
-                joined.runs |= part.runs
+            runs = {run: sign for part in crowded for run, sign in part.runs.items()}
+            joined = Part(os.urandom(8).hex(), runs)
             for fact in self._held:
                 self._copy(self._rows(fact, crowded) or "", self._place(fact, joined))
             self._parts = [part for part in self._parts if part not in crowded] + [joined]
-            self._tidy()
 
     def _crowded(self) -> list[Part]:
         classes: dict[int, list[Part]] = {}
@@ -202,38 +181,54 @@ class Kept:
         return path
 
     def _read(self) -> None:
-        """What parts.json says; nothing is kept where it is not there, or is damaged."""
-        self._parts, self._state, self._held = [], "", set()
-        path = self.folder / PARTS
-        if not os.path.lexists(path):
-            return
-        with suppress(FlowsweepError, ValueError, TypeError, KeyError):
-            said = json.loads(inputs.read_text(path, "a list of parts", MAX_PARTS_BYTES))
-            parts = [Part(**one) for one in said["parts"]]
-            if said["format"] == FORMAT and all(_PART.fullmatch(part.name) for part in parts):
-                self._parts, self._state = parts, said["state"]
-                known = self._digests.items()
-                self._held = {fact for fact, sql in known if said["facts"].get(fact) == sql}
+        """What parts.json says of parts whose files are whole."""
+        said = parts_file.read(self.folder)
+        self._held = {fact for fact, sql in self._digests.items() if said.facts.get(fact) == sql}
+        self._parts = [part for part in said.parts if self._is_whole(part)]
+        self._state = said.state if len(self._parts) == len(said.parts) else ""
+
+    def _is_whole(self, part: Part) -> bool:
+        """Whether all files of a part can be opened; each is looked at once."""
+        files = {self._file(fact, part) for fact in self._held}
+        is_whole = parts_file.are_whole([*files - self._whole])
+        self._whole |= files if is_whole else set()
+        return is_whole
 
     def _write(self, state: str) -> None:
         files = {self._file(fact, part) for fact in self._held for part in self._parts}
         for path in sorted(files - self._synced):
             outputs.sync(path)
         self._synced = files
-        said = {
-            "format": FORMAT,
-            "state": state,
-            "facts": {fact: self._digests[fact] for fact in sorted(self._held)},
-            "parts": [asdict(part) for part in self._parts],
-        }
-        outputs.write_file(self.folder / PARTS, json.dumps(said))
+        facts = {fact: self._digests[fact] for fact in sorted(self._held)}
+        said = Said(state=state, facts=facts, parts=self._parts)
+        outputs.write_file(self.folder / PARTS, parts_file.text_of(said))
         self._tidy()
 
+    def _remove_new(self) -> None:
+        """Gives back the room of what was written and counts for nothing, where that is allowed."""
+        with suppress(OSError), folder_locked(self.folder):
+            self._read()
+            self._tidy()
+
+    def remove_damaged(self, connection: duckdb.DuckDBPyConnection) -> list[Path]:
+        """Removes files of facts that cannot be read to their end, so that they are made anew."""
+        found = []
+        for path in sorted({self._file(fact, part) for fact in self._held for part in self._parts}):
+            try:
+                rows = parquet_files.of_plain([path])
+                # Not a count, which the ends of the file could answer.
+                connection.execute(f"select bit_xor(hash(fact)) from ({rows}) as fact")  # noqa: S608
+            except duckdb.Error:
+                found.append(path)
+                with suppress(OSError):
+                    path.unlink()
+        return found
+
     def _tidy(self) -> None:
-        """Removes files of flowsweep that no part names: of an earlier SQL, joined, or cut off."""
+        """Removes files of ours that no part names: of an earlier SQL, joined, or cut off."""
         kept = {self._file(fact, part) for fact in self._held for part in self._parts}
         for path in self.folder.glob("*/*.parquet"):
-            if path not in kept and _FILE.fullmatch(path.name) and not path.is_symlink():
+            if path not in kept and FILE.fullmatch(path.name) and not path.is_symlink():
                 path.unlink()
 
 

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
+from flowsweep import signals
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import parquet_files
+from flowsweep.files import file_sets, parquet_files
 
 #: The most that queries may take, such as 4GB; DuckDB takes 80 % of the memory otherwise.
 MEMORY = "FLOWSWEEP_MEMORY"
 #: The folder for what does not fit into it; the folder for temporary files otherwise.
 SPILL = "FLOWSWEEP_SPILL"
+
+
+_numbers = itertools.count()
+
+
+def spill_folder() -> Path:
+    """Where there is room for what is large."""
+    return Path(os.environ.get(SPILL) or tempfile.gettempdir())
+
+
+@cache
+def _scratch(base: Path) -> Path:
+    """A folder of this process in `base`: removed at its end or, if it is killed, by the next."""
+    entered = ExitStack()
+    try:
+        folder = entered.enter_context(file_sets.scratch_folder(base))
+    except (OSError, FlowsweepError):  # not needed before memory is short, and told then
+        return base / f"flowsweep-{os.getpid()}"
+    signals.at_end(entered.close)
+    return folder
 
 
 def connect() -> duckdb.DuckDBPyConnection:
@@ -23,8 +47,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     Raises:
         FlowsweepError: A limit is none.
     """
-    # DuckDB makes the folder when it needs it, and removes it.
-    spill = Path(os.environ.get(SPILL) or tempfile.gettempdir(), f"flowsweep-spill-{os.getpid()}")
+    # DuckDB makes the folder when it needs it. Two databases would write to the same files in it.
+    spill = _scratch(spill_folder()) / f"spill-{next(_numbers)}"
     connection = duckdb.connect(config={"temp_directory": str(spill)})
     # Its bar would go to the output. In Jupyter without ipywidgets it is off, and to set it fails.
     connection.execute("select current_setting('enable_progress_bar')")

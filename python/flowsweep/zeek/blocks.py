@@ -1,8 +1,14 @@
-"""The octets of a log in blocks of whole lines, however it is compressed."""
+"""The lines of a log in blocks, however it is compressed.
+
+Zeek writes UTF-8 and ends lines with a line feed. Windows, where a log was looked at and saved,
+may have put a byte order mark before it, ended the lines otherwise, or made it UTF-16.
+"""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from flowsweep import _parsers
@@ -12,10 +18,16 @@ from flowsweep.parsing import named, readable_errors
 BLOCK = 4 << 20
 #: What has longer lines is no log.
 LONGEST_LINE = 64 << 20
+#: What a mark at the begin of a file says of its characters.
+ENCODINGS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 
 
 def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
-    """Blocks of whole lines, of `least` octets or more; the last line may lack its end.
+    """Blocks of whole lines, of `least` bytes or more; the last line may lack its end.
 
     Raises:
         FlowsweepError: The file cannot be read, is damaged (told when all before was given, with
@@ -26,7 +38,8 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         unpacked = _parsers.Unpacked(path, name)
     held: list[bytes] = []
     size = 0
-    while part := unpacked.part():
+    end_of_line = None
+    for part in _in_utf8(iter(unpacked.part, b"")):
         held.append(part)
         size += len(part)
         if size < least:
@@ -34,7 +47,8 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         joined = b"".join(held)
         end = joined.rfind(b"\n") + 1
         if end:
-            yield joined[:end]
+            end_of_line = end_of_line or _end_of_line(joined)
+            yield _with_plain_ends(joined[:end], end_of_line)
         elif size > LONGEST_LINE:
             raise FlowsweepError(
                 f"{name}: not a log",
@@ -44,7 +58,8 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         held = [joined[end:]]
         size -= end
     if size:
-        yield b"".join(held)
+        joined = b"".join(held)
+        yield _with_plain_ends(joined, end_of_line or _end_of_line(joined))
     if fault := unpacked.fault():
         raise FlowsweepError(
             f"{name}: damaged",
@@ -53,3 +68,28 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
             remedy="copy it again; what came before is kept",
             exit_code=1,
         )
+
+
+def _in_utf8(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The parts without the mark that says how their characters are written, all as UTF-8."""
+    first = next(parts, b"")
+    mark = next((mark for mark in ENCODINGS if first.startswith(mark)), b"")
+    encoding = ENCODINGS.get(mark, "utf-8")
+    whole = chain([first[len(mark) :]], parts)
+    if encoding == "utf-8":
+        yield from whole
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("backslashreplace")
+    for part in whole:
+        yield decoder.decode(part).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _end_of_line(block: bytes) -> bytes:
+    """How the first line of a log ends, and so all of them."""
+    end = block.find(b"\n")
+    return b"\r\n" if end > 0 and block[end - 1 : end] == b"\r" else b"\n"
+
+
+def _with_plain_ends(block: bytes, end_of_line: bytes) -> bytes:
+    return block if end_of_line == b"\n" else block.replace(end_of_line, b"\n")

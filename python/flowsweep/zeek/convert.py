@@ -14,7 +14,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.owned import TABLE_MARK
 from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
-from flowsweep.zeek.header import MARK, of_lines
+from flowsweep.zeek.header import MARK, Header, of_lines, refuse_columns
 
 #: What rotation adds to a name: from a time on.
 ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
@@ -75,13 +75,8 @@ def look(path: Path) -> Log | None:
     """
     first = next(blocks(path, FIRST), b"")
     if first.startswith(MARK):
-        lines = []
-        for line in first.split(b"\n"):
-            if not line.startswith(MARK):
-                break
-            lines.append(line.decode(errors="replace"))
-        header = of_lines(lines)
-        if not header.fields:
+        header = _header(blocks(path, FIRST))
+        if not header.fields and header.has_separator:
             return None
         header = header.check(str(path))
         return Log(path, _kind(path, header.path), is_json=False, schema=header.columns)
@@ -94,6 +89,21 @@ def look(path: Path) -> Log | None:
         return None
     told = row.get("_path")
     return Log(path, _kind(path, told if isinstance(told, str) else ""), is_json=True)
+
+
+def _header(parts: Iterator[bytes]) -> Header:
+    """What the lines say with which a log begins; they may be longer than a part."""
+    header = Header()
+    try:
+        for part in parts:
+            for is_header, lines in tsv.pieces(part):
+                if not is_header:
+                    return header
+                header = of_lines(lines, header)
+    except FlowsweepError as error:
+        if error.exit_code != 1:
+            raise  # else it was cut here, which is told when its rows are read
+    return header
 
 
 def _kind(path: Path, told: str) -> str:
@@ -162,6 +172,7 @@ class _Columns:
     def unite(self, more: Mapping[str, object], path: Path) -> bool:
         """Adds the columns of a log; whether any is new or became another than it was."""
         is_new = False
+        refuse_columns(str(path), len(self.types.keys() | more.keys()))
         for name, dtype in more.items():
             known = self.types.get(name)
             wanted = dtype if known is None else _common(known, dtype)

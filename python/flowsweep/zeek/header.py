@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
+import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from flowsweep.errors import FlowsweepError
 
 MARK = b"#"
+ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
+#: Those of Zeek have 20 to 100. Of 50,000 a table takes minutes to write, and nobody reads it.
+MOST_COLUMNS = 4096
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ class Header:
 
     def with_line(self, line: str) -> Header:
         """The header with one more of its lines, without its end."""
-        if line.startswith("#separator "):
-            return Header(separator=codecs.decode(line[11:], "unicode_escape"))
-        key, *values = line[1:].split(self.separator)
+        if line.startswith("#separator"):
+            told = line.removeprefix("#separator").removeprefix(" ")
+            return Header(separator=ESCAPED.sub(lambda found: chr(int(found[1], 16)), told))
+        key, *values = line[1:].split(self.separator or "\t")
         first = values[0] if values else ""
         if key == "fields":
             return replace(self, fields=tuple(values), types=())
@@ -51,6 +54,11 @@ class Header:
         separated, empty, unset, path = words.values()
         return replace(self, set_separator=separated, empty=empty, unset=unset, path=path)
 
+    @property
+    def has_separator(self) -> bool:
+        """Whether the separator can stand between the values of a line."""
+        return len(self.separator.encode()) == 1 and self.separator not in "\r\n\\"
+
     def check(self, place: str) -> Header:
         """The header, if it describes a log.
 
@@ -59,27 +67,42 @@ class Header:
         """
         twice = [name for name, times in Counter(self.fields).items() if times > 1]
         found = None
-        if not self.fields or not self.types:
+        if not self.has_separator:
+            found = f"the separator {self.separator!r}"
+        elif not self.set_separator:
+            found = "the set separator ''"
+        elif not self.fields or not self.types:
             found = "no #fields" if not self.fields else "no #types"
         elif len(self.fields) != len(self.types):
             found = f"{len(self.fields)} fields and {len(self.types)} types"
         elif twice:
             found = f"the field {twice[0]} twice"
-        elif len(self.separator.encode()) != 1:
-            found = f"the separator {self.separator!r}"
         if found is None:
+            refuse_columns(place, len(self.fields))
             return self
         raise FlowsweepError(
             f"{place}: not the header of a Zeek log",
             found=found,
-            expected="#separator of one octet, #fields and #types with a type for each",
+            expected="#separator of one byte, #fields and #types with a type for each",
             remedy="give the log as Zeek wrote it, or as JSON",
         )
 
 
-def of_lines(lines: Iterable[str], begin: Header | None = None) -> Header:
-    """The header that these lines are."""
+def refuse_columns(place: str, many: int) -> None:
+    """Raises where a log has more columns than a table can have."""
+    if many > MOST_COLUMNS:
+        raise FlowsweepError(
+            f"{place}: more columns than a log can have",
+            found=f"{many:,}",
+            expected=f"at most {MOST_COLUMNS:,}",
+            remedy="see whether it is a log of Zeek, and let Zeek write fewer",
+        )
+
+
+def of_lines(lines: bytes, begin: Header | None = None) -> Header:
+    """The header that these lines are, behind what begins it."""
     header = begin or Header()
-    for line in lines:
+    # Not `splitlines`: a separator may be one of the characters that it takes for an end.
+    for line in lines.decode(errors="replace").split("\n"):
         header = header.with_line(line)
     return header

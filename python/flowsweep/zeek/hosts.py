@@ -16,6 +16,8 @@ from flowsweep.zeek import LOG_NAME, convert, counted, flows, quality
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.
 FLOWS = "zeek_flows"
+#: Tables that are made of logs, and are no log's own.
+OWN = (FLOWS, *(f"zeek_{table}" for table in counted.TABLES.values()))
 
 
 def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
@@ -33,6 +35,15 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
             if dot:
                 hosts.setdefault(host, []).append(path)
     return dict(sorted(hosts.items()))
+
+
+def recognised(
+    logs: Mapping[str, Sequence[Path]],
+) -> tuple[dict[str, list[Path]], list[Path]]:
+    """The logs of each host that Zeek wrote, and files that are only called so, or are empty."""
+    read = {host: [path for path in some if convert.look(path)] for host, some in logs.items()}
+    others = [path for host, some in logs.items() for path in some if path not in read[host]]
+    return {host: some for host, some in read.items() if some}, others
 
 
 def write(
@@ -56,20 +67,21 @@ def write(
         has_capture: Whether the native parser writes tables of this host.
         dropped: Packets that never reached Zeek, where that is known apart from its logs.
     """
-    kinds: dict[str, list[convert.Log]] = {}
+    by_table: dict[str, list[convert.Log]] = {}
     for log in (convert.look(path) for path in logs):
         if log is not None:
-            kinds.setdefault(log.kind, []).append(log)
+            by_table.setdefault(table_name(log.kind), []).append(log)
     done, written = [], {}
-    for kind, of_kind in sorted(kinds.items()):
-        target = _made(place(table_name(kind)))
-        done.append(convert.convert(of_kind, target))
+    for table, of_table in sorted(by_table.items()):
+        target = _made(place(table))
+        done.append(convert.convert(of_table, target))
         sync(target)
-        written[kind] = target
-    if "conn" in kinds:
-        file = kinds["conn"][0].path.name
+        written[table.removeprefix("zeek_")] = target
+    if conn := by_table.get("zeek_conn"):
+        file = conn[0].path.name
         if dropped is None:
-            dropped = quality.dropped_packets(log.path for log in kinds.get("stats", []))
+            stats = by_table.get("zeek_stats", [])
+            dropped = quality.dropped_packets(log.path for log in stats)
         for table, rows in _tables(written, file, dropped, bin_ns, alone=not has_capture).items():
             target = _made(place(table))
             convert.write_marked(rows, target, table)
@@ -78,8 +90,12 @@ def write(
 
 
 def table_name(kind: str) -> str:
-    """The table of a kind of log: `zeek_conn`."""
-    return "zeek_" + "".join(letter if letter.isalnum() else "_" for letter in kind.lower())
+    """The table of a kind of log: `zeek_conn`; a log called as a table of ours: `zeek_flows_log`.
+
+    Kinds that differ in no more than case or signs have one table.
+    """
+    name = "zeek_" + "".join(letter if letter.isalnum() else "_" for letter in kind.lower())
+    return f"{name}_log" if name in OWN else name
 
 
 def _tables(
@@ -105,8 +121,4 @@ def _made(path: Path) -> Path:
 def tables_of(logs: Sequence[Path]) -> set[str]:
     """Names of the tables that these logs may become."""
     kinds = {log.kind for log in map(convert.look, logs) if log is not None}
-    return {
-        FLOWS,
-        *map(table_name, kinds),
-        *(f"zeek_{table}" for table in counted.TABLES.values()),
-    }
+    return {*OWN, *map(table_name, kinds)}

@@ -43,7 +43,8 @@ def element(kind: str) -> str | None:
 def dtype(kind: str) -> pl.DataType | type[pl.DataType]:
     """Converts values of a type: times to ns since 1970 UTC, intervals to durations in ns."""
     inner = element(kind)
-    return pl.List(dtype(inner)) if inner is not None else KEPT.get(kind, pl.String)
+    # Zeek does not nest containers. The elements of one that is nested all the same stay text.
+    return KEPT.get(kind, pl.String) if inner is None else pl.List(KEPT.get(inner, pl.String))
 
 
 def common(one: str, other: str) -> str:
@@ -63,7 +64,7 @@ def kept(column: pl.Expr, kind: str) -> pl.Expr:
 
 def elements(column: pl.Expr, kind: str, separator: str, unset: str) -> pl.Expr:
     """A container that was read as text: a list of its elements, unset ones null."""
-    read, final = READ.get(kind, pl.String), dtype(kind)
+    read, final = READ.get(kind, pl.String), KEPT.get(kind, pl.String)
     one = pl.element()
     one = pl.when(one != unset).then(one)
     one = kept(one.cast(read, strict=False), kind) if read != pl.String else kept(one, kind)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files.file_sets import scratch_folder
 from flowsweep.zeek import convert, flows
 
 #: The tables that `conn.log` fills.
@@ -22,8 +22,8 @@ def rows_of(files: Sequence[Path]) -> tuple[pl.DataFrame, convert.Converted, con
         FlowsweepError: One of them is no log.
     """
     logs = [_look(path) for path in files]
-    with tempfile.TemporaryDirectory(prefix="flowsweep-") as folder:
-        target = Path(folder, "log.parquet")
+    with scratch_folder() as folder:
+        target = folder / "log.parquet"
         done = convert.convert(logs, target)
         return pl.read_parquet(target, memory_map=False), done, logs[0]
 

@@ -69,18 +69,17 @@ def frames(
     header, is_checked = Header(), False
     number = 1
     for part in parts:
-        for is_header, lines in _pieces(part):
+        for is_header, lines in pieces(part):
             first, number = number, number + count(lines, b"\n")
             if is_header:
-                text = lines.decode(errors="replace").splitlines()
-                header, is_checked = of_lines(text, header), False
+                header, is_checked = of_lines(lines, header), False
                 continue
             if not is_checked:
                 header, is_checked = header.check(place), True
             yield header, rows(lines, header, faults, first)
 
 
-def _pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
+def pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
     """Runs of lines that are all of a header, or all rows."""
     if not part.startswith(MARK) and not count(part, b"\n" + MARK):
         yield False, part

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep.testbed import kernel
 from flowsweep.testbed import spec as specs
+from flowsweep.testbed.congestion_names import available
 from flowsweep.testbed.lacking import LackingError
 from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.tools import batch
@@ -22,18 +23,9 @@ if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.testbed.spec import HostSpec, Spec
 
-AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 LOADER = Path("/proc/sys/kernel/modprobe")  # names the program that the kernel starts
 NAME = re.compile("[a-z0-9_-]{1,15}")  # TCP_CA_NAME_MAX of linux/tcp.h, with the end of the text
 DISCARD_PORT = 9
-
-
-def available() -> list[str]:
-    """What the kernel could use now, without loading a module."""
-    try:
-        return AVAILABLE.read_text().split()
-    except OSError:
-        return []
 
 
 def warnings(runs: Iterable[Run]) -> list[str]:

@@ -1,0 +1,42 @@
+//! Finds what an earlier capture by the same name left: one that runs is left alone, of one that was killed nothing is
+//! lost.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use flowsweep_common::output;
+
+use crate::names;
+
+/// Keeps the files that a killed capture did not end, and its manifest, by names that no capture has; the old and the
+/// new ones. Fails where a capture runs that writes to files of these names.
+pub fn set_aside(base: &Path, manifest: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    output::refuse_used(manifest)?;
+    let Ok(entries) = fs::read_dir(output::folder_of(base)) else {
+        return Ok(Vec::new()); // to make a file there tells why
+    };
+    let found = entries.flatten().map(|entry| entry.file_name());
+    let mut found: Vec<PathBuf> = found
+        .map(|name| base.with_file_name(name))
+        .filter(|path| names::is_unfinished(base, path) && is_own(path))
+        .collect();
+    for path in &found {
+        output::refuse_used(path)?;
+    }
+    if !found.is_empty() && is_own(manifest) {
+        found.push(manifest.to_owned());
+    }
+    found
+        .into_iter()
+        .map(|path| {
+            let kept = names::killed(&path);
+            fs::rename(&path, &kept).map(|()| (path, kept))
+        })
+        .collect()
+}
+
+/// Whether a file of this user is there; what else has the name is told by who would replace it.
+fn is_own(path: &Path) -> bool {
+    path.symlink_metadata().is_ok() && output::check(path).is_ok()
+}

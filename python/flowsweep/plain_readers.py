@@ -1,0 +1,32 @@
+"""Tables that stay as they are while programs read them that know nothing of flowsweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from flowsweep.files import file_sets
+
+
+@contextmanager
+def reading(folder: str | PathLike[str]) -> Iterator[None]:
+    """No command of flowsweep changes tables while this is entered: they wait.
+
+    Whoever opens the Parquet files by their names, as DuckDB and Polars do, opens one after the
+    other. Of a run that is ingested again meanwhile some may be old and some new.
+
+        with flowsweep.reading("results/demo"):
+            duckdb.sql("select count(*) from 'results/demo/tables/flows/*/*/flows.parquet'").show()
+
+    What a killed command left half done is finished first. For another program the shell does the
+    same: `flock --shared results/demo/tables duckdb ...`.
+
+    Args:
+        folder: results/<experiment>, or a folder of tables.
+    """
+    path = Path(folder)
+    tables = path / "tables"
+    with file_sets.reading(tables if tables.is_dir() else file_sets.folder_of_sets(path)):
+        yield

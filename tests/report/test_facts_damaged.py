@@ -1,0 +1,227 @@
+"""Facts are a cache: whatever happened to them, the rows are those of the tables."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sending import add_tables, experiment, sent
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.warehouse import Warehouse, database_file, facts, parts
+
+WHOLE = {"r0": 300, "r1": 600, "r2": 900}
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted((directory / facts.FOLDER).glob("*/*.parquet"))
+
+
+def list_of(directory: Path) -> Path:
+    return directory / facts.FOLDER / parts.PARTS
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Three runs, whose facts are kept."""
+    experiment(tmp_path)
+    assert sent(tmp_path) == WHOLE
+    assert files(tmp_path)
+    return tmp_path
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "gone": lambda path: path.unlink(),
+    "no table": lambda path: path.write_bytes(b"PAR1" * 99),
+    "of another": lambda path: path.write_bytes(path.read_bytes()[:4] + b"\0" * 8 + b"PAR1"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_file_that_is_not_whole_is_made_anew(
+    kept: Path, damage: Callable[[Path], object]
+) -> None:
+    for path in files(kept):
+        damage(path)
+    assert sent(kept) == WHOLE
+    assert sent(kept) == WHOLE
+
+
+def test_a_file_that_is_damaged_inside_is_told_once(kept: Path) -> None:
+    for path in files(kept):
+        data = path.read_bytes()
+        length = int.from_bytes(data[-8:-4], "little")
+        path.write_bytes(b"PAR1" + b"\xff" * (len(data) - length - 12) + data[-8 - length :])
+    with pytest.raises(FlowsweepError, match="damaged") as told:
+        sent(kept)
+    assert "makes it anew" in str(told.value)
+    assert sent(kept) == WHOLE
+
+
+ODD: dict[str, Callable[[dict[str, Any]], object]] = {
+    "runs a list": lambda said: said["parts"][0].update(runs=["r0"]),
+    "runs null": lambda said: said["parts"][0].update(runs=None),
+    "no runs": lambda said: said["parts"][0].update(runs={}),
+    "a sign of another kind": lambda said: said["parts"][0]["runs"].update(r0=7),
+    "a name of another kind": lambda said: said["parts"][0].update(name=7),
+    "dead null": lambda said: said["parts"][0].update(dead=None),
+    "dead of another kind": lambda said: said["parts"][0].update(dead=[7]),
+    "dead and alive": lambda said: said["parts"][0].update(dead=["r0"]),
+    "another key": lambda said: said["parts"][0].update(more=1),
+    "a part twice": lambda said: said.update(parts=said["parts"] * 2),
+    "a run twice": lambda said: said["parts"].append(said["parts"][0] | {"name": "0" * 16}),
+    "a part without files": lambda said: said["parts"][0].update(name="0" * 16),
+    "parts null": lambda said: said.update(parts=None),
+    "facts a list": lambda said: said.update(facts=[]),
+    "a state of another kind": lambda said: said.update(state=[]),
+    "half a character": lambda said: said["parts"][0]["runs"].update({"\ud800": "a"}),
+}
+
+
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
+def test_odd_values_in_the_list_of_parts_are_made_anew(
+    kept: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    said = json.loads(list_of(kept).read_text())
+    change(said)
+    list_of(kept).write_text(json.dumps(said))
+    assert sent(kept) == WHOLE
+    add_tables(kept, "r1", 7)
+    assert sent(kept) == WHOLE | {"r1": 21}
+
+
+def nine_parts(directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """An experiment whose next run makes a ninth part, with which all are joined."""
+    many = facts.CLASS_PARTS + 1
+    experiment(directory, many)
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "BATCH_RUNS", 1)
+        patch.setattr(facts.Kept, "_join_small", lambda _: None)
+        whole = sent(directory)
+    assert len(json.loads(list_of(directory).read_text())["parts"]) == many
+    add_tables(directory, "r8", 5)
+    return whole | {"r8": 15}
+
+
+def test_a_disk_that_is_full_when_the_list_is_written_costs_no_more_than_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = nine_parts(tmp_path, monkeypatch)
+    before = list_of(tmp_path).read_bytes()
+
+    def full(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(facts.outputs, "write_file", full)
+        assert sent(tmp_path) == whole
+    assert list_of(tmp_path).read_bytes() == before
+    assert sent(tmp_path) == whole
+    assert list_of(tmp_path).read_bytes() != before
+
+
+def test_a_disk_that_is_full_when_a_fact_is_written_costs_no_more_than_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment(tmp_path)
+    execute = Warehouse._execute
+
+    def full(self: Warehouse, sql: str) -> None:
+        if sql.startswith("copy"):
+            error = duckdb.IOException("IO Error: Could not write file: No space left on device")
+            raise self._refused(error) from error
+        execute(self, sql)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "_execute", full)
+        assert sent(tmp_path) == WHOLE
+    assert sent(tmp_path) == WHOLE
+    assert files(tmp_path)
+
+
+KILLED = """\
+import itertools, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from sending import sent
+kill, seen = int(sys.argv[3]), itertools.count(1)
+def step(original):
+    def counting(*arguments, **named):
+        if next(seen) == kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*arguments, **named)
+    return counting
+for name in ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync"):
+    setattr(os, name, step(getattr(os, name)))
+sent(Path(sys.argv[2]))
+"""
+
+
+def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = []
+    whole = nine_parts(tmp_path / "0", monkeypatch)
+    for kill in range(1, 200):
+        directory = tmp_path / str(kill)
+        shutil.copytree(tmp_path / "0", directory)
+        script = [sys.executable, "-c", KILLED, Path(__file__).parent, directory, str(kill)]
+        codes.append(subprocess.run(script, check=False).returncode)
+        assert sent(directory) == whole, kill
+        assert len(json.loads(list_of(directory).read_text())["parts"]) <= facts.CLASS_PARTS
+        if codes[-1] == 0:
+            break
+    assert codes[-1] == 0
+    assert codes.count(-9) == len(codes) - 1 > 10
+
+
+def test_the_views_of_the_database_count_no_run_twice(kept: Path) -> None:
+    """After a run was ingested again, and with files that a killed command left."""
+    path = database_file.write(Warehouse(kept))
+
+    def counted() -> dict[str, int]:
+        with duckdb.connect(path, read_only=True) as connection:
+            connection.execute(f"set file_search_path = '{kept}'")
+            rows = "select run, sum(wire_bytes)::bigint from facts.host_totals group by run"
+            return dict(connection.execute(rows).fetchall())
+
+    assert counted() == WHOLE
+    add_tables(kept, "r1", 7)
+    assert sent(kept) == WHOLE | {"r1": 21}
+    assert counted() == WHOLE | {"r1": 21}
+    assert database_file.write(Warehouse(kept)) == path
+    assert counted() == WHOLE | {"r1": 21}
+    (kept / facts.FOLDER / "host_totals" / f"tmp_{'0' * 16}-{'0' * 16}.parquet").touch()
+    one, *_ = (kept / facts.FOLDER / "host_totals").glob("[0-9a-f]*.parquet")
+    one.with_name(f"{'0' * 16}-{'0' * 16}.parquet").write_bytes(one.read_bytes())
+    assert counted() == WHOLE | {"r1": 21}
+
+
+def test_what_a_killed_writer_of_an_older_database_left_does_not_harm_the_new_one(
+    kept: Path,
+) -> None:
+    path = database_file.write(Warehouse(kept))
+    script = (
+        "import duckdb, os, signal, sys\n"
+        "connection = duckdb.connect(sys.argv[1])\n"
+        "connection.execute('create table mine as select 1 as one')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, path], check=False)
+    log = path.with_name(f"{path.name}.wal")
+    assert log.exists()
+    database_file.write(Warehouse(kept))
+    assert not log.exists()
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute("select count(*) from models.runs").fetchall() == [(3,)]
