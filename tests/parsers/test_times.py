@@ -23,7 +23,7 @@ def offset(seconds: int) -> bytes:
 
 
 def times(found: Tables) -> list[int]:
-    return found["packets"]["time"].dt.epoch("ns").to_list()
+    return found["packets"].sort("packet")["time"].dt.epoch("ns").to_list()
 
 
 def counts(found: Tables) -> tuple[int, int]:

@@ -6,7 +6,7 @@
 //! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout later.
 //! Those count as copies only where the packets beside them are recorded twice, too.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 
@@ -57,8 +57,8 @@ struct Talk {
     run: u32,
     /// Those before it came in twos; unknown where there was none.
     in_twos: Option<bool>,
-    /// Two contents in a row had the same identification.
-    constant: bool,
+    /// Each content has another identification, as the last two had.
+    counts: bool,
 }
 
 /// Packets that copies may follow.
@@ -67,6 +67,8 @@ pub(super) struct Copies {
     /// Contents in the order in which they were first seen.
     order: VecDeque<(u64, i64)>,
     talks: HashMap<u64, Talk, RandomState>,
+    /// Two interfaces at which packets were seen that cannot have been sent twice.
+    doubled: HashSet<(u32, u32), RandomState>,
     hashing: RandomState,
 }
 
@@ -76,6 +78,7 @@ impl Copies {
             seen: HashMap::with_hasher(hashing.clone()),
             order: VecDeque::new(),
             talks: HashMap::with_hasher(hashing.clone()),
+            doubled: HashSet::with_hasher(hashing.clone()),
             hashing: hashing.clone(),
         }
     }
@@ -99,8 +102,15 @@ impl Copies {
         match self.seen.get_mut(&content) {
             Some(seen) if !is_other_life(seen, packet, pair.as_deref()) => {
                 let limits = Limits::new(packet, pair.as_deref(), talk);
-                if seen.is_copy(packet, &limits, ahead) {
+                let interfaces = (seen.identity.interface, packet.identity.interface);
+                let moved =
+                    seen.identity.ttl != packet.identity.ttl || self.doubled.contains(&interfaces);
+                if seen.is_copy(packet, &limits, moved, ahead) {
                     copy_of = Some(seen.number);
+                    let sure = limits.identified || packet.takes_numbers();
+                    if sure && interfaces.0 != interfaces.1 && self.doubled.len() < MOST_PLACES {
+                        self.doubled.insert(interfaces);
+                    }
                 } else {
                     seen.number = packet.number;
                 }
@@ -167,7 +177,7 @@ impl Copies {
                 time,
                 run: 1,
                 in_twos: Some(talk.run.is_multiple_of(2)),
-                constant: talk.ident == ident,
+                counts: talk.ident != ident,
             },
             None => Talk {
                 content,
@@ -175,7 +185,7 @@ impl Copies {
                 time,
                 run: 1,
                 in_twos: None,
-                constant: false,
+                counts: false,
             },
         };
         self.talks.insert(hash, now);
@@ -203,7 +213,7 @@ impl Limits {
     fn new(packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
         let identified = match (pair, talk) {
             (Some(pair), _) => pair.is_identified(packet),
-            (None, talk) => packet.identity.ident != 0 && talk.is_none_or(|talk| !talk.constant),
+            (None, talk) => packet.identity.ident != 0 && talk.is_some_and(|talk| talk.counts),
         };
         let (elsewhere_ns, here_ns) = match pair {
             _ if identified => (LONGEST_NS, SAME_PLACE_NS),
@@ -238,14 +248,17 @@ impl Seen {
         }
     }
 
-    /// Whether `packet` is a copy of the last one; takes it in.
-    fn is_copy(&mut self, packet: &Held, limits: &Limits, ahead: &mut Window) -> bool {
+    /// Whether `packet` is a copy of the last one; takes it in. `moved`: it was seen behind a router, or at an interface
+    /// which sees what the other one does.
+    fn is_copy(&mut self, packet: &Held, limits: &Limits, moved: bool, ahead: &mut Window) -> bool {
         let waited = since(packet.segment.time, self.time);
         let sent = self.sent;
         let other_network =
             !limits.identified && self.identity.is_of_other_network(&packet.identity);
+        // The numbers of TCP tell a packet that was seen elsewhere, too.
+        let moved = moved || limits.identified || packet.segment.tcp();
         let times = self.times(packet.identity.point);
-        if *times < sent && waited <= limits.elsewhere_ns && !other_network {
+        if *times < sent && waited <= limits.elsewhere_ns && !other_network && moved {
             *times += 1;
             return true;
         }

@@ -27,6 +27,8 @@ pub(crate) struct Identity {
     pub ident: u16,
     /// TTL or hop limit.
     pub ttl: u8,
+    /// Interface of the file, or of the host where the link header names it.
+    pub interface: u32,
     /// Hash of the tags between the addresses of Ethernet and the IP packet; 0 where there are none.
     pub tags: u32,
     /// Length of the headers before the IP packet.
@@ -43,7 +45,11 @@ impl Identity {
     ) -> Self {
         let mut hasher = hashing.build_hasher();
         hasher.write_u64(packet.key.hash(hashing));
-        hasher.write_u64(packet.datagram * u64::from(packet.fragment));
+        if packet.fragment {
+            let (begin, end) = packet.part.range();
+            hasher.write_u64(packet.datagram);
+            hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
+        }
         let sizes = u64::from(packet.ip_bytes) << 32 | u64::from(packet.payload);
         hasher.write_u64(sizes);
         let told = u64::from(packet.from_high) << 32
@@ -69,6 +75,12 @@ impl Identity {
             hasher.write(bytes.get(..link).unwrap_or_default());
         }
         let link = packet.link_bytes as usize;
+        // Linux "cooked" capture, version 2: the interface stands behind the protocol and two bytes reserved.
+        let named = bytes.get(4..).and_then(|rest| rest.first_chunk());
+        let interface = match named {
+            Some(&named) if link_type == LINUX_SLL2 => interface ^ u32::from_be_bytes(named),
+            _ => interface,
+        };
         let tags = bytes
             .get(12..link)
             .filter(|tags| link_type == ETHERNET && tags.len() > 2);
@@ -77,6 +89,7 @@ impl Identity {
             point: hasher.finish(),
             ident: packet.ident,
             ttl: packet.ttl,
+            interface,
             tags: tags.map_or(0, |tags| hashing.hash_one(tags) as u32 | 1),
             link_bytes: packet.link_bytes as u16,
         }
@@ -133,10 +146,10 @@ impl Held {
     }
 }
 
-/// Why a receiver would not accept a segment: it changes no state.
+/// Why a receiver would not accept a segment, RFC 9293 3.10.7.4: it changes no state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Its numbers lie outside the window, RFC 9293 3.10.7.4, or it acknowledges what was never sent, RFC 5961 5.
+    /// Its numbers lie outside the window, or it acknowledges what was never sent (RFC 5961 5).
     OutsideWindow,
     /// A SYN in a live connection that no SYN-ACK answers, RFC 5961 4.
     StraySyn,

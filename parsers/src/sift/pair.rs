@@ -28,8 +28,8 @@ pub(super) struct Pair {
     initiator: usize,
     /// Content and identification of the last packet of each side.
     last: [Option<(u64, u16)>; 2],
-    /// The side counts no identifications: two packets in a row had the same.
-    constant: [bool; 2],
+    /// The side gives each packet another identification, as the last two had.
+    counts: [bool; 2],
     /// Whether the latest packets that take numbers were copied: one bit each.
     copied: u8,
 }
@@ -43,7 +43,7 @@ impl Pair {
             round_trip_ns: None,
             initiator: 0,
             last: [None; 2],
-            constant: [false; 2],
+            counts: [false; 2],
             copied: 0,
         }
     }
@@ -103,7 +103,7 @@ impl Pair {
 
     /// Whether the identification of `packet` tells it from one that was sent again.
     pub(super) fn is_identified(&self, packet: &Held) -> bool {
-        packet.identity.ident != 0 && !self.constant[packet.side()]
+        packet.identity.ident != 0 && self.counts[packet.side()]
     }
 
     /// Whether one of the latest packets that take numbers was copied.
@@ -124,7 +124,7 @@ impl Pair {
         }
         let this = (packet.identity.content, packet.identity.ident);
         if let Some(last) = self.last[side].replace(this) {
-            self.constant[side] = last.1 == this.1 && last.0 != this.0;
+            self.counts[side] = last.1 != this.1;
         }
         if segment.flags() & (flag::SYN | flag::ACK) == flag::SYN {
             // Of several nobody knows which one is answered.
