@@ -96,6 +96,8 @@ class Settings(NamedTuple):
     order_window_packets: int = ORDER_WINDOW_PACKETS
     #: Copies of other packets count as packets.
     keep_duplicates: bool = False
+    #: Equal addresses and ports in different VLANs or virtual networks are different connections.
+    by_network: bool = False
 
 
 class Options(NamedTuple):
@@ -112,6 +114,7 @@ class Options(NamedTuple):
     order_window_ns: int = ORDER_WINDOW_NS
     order_window_packets: int = ORDER_WINDOW_PACKETS
     keep_duplicates: bool = False
+    by_network: bool = False
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
     #: Whether the files are safe on the disk before anything else happens.
@@ -160,6 +163,7 @@ def write_tables(
         ("flowsweep.order_window_ns", str(options.order_window_ns)),
         ("flowsweep.order_window_packets", str(options.order_window_packets)),
         ("flowsweep.keep_duplicates", str(options.keep_duplicates).lower()),
+        ("flowsweep.by_network", str(options.by_network).lower()),
     ]
     if len(captures) > FEW_FILES:
         _allow_open_files()

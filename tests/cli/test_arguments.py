@@ -39,6 +39,7 @@ def test_arguments_stand_in_any_order(words):
         "threads": 0,
         "verify_checksums": False,
         "keep_duplicates": False,
+        "by_network": False,
         "order_window_ns": 1_000_000_000,
         "order_window_packets": 65_536,
         "memory": None,

@@ -12,6 +12,7 @@ pub(crate) struct Settings {
     order_window_ns: i64,
     order_window_packets: usize,
     keep_duplicates: bool,
+    by_network: bool,
 }
 
 impl From<Settings> for Options {
@@ -23,6 +24,7 @@ impl From<Settings> for Options {
             order_window_ns: settings.order_window_ns,
             order_window_packets: settings.order_window_packets,
             keep_duplicates: settings.keep_duplicates,
+            by_network: settings.by_network,
             ..Self::default()
         }
     }

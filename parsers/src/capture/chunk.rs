@@ -45,6 +45,8 @@ pub(crate) struct ChunkOptions {
     pub without_fast_frames: bool,
     /// Keep what tells a packet from its copies: it is to be sifted.
     pub with_identities: bool,
+    /// Networks are parts of keys.
+    pub by_network: bool,
 }
 
 /// Packets in the order of the capture.
@@ -71,6 +73,7 @@ pub(crate) struct Chunk {
     hashing: RandomState,
     with_places: bool,
     with_identities: bool,
+    by_network: bool,
     verify: bool,
     without_fast: bool,
     count: usize,
@@ -97,6 +100,7 @@ impl Chunk {
             identities: Vec::new(),
             with_places: options.with_places,
             with_identities: options.with_identities,
+            by_network: options.by_network,
             verify: options.verify,
             without_fast: options.without_fast_frames,
             count: 0,
@@ -211,7 +215,7 @@ impl Chunk {
                 any(
                     record,
                     link,
-                    (bytes, self.verify),
+                    (bytes, self.verify, self.by_network),
                     &self.hashing,
                     packet,
                     (&mut *owner, &mut *segment),
@@ -349,12 +353,15 @@ fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
 fn any(
     record: &Record,
     link: Option<&Link>,
-    (bytes, verify): (&[u8], bool),
+    (bytes, verify, by_network): (&[u8], bool, bool),
     hashing: &RandomState,
     packet: &mut Packet,
     (owner, segment): (&mut Owner, &mut Segment),
 ) {
     decode(record, link, bytes, verify, packet);
+    if by_network {
+        packet.key.network = packet.network();
+    }
     *owner = Owner::new(packet, hashing);
     *segment = Segment::new(record, packet);
 }

@@ -34,6 +34,8 @@ pub(crate) use tunnel::Outer;
 
 use std::hash::{BuildHasher, Hasher};
 
+use foldhash::fast::FixedState;
+
 use crate::records::Record;
 use lengths::Frame;
 use links::Link;
@@ -161,6 +163,17 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// A number of the network that it is in: its VLAN, or with the tunnel around it another one; 0 for neither.
+    pub(crate) fn network(&self) -> u32 {
+        let vlan = u32::from(self.vlan.wrapping_add(1));
+        if !self.is_inside() {
+            return vlan;
+        }
+        let outer = (self.outer.kind, self.outer.id, vlan);
+        // No secret key: whoever can choose what is hashed here can send in that network anyway.
+        FixedState::default().hash_one(outer) as u32 | 1 << 31
+    }
+
     /// Whether the packet belongs to a TCP connection, but its header is cut behind the ports or contradicts itself.
     pub(crate) fn has_unread_tcp(&self) -> bool {
         self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp

@@ -12,6 +12,7 @@ const MOST_WINDOW_PACKETS: usize = 1 << 22;
 
 /// What to count and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Options {
     /// Length of a throughput bin in nanoseconds.
     pub bin_ns: i64,
@@ -32,6 +33,8 @@ pub struct Options {
     pub order_window_packets: usize,
     /// Copies of other packets count as packets.
     pub keep_duplicates: bool,
+    /// Equal addresses and ports in different VLANs or virtual networks are different connections.
+    pub by_network: bool,
     /// Bytes that the parse may take; without, three quarters of what the machine, the control group and the limits of
     /// the process leave.
     pub memory: Option<u64>,
@@ -61,6 +64,7 @@ impl Default for Options {
             order_window_ns: 1_000_000_000,
             order_window_packets: 65_536,
             keep_duplicates: false,
+            by_network: false,
             memory: None,
             process_ends: false,
             without_fast: FastWays::default(),

@@ -222,6 +222,7 @@ impl<'a> Pass<'a> {
             verify: options.verify_checksums,
             without_fast_frames: without.has(FastWays::FRAMES),
             with_identities: false,
+            by_network: options.by_network,
         };
         let sifter = self.careful.then(|| {
             let options = SiftOptions {

@@ -183,6 +183,12 @@ def add_reading(parser: Parser) -> None:
         help="Count copies of other packets, as mirrors and bridges record them, like packets.",
     )
     parser.add_argument(
+        "--by-network",
+        action="store_true",
+        help="Take equal addresses and ports in different VLANs or virtual networks (VXLAN, Geneve, "
+        "GRE and so on) for different connections.",
+    )
+    parser.add_argument(
         "--order-window",
         dest="order_window_ns",
         metavar="TIME",
