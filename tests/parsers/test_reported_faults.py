@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 from build import pcap, udp
-from made_captures import THREADS, flow_rows, thread
+from made_captures import flow_rows, thread
 
 from flowsweep.captures import Table
 from flowsweep.parsing import Settings

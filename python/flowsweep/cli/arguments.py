@@ -185,8 +185,8 @@ def add_reading(parser: Parser) -> None:
     parser.add_argument(
         "--by-network",
         action="store_true",
-        help="Take equal addresses and ports in different VLANs or virtual networks (VXLAN, Geneve, "
-        "GRE and so on) for different connections.",
+        help="Equal addresses and ports in different VLANs or virtual networks (VXLAN, Geneve, "
+        "GRE and so on) are different connections.",
     )
     parser.add_argument(
         "--order-window",
