@@ -62,14 +62,9 @@ impl Notice {
             word.copy_from_slice(&head[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-        let (receiver_and_ports, seq_and_ack) = (word(30), word(38));
-        let (ident, checksum) = (half(18), half(50));
-        let hash = mix(
-            seq_and_ack,
-            receiver_and_ports.rotate_left(20) ^ (ident << 32 | checksum),
-        );
-        self.note(hash);
+        // Length and identification; flags, window and checksum, which is over ports and addresses, too.
+        let (of_ip, of_tcp) = (word(16) << 32, word(46));
+        self.note(mix(word(38), of_ip ^ of_tcp.rotate_left(7)));
     }
 
     /// Notes any packet of a flow.
