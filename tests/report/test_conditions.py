@@ -14,17 +14,17 @@ from flowsweep.warehouse import Warehouse
 
 #: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
 OF_CAPTURES = {
-    "duplicate_packets": ("20 packets that copy others", "B", []),
-    "reordered_packets": ("20 packets out of time order in the file, put back", "B", []),
-    "late_packets": ("too late to be put back into time order", "C", [grades.GAPS]),
+    "duplicate_packets": ("20 packets recorded twice", "B", []),
+    "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
+    "late_packets": ("too late to be put back in order", "C", [grades.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),
     "times_out_of_range": ("20 packets with a time that no clock tells", "C", [grades.GAPS]),
     "untimed_packets": ("20 packets without a time of their own", "C", [grades.GAPS]),
 }
 OF_FLOWS = {
     "outside_window_packets": "20 outside the window",
-    "stray_syn_packets": "20 SYN in a live connection",
-    "stray_syn_ack_packets": "20 SYN-ACK that acknowledges no SYN",
+    "stray_syn_packets": "20 SYN with another number in a live connection",
+    "stray_syn_ack_packets": "20 SYN-ACK with another number in a live connection",
     "stray_rst_packets": "20 RST outside the window",
 }
 
@@ -61,11 +61,18 @@ def test_a_count_of_packets_is_said_and_graded(tmp_path: Path, column: str) -> N
     assert sum(said in note.text for note in grade.notes) == 1
 
 
+def test_packets_that_were_put_back_in_order_forbid_no_claim_on_gaps(tmp_path: Path) -> None:
+    made(tmp_path, {"reordered_packets": 40, "time_regressions": 20}, {})
+    grade = shown(tmp_path)
+    assert (grade.letter, grade.forbidden) == ("B", [])
+    assert "earlier than the one before" not in grade.reasons
+
+
 @pytest.mark.parametrize("column", OF_FLOWS)
 def test_segments_that_change_no_state_are_said(tmp_path: Path, column: str) -> None:
     made(tmp_path, {}, {column: 20})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
-    assert "20 segments that no receiver accepts" in row["grade_reasons"]
+    assert "20 segments that a receiver would not accept" in row["grade_reasons"]
     assert OF_FLOWS[column] in row["grade_reasons"]
     grade = shown(tmp_path)
     assert (grade.letter, grade.forbidden) == ("B", [])

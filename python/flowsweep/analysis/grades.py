@@ -91,8 +91,11 @@ RULES = (
         " shorter than such a packet takes are not known",
         c=0.05, spoils=GAPS,
     ),
-    Rule("duplicate_packets", "that copy others: in no rate, total, retransmission or RTT"),
-    Rule("reordered_packets", "out of time order in the file, put back into it"),
+    Rule(
+        "duplicate_packets",
+        "recorded twice: the copies are in no rate, total, retransmission or RTT",
+    ),
+    Rule("reordered_packets", "out of time order in the file, put back in order"),
     # They are kept out of rates: many of them are traffic that is missing.
     Rule(
         "times_out_of_range", "with a time that no clock tells: in no rate",
@@ -106,7 +109,7 @@ RULES = (
     Rule(
         "length_conflict_packets",
         "whose lengths contradict each other: that of the IP header counts",
-        d=0.01,
+        c=0.01,
     ),
     Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
     Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
@@ -134,8 +137,8 @@ RULES = (
 #: Segments that a receiver would not accept: they change no state of their connection.
 REFUSED = (
     ("outside_window_packets", "outside the window"),
-    ("stray_syn_packets", "SYN in a live connection"),
-    ("stray_syn_ack_packets", "SYN-ACK that acknowledges no SYN"),
+    ("stray_syn_packets", "SYN with another number in a live connection"),
+    ("stray_syn_ack_packets", "SYN-ACK with another number in a live connection"),
     ("stray_rst_packets", "RST outside the window"),
 )
 
@@ -316,7 +319,8 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
 def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
     # Parsers that put packets back into order count those that were too late for that.
     late, back = _number(facts, "late_packets"), facts.get("largest_step_back_ns")
-    early = late or _number(facts, "time_regressions")
+    is_ordered = _number(facts, "reordered_packets") > 0
+    early = late if late or is_ordered else _number(facts, "time_regressions")
     if not early:
         return
     share = early / max(_number(facts, "packets"), 1)
@@ -324,7 +328,7 @@ def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
     if back is not None:
         said += f", by at most {numbers.seconds(back / 1e9)}"
     if late:
-        said += ": too late to be put back into time order, the order of the file stands"
+        said += ": too late to be put back in order, the order of the file stands"
     is_stepped = back is None or back >= STEP_NS
     yield Note("time_regressions", said, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
@@ -345,7 +349,8 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     if total:
         kinds = ", ".join(f"{number:,} {what}" for number, what in refused if number)
         said = (
-            f"{counted(total, 'segment')} that no receiver accepts, which change no state ({kinds})"
+            f"{counted(total, 'segment')} that a receiver would not accept: no state changed"
+            f" ({kinds})"
         )
         yield Note("refused_packets", said, "B")
     again, octets, sent = (
