@@ -312,7 +312,7 @@ impl<'a> Reading<'a> {
         let counts = self.careful.map(|careful| careful.counts);
         for ((file, interface), counts) in counts.into_iter().flatten() {
             if let Some(Finished { rows, .. }) = self.finished.get_mut(file as usize) {
-                // That of undescribed interfaces is the last one.
+                // The row of undescribed interfaces is the last one.
                 let place = (interface as usize).min(rows.len() - 1);
                 rows[place].sifted = counts;
             }

@@ -145,7 +145,7 @@ pub(crate) struct Packet {
     pub payload: u32,
     /// Bytes of the headers before the first IP header.
     pub link_bytes: u32,
-    /// Where the header behind that of the flow's IP packet begins.
+    /// Offset of the header behind that of the flow's IP packet.
     pub transport_at: u32,
     /// IPv4 identification of the flow's IP packet; 0 for IPv6.
     pub ident: u16,

@@ -5,7 +5,7 @@ use super::segment::Owner;
 
 /// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
 const SLOTS: usize = 1 << 12;
-/// Of 64 bits those that choose the slot.
+/// Right shift that leaves the bits of a hash that choose the slot.
 const SLOT_SHIFT: u32 = 64 - 12;
 
 /// Marks of the latest packets.
@@ -49,9 +49,9 @@ impl Notice {
     #[inline]
     fn note(&mut self, hash: u64) {
         let mark = &mut self.marks[(hash >> SLOT_SHIFT) as usize % SLOTS];
-        let told_by = (hash >> (SLOT_SHIFT - 32)) as u32;
-        self.alike |= *mark == told_by;
-        *mark = told_by;
+        let rest = (hash >> (SLOT_SHIFT - 32)) as u32;
+        self.alike |= *mark == rest;
+        *mark = rest;
     }
 
     /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.

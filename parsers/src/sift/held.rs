@@ -12,7 +12,7 @@ use crate::records::RecordPlace;
 /// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
 pub(crate) const NEAR: i64 = 1 << 20;
 /// Bytes behind the IP header that tell one packet from another: all TCP headers fit, and a part of any payload.
-const TOLD_APART: usize = 64;
+const COMPARED: usize = 64;
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
 
@@ -52,14 +52,14 @@ impl Identity {
         }
         let sizes = u64::from(packet.ip_bytes) << 32 | u64::from(packet.payload);
         hasher.write_u64(sizes);
-        let told = u64::from(packet.from_high) << 32
+        let fields = u64::from(packet.from_high) << 32
             | u64::from(packet.ident) << 16
             | u64::from(packet.checksum_field);
-        hasher.write_u64(told);
+        hasher.write_u64(fields);
         let transport = bytes
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
-        hasher.write(&transport[..transport.len().min(TOLD_APART)]);
+        hasher.write(&transport[..transport.len().min(COMPARED)]);
         let content = hasher.finish();
 
         let mut hasher = hashing.build_hasher();

@@ -92,14 +92,14 @@ impl Life {
     pub(super) fn misfit(&self, packet: &Held) -> i64 {
         const UNKNOWN: i64 = 1 << 30;
         let (own, peer) = (&self.sides[packet.side()], &self.sides[1 - packet.side()]);
-        let of_seq = own
+        let seq_distance = own
             .next
             .map(|next| distance(next, packet.segment.seq).abs());
-        let of_ack = packet
+        let ack_distance = packet
             .segment
             .acknowledgement()
             .and_then(|ack| Some(distance(peer.next?, ack).abs()));
-        match (of_seq, of_ack) {
+        match (seq_distance, ack_distance) {
             (Some(seq), Some(ack)) => seq.max(ack),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => UNKNOWN,

@@ -73,9 +73,9 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let segment = &packet.segment;
     if segment.has(flag::SYN) && !segment.has(flag::RST) {
         return if segment.has(flag::ACK) {
-            of_syn_ack(pair, packet, ahead)
+            place_syn_ack(pair, packet, ahead)
         } else {
-            of_syn(pair, packet, ahead)
+            place_syn(pair, packet, ahead)
         };
     }
     let life = pair.nearest(packet);
@@ -99,13 +99,13 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
         // What it acknowledges may have been lost by the capture: then the other side goes on there.
         let (ack, peer) = (segment.ack, 1 - packet.side());
         let known = life.sides[peer].next.unwrap_or(ack);
-        let goes_on = ahead.find_ahead(|next| {
+        let continues = ahead.find_ahead(|next| {
             let speaks = !next.segment.has(flag::SYN | flag::RST);
             (next.shares_ends(packet) && next.side() == peer && speaks).then(|| {
                 distance(ack, next.segment.seq).abs() < distance(known, next.segment.seq).abs()
             })
         });
-        return match goes_on {
+        return match continues {
             Some(true) => {
                 life.jump(peer);
                 Decision::Of(life.number)
@@ -113,16 +113,16 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
             _ => Decision::Refused(life.number, Refusal::OutsideWindow),
         };
     }
-    of_far_number(life, packet, ahead)
+    place_far_segment(life, packet, ahead)
 }
 
 /// A segment far from those before it: the capture may have lost what lies between, the ports may serve another
 /// connection, or it is of none.
-fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision {
+fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, end) = (packet.side(), packet.end());
     let known = life.sides[side].next.unwrap_or(end);
     let nearer = |number: u32| distance(end, number).abs() < distance(known, number).abs();
-    let goes_on = ahead.find_ahead(|next| {
+    let continues = ahead.find_ahead(|next| {
         if !next.shares_ends(packet) || next.segment.has(flag::SYN | flag::RST) {
             return None;
         }
@@ -133,7 +133,7 @@ fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision
         nearer(ack).then_some(true)
     });
     let ended = life.has_ended();
-    if !goes_on.unwrap_or(ended) {
+    if !continues.unwrap_or(ended) {
         return Decision::Refused(life.number, Refusal::OutsideWindow);
     }
     let forward = distance(known, packet.segment.seq) > 0;
@@ -147,7 +147,7 @@ fn of_far_number(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision
 
 /// RFC 9293 3.6.1: behind a connection that has ended a SYN begins another one, whatever its number. RFC 5961 4: in a
 /// live one it is answered by a challenge ACK, and means nothing.
-fn of_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
+fn place_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, seq) = (packet.side(), packet.segment.seq);
     let same = pair.lives().find(|life| life.sides[side].base == Some(seq));
     if let Some(life) = same {
@@ -191,8 +191,8 @@ fn of_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
                 || distance(answer, next) > NEAR;
             return (new && segment.acknowledgement() == Some(answer)).then_some(());
         }
-        let goes_on = alone && !segment.has(flag::SYN | flag::RST);
-        (goes_on && distance(answer, segment.seq).abs() < distance(next, segment.seq).abs())
+        let continues = alone && !segment.has(flag::SYN | flag::RST);
+        (continues && distance(answer, segment.seq).abs() < distance(next, segment.seq).abs())
             .then_some(())
     });
     match confirmed {
@@ -201,7 +201,7 @@ fn of_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     }
 }
 
-fn of_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
+fn place_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, peer) = (packet.side(), 1 - packet.side());
     let (seq, ack) = (packet.segment.seq, packet.segment.ack);
     let answers = pair.lives().find(|life| {
