@@ -1,15 +1,16 @@
-//! Copies of packets: the same packet recorded twice, by a mirror of two ports, at a bridge and its port, in front of a
-//! router and behind it.
+//! Copies of packets: the same packet recorded more than once, by a mirror of two ports, at a bridge and its port, in front
+//! of a router and behind it.
 //!
 //! A packet that was sent again is no copy. It has another IPv4 identification (RFC 6864), and it follows a round trip
-//! time later. Where there is no identification, two packets that look alike may both have been sent: duplicate
+//! time later. Where there is no identification, packets that look alike may all have been sent: duplicate
 //! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout later.
-//! Those count as copies only where the packets beside them are recorded twice, too.
+//! Those count as copies only where the packets beside them are recorded as often ([`super::beside`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 
+use super::beside::Beside;
 use super::held::{Held, Identity};
 use super::pair::Pair;
 use super::window::Window;
@@ -23,12 +24,12 @@ const SAME_PLACE_NS: i64 = 10_000_000;
 /// A copy of a datagram without identification follows sooner, at the same place and at another one.
 const DATAGRAM_NS: i64 = 500_000;
 const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
-/// Packets of one sender that are looked at ahead.
-const LOOKED_AT: usize = 32;
-/// Places at which copies of one packet are told apart.
+/// Places at which copies of one packet are told apart, and pairs of interfaces that see the same.
 const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
+/// More packets alike than this in a row are sent, not recorded so often.
+const MOST_RECORDED: u32 = 4;
 
 /// What was seen of one content.
 struct Seen {
@@ -41,8 +42,8 @@ struct Seen {
     first: (u64, u32),
     /// ... and at others.
     others: Vec<(u64, u32)>,
-    /// The last one at the same place is not copied yet.
-    single: bool,
+    /// How often the packet sent last was recorded.
+    recorded: u32,
     /// Of the first one.
     identity: Identity,
 }
@@ -53,10 +54,9 @@ struct Talk {
     content: u64,
     ident: u16,
     time: i64,
-    /// Packets of that content in a row.
+    /// Packets of that content in a row, and of the content before.
     run: u32,
-    /// Those before it came in twos; unknown where there was none.
-    in_twos: Option<bool>,
+    run_before: u32,
     /// Each content has another identification, as the last two had.
     counts: bool,
 }
@@ -69,6 +69,7 @@ pub(super) struct Copies {
     talks: HashMap<u64, Talk, RandomState>,
     /// Two interfaces at which packets were seen that cannot have been sent twice.
     doubled: HashSet<(u32, u32), RandomState>,
+    beside: Beside,
     hashing: RandomState,
 }
 
@@ -79,6 +80,7 @@ impl Copies {
             order: VecDeque::new(),
             talks: HashMap::with_hasher(hashing.clone()),
             doubled: HashSet::with_hasher(hashing.clone()),
+            beside: Beside::default(),
             hashing: hashing.clone(),
         }
     }
@@ -98,36 +100,50 @@ impl Copies {
         } else {
             None
         };
-        let mut copy_of = None;
-        match self.seen.get_mut(&content) {
-            Some(seen) if !is_other_life(seen, packet, pair.as_deref()) => {
-                let limits = Limits::new(packet, pair.as_deref(), talk);
-                let interfaces = (seen.identity.interface, packet.identity.interface);
-                let moved =
-                    seen.identity.ttl != packet.identity.ttl || self.doubled.contains(&interfaces);
-                if seen.is_copy(packet, &limits, moved, ahead) {
-                    copy_of = Some(seen.number);
-                    let sure = limits.identified || packet.takes_numbers();
-                    if sure && interfaces.0 != interfaces.1 && self.doubled.len() < MOST_PLACES {
-                        self.doubled.insert(interfaces);
-                    }
-                } else {
-                    seen.number = packet.number;
-                }
-                seen.time = time;
+        let Some(seen) = self.seen.get(&content) else {
+            self.seen.insert(content, Seen::new(packet));
+            self.order.push_back((content, time));
+            return None;
+        };
+        let case = Case::new(seen, packet, pair.as_deref(), talk);
+        let looked = case.may_be_copied.then(|| {
+            let known = |content: u64, time: i64| {
+                let seen = self.seen.get(&content);
+                seen.filter(|seen| since(time, seen.time) <= case.within_ns)
+                    .map_or(0, |seen| seen.recorded)
+            };
+            let wanted = !case.is_sure || case.opens_anew;
+            wanted.then(|| self.beside.recorded(packet, case.within_ns, ahead, known))
+        });
+        let recorded = looked.flatten().unwrap_or(0).max(case.recorded);
+        let interfaces = (seen.identity.interface, packet.identity.interface);
+        let is_copy = case.may_be_copied
+            && if case.opens_anew {
+                recorded > 1
+            } else {
+                let moved = case.is_elsewhere && self.doubled.contains(&interfaces);
+                case.is_sure || moved && !packet.is_tcp() || seen.recorded < recorded
+            };
+        let seen = self.seen.get_mut(&content)?;
+        if !is_copy {
+            if case.is_other_life {
+                *seen = Seen::new(packet);
+            } else {
+                seen.note_sent(packet);
             }
-            Some(seen) => *seen = Seen::new(packet),
-            None => {
-                self.seen.insert(content, Seen::new(packet));
-                self.order.push_back((content, time));
-            }
+            return None;
         }
-        if copy_of.is_some()
-            && let Some(pair) = pair
+        seen.note_copy(packet);
+        if interfaces.0 != interfaces.1
+            && packet.is_no_acknowledgement()
+            && self.doubled.len() < MOST_PLACES
         {
+            self.doubled.insert(interfaces);
+        }
+        if let Some(pair) = pair {
             pair.note_copy(packet);
         }
-        copy_of
+        self.seen.get(&content).map(|seen| seen.number)
     }
 
     /// Forgets packets that no copy can follow.
@@ -159,7 +175,8 @@ impl Copies {
         if self.talks.len() >= MOST_TALKS {
             self.talks
                 .retain(|_, talk| since(time, talk.time).unsigned_abs() < LONGEST_NS as u64);
-            if self.talks.len() >= MOST_TALKS {
+            // Half of the room at least: or the next ones would go through all of them again.
+            if self.talks.len() > MOST_TALKS / 2 {
                 self.talks.clear();
             }
         }
@@ -176,7 +193,7 @@ impl Copies {
                 ident,
                 time,
                 run: 1,
-                in_twos: Some(talk.run.is_multiple_of(2)),
+                run_before: talk.run,
                 counts: talk.ident != ident,
             },
             None => Talk {
@@ -184,7 +201,7 @@ impl Copies {
                 ident,
                 time,
                 run: 1,
-                in_twos: None,
+                run_before: 0,
                 counts: false,
             },
         };
@@ -193,43 +210,64 @@ impl Copies {
     }
 }
 
-/// Whether the packets seen are of a connection that ended before this one.
-fn is_other_life(seen: &Seen, packet: &Held, pair: Option<&Pair>) -> bool {
-    pair.is_some_and(|pair| pair.opens_anew(packet) || seen.time < pair.latest.started)
+/// What a packet and the one that it may be a copy of say.
+#[allow(clippy::struct_excessive_bools)]
+struct Case {
+    /// It came soon enough, and into the same network.
+    may_be_copied: bool,
+    within_ns: i64,
+    /// Nothing but a copy is like that.
+    is_sure: bool,
+    /// The other one was seen at another place more often.
+    is_elsewhere: bool,
+    /// A SYN behind the end of its connection: with the number of the SYN before, it may begin the next one.
+    opens_anew: bool,
+    /// The packets before are of a connection that has ended.
+    is_other_life: bool,
+    /// How often packets of its sender are recorded, as far as those before it say.
+    recorded: u32,
 }
 
-/// How soon copies of one packet follow it, and what speaks for them.
-struct Limits {
-    /// At another place, and at the same one, in ns.
-    elsewhere_ns: i64,
-    here_ns: i64,
-    /// Its identification tells it from one that was sent again.
-    identified: bool,
-    /// Packets beside it are copied; unknown where nothing was seen of them.
-    beside: Option<bool>,
-}
-
-impl Limits {
-    fn new(packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
+impl Case {
+    fn new(seen: &Seen, packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
+        let (own, other) = (&packet.identity, &seen.identity);
         let identified = match (pair, talk) {
             (Some(pair), _) => pair.is_identified(packet),
-            (None, talk) => packet.identity.ident != 0 && talk.is_some_and(|talk| talk.counts),
+            (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts),
         };
-        let (elsewhere_ns, here_ns) = match pair {
-            _ if identified => (LONGEST_NS, SAME_PLACE_NS),
-            Some(pair) => (
-                pair.copies_elsewhere_within_ns(),
-                pair.copies_here_within_ns(),
-            ),
-            None => (DATAGRAM_ELSEWHERE_NS, DATAGRAM_NS),
+        let (here_ns, elsewhere_ns) = match pair {
+            _ if identified => (SAME_PLACE_NS, LONGEST_NS),
+            Some(pair) => pair.copies_within_ns(),
+            None => (DATAGRAM_NS, DATAGRAM_ELSEWHERE_NS),
         };
+        let is_elsewhere = seen.times(own.point) < seen.sent;
+        let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
+        let within_ns = if opens_anew {
+            SAME_PLACE_NS
+        } else if is_elsewhere {
+            elsewhere_ns
+        } else {
+            here_ns
+        };
+        let waited = since(packet.segment.time, seen.time);
+        let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
+        let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
+        // A host may send a packet again as it is, identification included: not before a round trip.
+        let round_trip = pair.and_then(Pair::round_trip_ns);
+        let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
+        let told = identified && (is_elsewhere || pair.is_some()) && at_once;
+        let routed = is_elsewhere && own.ttl < other.ttl && at_once;
         Self {
-            elsewhere_ns,
-            here_ns,
-            identified,
-            beside: match pair {
-                Some(pair) => pair.copies_go_on().then_some(true),
-                None => talk.and_then(|talk| talk.in_twos),
+            may_be_copied: waited <= within_ns && !other_network && !earlier,
+            within_ns,
+            is_sure: told || routed,
+            is_elsewhere,
+            opens_anew,
+            is_other_life: earlier || opens_anew,
+            recorded: match (pair, talk) {
+                (Some(pair), _) => pair.recorded(packet.side()),
+                (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
+                _ => 0,
             },
         }
     }
@@ -243,48 +281,39 @@ impl Seen {
             sent: 1,
             first: (packet.identity.point, 1),
             others: Vec::new(),
-            single: true,
+            recorded: 1,
             identity: packet.identity,
         }
     }
 
-    /// Whether `packet` is a copy of the last one; takes it in. `moved`: it was seen behind a router, or at an interface
-    /// which sees what the other one does.
-    fn is_copy(&mut self, packet: &Held, limits: &Limits, moved: bool, ahead: &mut Window) -> bool {
-        let waited = since(packet.segment.time, self.time);
-        let sent = self.sent;
-        let other_network =
-            !limits.identified && self.identity.is_of_other_network(&packet.identity);
-        // The numbers of TCP tell a packet that was seen elsewhere, too.
-        let moved = moved || limits.identified || packet.segment.tcp();
-        let times = self.times(packet.identity.point);
-        if *times < sent && waited <= limits.elsewhere_ns && !other_network && moved {
-            *times += 1;
-            return true;
+    /// Takes in a packet alike that was sent.
+    fn note_sent(&mut self, packet: &Held) {
+        let times = self.times_at(packet.identity.point);
+        *times += 1;
+        self.sent = self.sent.max(*self.times_at(packet.identity.point));
+        self.number = packet.number;
+        self.recorded = 1;
+        self.time = packet.segment.time;
+        self.identity = packet.identity;
+    }
+
+    /// Takes in a copy of the packet that was sent last.
+    fn note_copy(&mut self, packet: &Held) {
+        if self.times(packet.identity.point) < self.sent {
+            *self.times_at(packet.identity.point) += 1;
         }
-        let soon = waited <= limits.here_ns && !other_network;
-        let copied = if limits.identified {
-            soon
-        } else {
-            // Of packets that look alike every second one is a copy at most.
-            let mut known = || {
-                limits
-                    .beside
-                    .unwrap_or_else(|| others_are_doubled(packet, ahead))
-            };
-            soon && self.single && known()
-        };
-        self.single = !copied;
-        if !copied {
-            let times = self.times(packet.identity.point);
-            *times += 1;
-            self.sent = sent.max(*times);
-        }
-        copied
+        self.recorded += 1;
+        self.time = packet.segment.time;
     }
 
     /// How often it was seen at `point`.
-    fn times(&mut self, point: u64) -> &mut u32 {
+    fn times(&self, point: u64) -> u32 {
+        let all = std::iter::once(&self.first).chain(&self.others);
+        let mut there = all.filter(|place| place.0 == point);
+        there.next().map_or(0, |place| place.1)
+    }
+
+    fn times_at(&mut self, point: u64) -> &mut u32 {
         if self.first.0 == point {
             return &mut self.first.1;
         }
@@ -296,21 +325,4 @@ impl Seen {
         });
         &mut self.others[place].1
     }
-}
-
-/// Whether most of the next packets of the sender of `packet` are recorded twice.
-fn others_are_doubled(packet: &Held, ahead: &mut Window) -> bool {
-    let mut contents = Vec::with_capacity(LOOKED_AT);
-    ahead.find_ahead(|later| {
-        let same = later.owner.key == packet.owner.key && later.side() == packet.side();
-        if same && later.identity.content != packet.identity.content {
-            contents.push(later.identity.content);
-        }
-        (contents.len() == LOOKED_AT).then_some(())
-    });
-    contents.sort_unstable();
-    let groups = contents.chunk_by(|one, other| one == other);
-    let doubled = groups.clone().filter(|group| group.len() == 2).count();
-    // The copy of the last one may lie behind those that were looked at.
-    doubled > 0 && doubled * 4 >= (groups.count() - 1) * 3
 }

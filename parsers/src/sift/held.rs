@@ -5,21 +5,19 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
-use crate::decode::segment::{Owner, Segment};
+use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outer, Packet, TCP, TcpOptions, flag};
 use crate::records::RecordPlace;
 
 /// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
 pub(crate) const NEAR: i64 = 1 << 20;
-/// Bytes behind the IP header that tell one packet from another: all TCP headers fit, and a part of any payload.
-const COMPARED: usize = 64;
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
 
 /// What a packet and its copies have in common, and what tells where it was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Hash of what no router changes: addresses, ports, identification, lengths, transport header, begin of the payload.
+    /// Hash of what no router changes: addresses, ports, identification, lengths, transport header, payload.
     pub content: u64,
     /// Hash of where it was seen: interface, link header, tunnel, TTL.
     pub point: u64,
@@ -59,7 +57,8 @@ impl Identity {
         let transport = bytes
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
-        hasher.write(&transport[..transport.len().min(COMPARED)]);
+        // Not the padding behind a short packet: that may differ.
+        hasher.write(&transport[..transport.len().min(packet.ip_bytes as usize)]);
         let content = hasher.finish();
 
         let mut hasher = hashing.build_hasher();
@@ -142,7 +141,16 @@ impl Held {
 
     /// A TCP segment that takes sequence numbers: a host that sends it again waits for an answer first.
     pub(crate) fn takes_numbers(&self) -> bool {
-        self.owner.key.protocol == TCP && self.segment.tcp() && self.end() != self.segment.seq
+        self.is_tcp() && self.end() != self.segment.seq
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.owner.key.protocol == TCP && self.segment.tcp()
+    }
+
+    /// Whether a packet alike was sent again on purpose at most by its application: no acknowledgement, which hosts repeat.
+    pub(crate) fn is_no_acknowledgement(&self) -> bool {
+        self.owner.kind != OwnerKind::None && (!self.is_tcp() || self.takes_numbers())
     }
 }
 

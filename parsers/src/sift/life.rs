@@ -152,6 +152,12 @@ impl Life {
         answers && peer.next.is_some() || self.takes_number(packet)
     }
 
+    /// Whether its number is exactly the next one, as far as the capture tells.
+    pub(super) fn expects(&self, packet: &Held) -> bool {
+        let own = &self.sides[packet.side()];
+        own.next.is_none_or(|next| next == packet.segment.seq)
+    }
+
     /// Takes in a packet that it accepts.
     pub(super) fn note(&mut self, packet: &Held) {
         let segment = &packet.segment;

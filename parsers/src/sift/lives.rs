@@ -80,7 +80,12 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     }
     let life = pair.nearest(packet);
     if segment.has(flag::RST) {
-        return if life.takes_reset(packet) {
+        let believed = life.takes_reset(packet)
+            && (life.expects(packet)
+                || ahead
+                    .find_ahead(|next| continues_behind(packet, next))
+                    .is_none());
+        return if believed {
             Decision::Of(life.number)
         } else {
             Decision::Refused(life.number, Refusal::StrayRst)
@@ -116,6 +121,13 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     place_far_segment(life, packet, ahead)
 }
 
+/// A packet that shows that a RST was not its sender's: that goes on as before. RFC 5961 3: a RST whose number is not
+/// exactly the expected one is answered by a challenge ACK.
+fn continues_behind(reset: &Held, next: &Held) -> Option<()> {
+    let same = next.shares_ends(reset) && next.side() == reset.side();
+    (same && !next.segment.has(flag::SYN | flag::RST)).then_some(())
+}
+
 /// A segment far from those before it: the capture may have lost what lies between, the ports may serve another
 /// connection, or it is of none.
 fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision {
@@ -133,7 +145,9 @@ fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Deci
         nearer(ack).then_some(true)
     });
     let ended = life.has_ended();
-    if !continues.unwrap_or(ended) {
+    // Where nothing follows, one that is near may have been let by an acknowledgement that was not captured.
+    let near = distance(known, packet.segment.seq).abs() <= NEAR;
+    if !continues.unwrap_or(ended || near) {
         return Decision::Refused(life.number, Refusal::OutsideWindow);
     }
     let forward = distance(known, packet.segment.seq) > 0;

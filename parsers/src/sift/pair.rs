@@ -1,18 +1,18 @@
 //! All TCP connections between two endpoints: their lives, and what tells copies from packets that were sent again.
 
 use super::held::Held;
-use super::life::Life;
+use super::life::{Life, distance};
 use crate::decode::flag;
 use crate::decode::segment::since;
 
 /// Lives that are remembered, so that two that run side by side are told apart.
 const MOST_LIVES: usize = 4;
-/// A copy at the same place follows sooner than this: packets of a queue that was held up may follow each other in less
-/// than a round trip time, though they were sent a timeout apart.
-const SOON_NS: i64 = 500_000;
-/// Behind a router, whose queue it may have to pass.
-const LATEST_NS: i64 = 50_000_000;
-const USUAL_NS: i64 = 10_000_000;
+/// A copy follows sooner than this at the same place, ...
+const HERE_NS: i64 = 5_000_000;
+/// ... behind a router, whose queue it may have to pass, ...
+const ELSEWHERE_NS: i64 = 50_000_000;
+/// ... and where the round trip time is not known.
+const UNKNOWN_NS: (i64, i64) = (500_000, 10_000_000);
 
 /// The connections of one key.
 #[derive(Debug)]
@@ -30,8 +30,12 @@ pub(super) struct Pair {
     last: [Option<(u64, u16)>; 2],
     /// The side gives each packet another identification, as the last two had.
     counts: [bool; 2],
-    /// Whether the latest packets that take numbers were copied: one bit each.
-    copied: u8,
+    /// How often the last two packets of each side that take numbers were recorded.
+    recorded: [[u8; 2]; 2],
+    /// A packet of each side that waits for its acknowledgement: the number behind it, and when it was sent.
+    waiting: [Option<(u32, i64)>; 2],
+    /// The shortest time from a packet of each side to its acknowledgement.
+    halves: [Option<i64>; 2],
 }
 
 impl Pair {
@@ -44,7 +48,9 @@ impl Pair {
             initiator: 0,
             last: [None; 2],
             counts: [false; 2],
-            copied: 0,
+            recorded: [[0; 2]; 2],
+            waiting: [None; 2],
+            halves: [None; 2],
         }
     }
 
@@ -88,17 +94,18 @@ impl Pair {
             && !self.latest.was_refused()
     }
 
-    /// How soon a copy of a packet without identification follows at the same place: much sooner than a host could send it
-    /// again.
-    pub(super) fn copies_here_within_ns(&self) -> i64 {
-        let part = self.round_trip_ns.map(|ns| ns / 4);
-        part.map_or(SOON_NS, |part| part.min(SOON_NS))
+    /// Time from a packet to what it makes the other side send, past any capture point, where that was seen.
+    pub(super) fn round_trip_ns(&self) -> Option<i64> {
+        let halves = self.halves[0].zip(self.halves[1]);
+        self.round_trip_ns.or(halves.map(|(one, two)| one + two))
     }
 
-    /// The same at another place.
-    pub(super) fn copies_elsewhere_within_ns(&self) -> i64 {
-        let part = self.round_trip_ns.map(|ns| ns / 2);
-        part.map_or(USUAL_NS, |part| part.min(LATEST_NS))
+    /// How soon a copy of a packet without identification follows, at the same place and at another one: much sooner than
+    /// a host could send it again.
+    pub(super) fn copies_within_ns(&self) -> (i64, i64) {
+        self.round_trip_ns().map_or(UNKNOWN_NS, |ns| {
+            ((ns / 4).min(HERE_NS), (ns / 2).min(ELSEWHERE_NS))
+        })
     }
 
     /// Whether the identification of `packet` tells it from one that was sent again.
@@ -106,22 +113,26 @@ impl Pair {
         packet.identity.ident != 0 && self.counts[packet.side()]
     }
 
-    /// Whether one of the latest packets that take numbers was copied.
-    pub(super) fn copies_go_on(&self) -> bool {
-        self.copied & 3 != 0
+    /// How often the latest packets of a side that take numbers were recorded.
+    pub(super) fn recorded(&self, side: usize) -> u32 {
+        let [now, before] = self.recorded[side];
+        now.max(before).into()
     }
 
     /// Notes a packet that was found to be a copy.
     pub(super) fn note_copy(&mut self, packet: &Held) {
-        self.copied |= u8::from(packet.takes_numbers());
+        let [now, _] = &mut self.recorded[packet.side()];
+        *now = now.saturating_add(u8::from(packet.takes_numbers()));
     }
 
     /// Notes a packet that is none.
     pub(super) fn note(&mut self, packet: &Held) {
         let (side, segment) = (packet.side(), &packet.segment);
         if packet.takes_numbers() {
-            self.copied <<= 1;
+            let [now, _] = self.recorded[side];
+            self.recorded[side] = [1, now];
         }
+        self.time(packet);
         let this = (packet.identity.content, packet.identity.ident);
         if let Some(last) = self.last[side].replace(this) {
             self.counts[side] = last.1 != this.1;
@@ -135,6 +146,23 @@ impl Pair {
             && let Some(syn_time) = self.syn_time.take()
         {
             self.round_trip_ns = Some(since(segment.time, syn_time).max(0));
+        }
+    }
+
+    /// Measures the time from packets to their acknowledgements.
+    fn time(&mut self, packet: &Held) {
+        let (side, peer) = (packet.side(), 1 - packet.side());
+        let time = packet.segment.time;
+        if let Some(ack) = packet.segment.acknowledgement()
+            && let Some((end, sent)) = self.waiting[peer]
+            && distance(end, ack) >= 0
+        {
+            let half = since(time, sent).max(0);
+            self.halves[peer] = Some(self.halves[peer].map_or(half, |known| known.min(half)));
+            self.waiting[peer] = None;
+        }
+        if packet.takes_numbers() {
+            self.waiting[side].get_or_insert((packet.end(), time));
         }
     }
 }

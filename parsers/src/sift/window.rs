@@ -1,7 +1,6 @@
 //! Packets in the order of their times, as far as a bounded window allows.
 
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::held::Held;
 
@@ -24,29 +23,6 @@ struct Rank {
     number: u64,
 }
 
-/// A packet that came behind a later one. The greatest one is the earliest.
-struct Late(Rank, Held);
-
-impl Ord for Late {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.0.cmp(&self.0)
-    }
-}
-
-impl PartialOrd for Late {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Late {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for Late {}
-
 /// Packets that wait for earlier ones.
 pub(crate) struct Window {
     reach_ns: i64,
@@ -58,7 +34,8 @@ pub(crate) struct Window {
     left: i64,
     /// Packets no earlier than those before them.
     in_order: VecDeque<(u64, Held)>,
-    late: BinaryHeap<Late>,
+    /// Packets that came behind later ones.
+    late: BTreeMap<Rank, Held>,
     /// How many packets may still be looked at ahead: bounds the work that odd packets ask for.
     credit: usize,
 }
@@ -76,7 +53,7 @@ impl Window {
             newest: i64::MIN,
             left: i64::MIN,
             in_order: VecDeque::new(),
-            late: BinaryHeap::new(),
+            late: BTreeMap::new(),
             credit: FIRST_CREDIT,
         }
     }
@@ -84,7 +61,7 @@ impl Window {
     /// How `packet`, the next one of the file, comes.
     pub(crate) fn order(&self, packet: &Held) -> Order {
         let time = packet.segment.time;
-        if time >= self.newest {
+        if time >= self.newest || self.reach_ns == 0 {
             Order::InTime
         } else if self.is_beyond(time) || time < self.left {
             Order::TooLate
@@ -120,18 +97,14 @@ impl Window {
         if follows {
             self.in_order.push_back((self.epoch, packet));
         } else {
-            self.late.push(Late(rank, packet));
+            self.late.insert(rank, packet);
         }
     }
 
     /// The earliest packet, if none that comes can be earlier.
     pub(crate) fn pop(&mut self, ended: bool) -> Option<Held> {
-        let first = self.in_order.front().map(|(epoch, packet)| Rank {
-            epoch: *epoch,
-            time: packet.segment.time,
-            number: packet.number,
-        });
-        let late = self.late.peek().map(|late| late.0);
+        let first = self.in_order.front().map(rank_of);
+        let late = self.late.keys().next().copied();
         let (rank, from_late) = match (first, late) {
             (Some(first), Some(late)) if late < first => (late, true),
             (Some(first), _) => (first, false),
@@ -149,28 +122,46 @@ impl Window {
             self.left = self.left.max(rank.time);
         }
         if from_late {
-            self.late.pop().map(|late| late.1)
+            self.late.pop_first().map(|(_, packet)| packet)
         } else {
             self.in_order.pop_front().map(|(_, packet)| packet)
         }
     }
 
-    /// The first packet ahead, in the order of time as far as that is kept, that `wanted` takes something from; none
-    /// where so much was looked at for other packets that no more may be.
-    pub(crate) fn find_ahead<T>(&mut self, wanted: impl FnMut(&Held) -> Option<T>) -> Option<T> {
-        let mut wanted = wanted;
-        let mut looked_at = 0;
-        let in_order = self.in_order.iter().map(|(_, packet)| packet);
-        let ahead = in_order.chain(self.late.iter().map(|late| &late.1));
+    /// The first packet ahead, in the order of time, that `wanted` takes something from; none where so much was looked at
+    /// for other packets that no more may be.
+    pub(crate) fn find_ahead<T>(
+        &mut self,
+        mut wanted: impl FnMut(&Held) -> Option<T>,
+    ) -> Option<T> {
+        let mut in_order = self.in_order.iter().peekable();
+        let mut late = self.late.iter().peekable();
+        let mut credit = self.credit;
         let mut found = None;
-        for packet in ahead.take(self.credit) {
-            looked_at += 1;
+        while credit > 0 && found.is_none() {
+            let is_late = match (in_order.peek(), late.peek()) {
+                (Some(next), Some((rank, _))) => **rank < rank_of(next),
+                (None, Some(_)) => true,
+                _ => false,
+            };
+            let next = if is_late {
+                late.next().map(|(_, packet)| packet)
+            } else {
+                in_order.next().map(|(_, packet)| packet)
+            };
+            let Some(packet) = next else { break };
+            credit -= 1;
             found = wanted(packet);
-            if found.is_some() {
-                break;
-            }
         }
-        self.credit -= looked_at;
+        self.credit = credit;
         found
+    }
+}
+
+fn rank_of((epoch, packet): &(u64, Held)) -> Rank {
+    Rank {
+        epoch: *epoch,
+        time: packet.segment.time,
+        number: packet.number,
     }
 }

@@ -34,8 +34,7 @@ impl Tcp {
             if syn && (self.una > self.first || self.fin_packets > 0 || from + 1 != self.first) {
                 return true;
             }
-            let only_syn = self.has(SYN) && self.end == self.first;
-            if segment.has(flag::RST) && only_syn && from != self.end {
+            if segment.has(flag::RST) && from != self.end {
                 return true;
             }
             let ahead = from - self.end;

@@ -11,10 +11,13 @@ pub(crate) struct Rtt {
     pub sum_ns: i64,
 }
 
+/// No host waits so long for an acknowledgement: it gives up after minutes.
+const LONGEST_NS: i64 = 24 * 3600 * 1_000_000_000;
+
 impl Rtt {
     pub(crate) fn add(&mut self, ns: i64) {
-        // A clock that stepped back measures nothing.
-        if ns < 0 {
+        // A clock that was set measures nothing.
+        if !(0..=LONGEST_NS).contains(&ns) {
             return;
         }
         let short = u32::try_from(ns).unwrap_or(u32::MAX);

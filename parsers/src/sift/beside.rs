@@ -1,0 +1,94 @@
+//! How often the packets beside one are recorded: what settles whether two that look alike are one and its copy.
+
+use std::collections::HashMap;
+
+use super::held::Held;
+use super::window::Window;
+use crate::decode::flag;
+
+/// Packets that are looked at ahead.
+const LOOKED_AT: usize = 64;
+/// Contents that say enough: of the same sender, and of the whole capture.
+const OF_SENDER: usize = 2;
+const OF_ALL: usize = 4;
+
+/// What the last look at the whole capture said: it holds on where little is ahead.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    of_all: u32,
+}
+
+impl Beside {
+    /// How often most packets beside `packet` are recorded; 0 where nothing is known. Of the same sender first: a mirror
+    /// may see one direction alone. `known` says how often a content was recorded before, if at most so long ago.
+    pub(super) fn recorded(
+        &mut self,
+        packet: &Held,
+        within_ns: i64,
+        ahead: &mut Window,
+        known: impl Fn(u64, i64) -> u32,
+    ) -> u32 {
+        let of_sender =
+            |other: &Held| other.owner.key == packet.owner.key && other.side() == packet.side();
+        let own = look(packet, within_ns, ahead, &known, of_sender);
+        // A SYN is sent again after a tenth of a second at the soonest.
+        let enough = if packet.segment.has(flag::SYN) {
+            1
+        } else {
+            OF_SENDER
+        };
+        if own.len() >= enough {
+            return usual(own);
+        }
+        if packet.is_tcp() && !packet.is_no_acknowledgement() {
+            // Acknowledgements are repeated as such: what other hosts send says nothing of them.
+            return 0;
+        }
+        let all = look(packet, within_ns, ahead, &known, |_| true);
+        if all.len() >= OF_ALL {
+            self.of_all = usual(all);
+        }
+        self.of_all
+    }
+}
+
+/// How often each content ahead of `packet` is recorded, but for its own and those whose copies may lie further ahead.
+fn look(
+    packet: &Held,
+    within_ns: i64,
+    ahead: &mut Window,
+    known: impl Fn(u64, i64) -> u32,
+    wanted: impl Fn(&Held) -> bool,
+) -> Vec<u32> {
+    let mut seen: HashMap<u64, (usize, i64, u32)> = HashMap::with_capacity(LOOKED_AT);
+    let mut count = 0;
+    ahead.find_ahead(|other| {
+        let content = other.identity.content;
+        if content == packet.identity.content || !other.is_no_acknowledgement() || !wanted(other) {
+            return None;
+        }
+        let time = other.segment.time;
+        let (_, last, times) = seen
+            .entry(content)
+            .or_insert_with(|| (count, time, known(content, time)));
+        if time.saturating_sub(*last) <= within_ns {
+            *times += 1;
+            *last = time;
+        }
+        count += 1;
+        (count == LOOKED_AT).then_some(())
+    });
+    let judged = if count == LOOKED_AT {
+        LOOKED_AT / 2
+    } else {
+        LOOKED_AT
+    };
+    let judged = seen.into_values().filter(|(place, ..)| *place < judged);
+    judged.map(|(.., times)| times).collect()
+}
+
+/// What three quarters of the numbers reach.
+fn usual(mut numbers: Vec<u32>) -> u32 {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 4).copied().unwrap_or(0)
+}
