@@ -170,3 +170,14 @@ def test_a_reset_that_answers_a_syn_is_no_sample_of_the_round_trip_time(tmp_path
     assert flows["rtt_samples"].to_list() == [0, 0]
     assert flows["handshake_rtt_ns"].to_list() == [10 * MS, None]
     assert flows["end"].to_list() == ["rst", "rst"]
+
+
+def test_a_reset_that_is_not_exactly_in_order_is_stray_where_its_sender_goes_on(
+    tmp_path: Path,
+) -> None:
+    """RFC 5961 3: it is answered by a challenge ACK."""
+    made = live(Kind())
+    made.packets.append((200 * MS, made.frame(0, RST, made.sent[0] + 500, 0)))
+    flows = tables(ended(made).write(tmp_path / "a.pcap"))["flows"]
+    assert flows["end"].to_list() == ["fin", "fin"]
+    assert flows["stray_rst_packets"].to_list() == [1, 0]

@@ -146,3 +146,77 @@ def test_copies_count_where_they_are_to_be_kept(tmp_path: Path) -> None:
     assert found["captures"]["duplicate_packets"].to_list() == [0]
     assert found["flows"]["payload_bytes"].to_list() == [4000, 0]
     assert found["packets"]["copy_of"].null_count() == 20
+
+
+@pytest.mark.parametrize("v6", [False, True])
+def test_each_packet_recorded_three_times_counts_once(v6: bool, tmp_path: Path) -> None:
+    made = whole(Kind(v6=v6))
+    thrice = [(time + late * 3 * US, frame) for time, frame in made.packets for late in range(3)]
+    made.packets[:] = sorted(thrice, key=lambda packet: packet[0])
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [20]
+    assert found["flows"]["retransmitted_packets"].to_list() == [0, 0]
+
+
+def test_probes_with_a_rising_ttl_are_no_copies(tmp_path: Path) -> None:
+    frame = bytearray(build.udp("fd00::1", 5000, "fd00::2", 33434, payload=32))
+    packets = []
+    for ttl in range(1, 21):
+        frame[21] = ttl
+        packets.append((ttl * MS, bytes(frame)))
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    assert tables(path)["flows"]["packets"].to_list() == [20]
+
+
+def test_acknowledgements_are_no_copies_where_only_the_other_direction_is(tmp_path: Path) -> None:
+    """A mirror may see one direction alone: three duplicate acknowledgements of the other are."""
+    made = Conversation(Kind(v6=True))
+    made.open(0)
+    for number in range(20):
+        time = (number + 1) * 100 * MS
+        made.ping(time)
+        _, ack = made.packets[-1]
+        made.packets += [(time + 10 * MS + late * US, ack) for late in (1, 2, 3)]
+    data = [(time + 6 * US, frame) for time, frame in made.packets if frame[54:56] != b"\x00\x50"]
+    made.packets[:] = sorted(made.packets + data, key=lambda packet: packet[0])
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [len(data)]
+    assert found["flows"]["packets"].to_list() == [len(data), 81]
+
+
+def test_datagrams_of_random_identification_are_no_copies(tmp_path: Path) -> None:
+    """Two of so many have the same one by chance."""
+    chance = random.Random(5)
+    packets = []
+    for number in range(20_000):
+        frame = bytearray(build.udp("10.0.0.1", 5000, "10.0.0.2", 5001, payload=64))
+        frame[18:20] = chance.randrange(1, 2**16).to_bytes(2, "big")
+        packets.append((number * 3 * US, bytes(frame)))
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    assert tables(path)["flows"]["packets"].to_list() == [20_000]
+
+
+def test_datagrams_with_an_equal_beginning_are_no_copies(tmp_path: Path) -> None:
+    packets = []
+    for number in range(100):
+        frame = bytearray(build.udp("fd00::1", 5000, "fd00::2", 5001, payload=400))
+        frame[300] = number
+        packets.append((number // 2 * MS + number % 2 * 10 * US, bytes(frame)))
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    assert tables(path)["flows"]["packets"].to_list() == [100]
+
+
+def test_a_mirror_of_single_packets_is_recognised_by_the_whole_capture(tmp_path: Path) -> None:
+    """Questions to a name server, each from a port of its own, recorded twice."""
+    packets = []
+    for number in range(20):
+        frame = bytearray(build.udp("10.0.0.1", 5000 + number, "10.0.0.2", 53, payload=40))
+        packets += [(number * 20 * MS + late, bytes(frame)) for late in (0, 3 * US)]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(build.pcap(packets))
+    found = tables(path)
+    assert found["captures"]["duplicate_packets"].to_list() == [20]
+    assert found["flows"]["packets"].to_list() == [1] * 20
