@@ -32,7 +32,7 @@ def test_a_program_that_writes_what_no_table_holds_has_failed(written, told, com
     (tmp_path / "written").write_text(written)
     (tmp_path / "x.yaml").write_text(FILE.format(command=program))
     done = command("flowsweep", "run", tmp_path / "x.yaml", "-o", tmp_path / "runs/one")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     record = json.loads((tmp_path / "runs/one/run.json").read_text())
     assert record["status"] == "failed"
     assert record["reason"].startswith("app.json cannot be used: ")

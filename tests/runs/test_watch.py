@@ -95,7 +95,7 @@ def test_hours_of_two_hosts_are_runs_that_are_parsed_once(folder, once):
     write(folder / "pc2/eth0-00001.pcap", HOUR_S + 2)
     late = once()
     assert f"{SECOND}: 2 hosts, 2 packets" in late.stderr
-    assert FIRST not in late.stderr
+    assert f"{FIRST}: " not in late.stderr
     assert packets(folder) == wanted | {(SECOND, "pc2"): 1}
     runs = pl.read_parquet(folder.parent / "results/ring/tables/runs.parquet")
     assert runs["run"].to_list() == [FIRST, SECOND]
@@ -198,7 +198,7 @@ def test_files_that_the_service_moved_at_its_restart_are_the_same(folder, once):
     (folder / "before").mkdir()
     (folder / "eth0.pcap").rename(folder / "before/eth0.pcap")
     write(folder / "eth0.pcap", HOUR_S + 10)
-    assert FIRST not in once().stderr
+    assert f"{FIRST}: " not in once().stderr
     assert packets(folder) == {(FIRST, "eth0"): 1, (SECOND, "eth0"): 1}
     # Started twice within an hour, its files there have one name.
     (folder / "eth0.pcap").rename(folder / "before/eth0.pcap")
@@ -413,7 +413,7 @@ YEAR_2200_S = 7_258_118_400
         # a clock that is wrong from the first packet on; nobody waits for its time to come
         ((YEAR_2200_S * 10**9, (YEAR_2200_S + 1) * 10**9), "2200-01-01-00h00m00s"),
         # the end of its hour is beyond what nanoseconds can tell
-        ((LAST_NS - 10**9,), "2262-04-11-23h00m00s"),
+        ((LAST_NS - 10**9,), "1970-01-01-00h00m00s"),
     ],
 )
 def test_times_out_of_every_range_stop_nothing(command, folder, once, times, run):

@@ -102,7 +102,7 @@ FLOWS = [
              due=lambda asked: int(asked.rows("message_rate")["doubtful_captures"].sum()) > 0),
     left_out("has_content"),
     Sentence("packet_intervals", rf"({N}) gaps? between consecutive packets of a flow between the "
-             r"sites \(any, where there is one site\), at the receiving host if that was captured; "
+             r"sites \(all, where there is one site\), at the receiving host if that was captured; "
              rf"{N} runs? at all points\.",
              counts("select sum(packets - 1) from interval_streams where is_counted and run in"
                      " (select run from pool_runs)")),
