@@ -51,12 +51,24 @@ def _scales(asked: Asked, match: re.Match[str]) -> bool:
     return told == (len(peaks) > 1, any(low * 10 < high for low, high in peaks))
 
 
+def _guessed_hosts(asked: Asked) -> bool:
+    """Whether the address of a host that is drawn is a guess."""
+    rows = asked.rows("throughput_series")
+    drawn = asked.warehouse.select("select run from shown_runs")["run"].to_list()
+    guessed = asked.warehouse.select("select run, host from hosts where is_guessed")
+    there = guessed.join(rows.select("run", "host").unique(), on=["run", "host"], how="semi")
+    return bool(set(there["run"]) & set(drawn))
+
+
 SERIES = [
     Sentence("throughput_series", DRAWN, drawn_runs),
     Sentence("throughput_series", r"Captured at (\S+) \((.+?)\)\.",
              lambda asked, match: set(asked.rows("throughput_series")["host"]) == {match[1]}),
     Sentence("throughput_series", r"Captured at one host of each run \(.+?\): (.+?)\.",
              lambda asked, _: len(set(asked.rows("throughput_series")["host"])) > 1),
+    Sentence("throughput_series", r"Out and in are of the address that is taken for the host's own, as a guess: the one "
+             r"that most of its packets carry \(.+?\)\.",
+             due=_guessed_hosts),
     Sentence("throughput_series", r"Time shown: (.+?)\.",
              lambda asked, match: set(match[1].split(", ")) == set(asked.warehouse.select(
                  "select distinct covers from windows where run in (select run from shown_runs)"
