@@ -214,14 +214,13 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<(), Halt> {
-        // One of the files is being written at any moment: that tells another capture that they are in use.
+        // One after the other: two compressors at once would take half as much memory again. Between them the manifest's lock
+        // tells another capture that the files are in use. The disk is not waited for: packets go on coming.
+        self.end_current(false).map_err(Halt::Failed)?;
         let path = names::numbered(&self.base, self.next);
-        let next = PcapFile::create(&path, self.format).map_err(Halt::Failed)?;
+        self.current = Some(PcapFile::create(&path, self.format).map_err(Halt::Failed)?);
         self.next += 1;
-        // The disk is not waited for: packets go on coming.
-        let ended = self.end_current(false);
-        self.current = Some(next);
-        ended.map_err(Halt::Failed)
+        Ok(())
     }
 
     fn end_current(&mut self, durable: bool) -> io::Result<()> {
