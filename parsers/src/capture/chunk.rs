@@ -61,7 +61,7 @@ pub(crate) struct Chunk {
     pub options: Vec<ListedOptions>,
     /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
-    /// Where each packet lies; only kept where its row is wanted.
+    /// Place of each packet in its file; kept only for rows of packets.
     pub places: Vec<RecordPlace>,
     /// Numbers of packets that were put into another order, and where rows of packets are wanted.
     pub numbers: Vec<u64>,

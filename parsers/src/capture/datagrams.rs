@@ -38,7 +38,7 @@ pub(super) struct DatagramSizes {
     long: BTreeMap<u32, i64>,
 }
 
-/// What is remembered of one direction of a flow.
+/// Sizes that one direction of a flow has sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sender {
     flow: u64,
@@ -108,9 +108,9 @@ impl DatagramSizes {
             all.judge(place);
         }
         // Fragments are multiples of 8 bytes: up to 7 more may fit.
-        let told = [(mss.into(), HEADERS), (self.longest_fragment, 7)];
-        let told = told.into_iter().filter(|&(bytes, _)| bytes > 0);
-        let Some(longest) = told.map(|(bytes, more)| bytes + more).max() else {
+        let bounds = [(mss.into(), HEADERS), (self.longest_fragment, 7)];
+        let bounds = bounds.into_iter().filter(|&(bytes, _)| bytes > 0);
+        let Some(longest) = bounds.map(|(bytes, more)| bytes + more).max() else {
             return all.merged;
         };
         let beyond = all.long.range(longest.max(ORDINARY) + 1..);

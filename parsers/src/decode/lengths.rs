@@ -60,7 +60,7 @@ impl Walk<'_> {
                 self.conflict();
             }
             None if self.wire - end > LONGEST_TRAILER => self.frame.excess = self.wire - end,
-            // What lies in a fragment goes on in the next one.
+            // The content of a fragment goes on in the next one.
             Some(around) if end > around && !self.packet.fragment => self.conflict(),
             _ => {}
         }
@@ -90,7 +90,7 @@ impl Walk<'_> {
         match length {
             // A jumbogram (RFC 2675), or an offloaded one.
             0 if ip.offloaded || ip.bytes > 0xffff => return ip.payload.saturating_sub(8),
-            // Of a fragmented one it is that of all parts.
+            // The length of a fragmented datagram is that of all its parts.
             8.. if length <= ip.payload || self.packet.fragment => {}
             _ => self.conflict(),
         }

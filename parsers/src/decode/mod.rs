@@ -120,7 +120,7 @@ pub(crate) struct Packet {
     pub later_fragment: bool,
     /// Which packet was fragmented: a hash of its addresses and identification, and with IPv4 of its protocol.
     pub datagram: u64,
-    /// Which part of it this is.
+    /// The part of that packet which this fragment is.
     pub part: Part,
     /// The innermost IP header's length field is 0 and no jumbogram, or it is that of one segment of many: offload.
     pub offloaded: bool,

@@ -36,7 +36,7 @@ pub(crate) struct Owner {
     pub slot: u8,
     /// Hash of the key; of a fragment, which packet it is a part of.
     pub hash: u64,
-    /// Of a fragment: which part of its packet it is.
+    /// The part of its packet that a fragment is.
     pub part: Part,
 }
 

@@ -159,7 +159,7 @@ fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// What an earlier reading found that came too late for it.
+/// Findings of an earlier reading that came too late for its own rows.
 #[derive(Default)]
 struct Known {
     /// Connections whose direction turned.

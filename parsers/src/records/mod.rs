@@ -40,7 +40,7 @@ pub(crate) struct Record {
     pub data: u32,
 }
 
-/// Where a packet lies.
+/// Place of a packet in its file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RecordPlace {
     pub file_offset: u64,

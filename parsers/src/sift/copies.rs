@@ -255,12 +255,12 @@ impl Case {
         // A host may send a packet again as it is, identification included: not before a round trip.
         let round_trip = pair.and_then(Pair::round_trip_ns);
         let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
-        let told = identified && (is_elsewhere || pair.is_some()) && at_once;
+        let identified_copy = identified && (is_elsewhere || pair.is_some()) && at_once;
         let routed = is_elsewhere && own.ttl < other.ttl && at_once;
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier,
             within_ns,
-            is_sure: told || routed,
+            is_sure: identified_copy || routed,
             is_elsewhere,
             opens_anew,
             is_other_life: earlier || opens_anew,
