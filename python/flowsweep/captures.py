@@ -240,11 +240,11 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
     flat = folder / f"{name}.parquet"
     if flat.exists():
         return (flat,)
-    found = _shown(folder, f"{name}/**/{name}.parquet") or _shown(folder, f"**/{name}.parquet")
+    found = _shown(folder, f"**/{name}.parquet")
     if not found:
         raise CaptureError(
             f"{folder}: no table {name} in this folder",
-            expected=f"{name}.parquet, or {name}/run=*/host=*/{name}.parquet",
+            expected=f"{name}.parquet, or run=*/host=*/{name}.parquet",
             remedy=f"flowsweep parse FILE --output {folder}",
         )
     return tuple(found)

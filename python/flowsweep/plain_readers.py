@@ -18,7 +18,7 @@ def reading(folder: str | PathLike[str]) -> Iterator[None]:
     other. Of a run that is ingested again meanwhile some may be old and some new.
 
         with flowsweep.reading("results/demo"):
-            duckdb.sql("select count(*) from 'results/demo/tables/flows/*/*/flows.parquet'").show()
+            duckdb.sql("select count(*) from 'results/demo/tables/*/*/flows.parquet'").show()
 
     What a killed command left half done is finished first. For another program the shell does the
     same: `flock --shared results/demo/tables duckdb ...`.

@@ -123,8 +123,8 @@ def _record(run: str, repetition: int, rtt: int, rate: int, size: Size) -> dict[
 def _link(template: Path, tables: Path, run: str) -> None:
     for table in sorted(path.name for path in template.iterdir()):
         for host, _, _ in HOSTS:
-            folder = tables / table / f"run={run}" / f"host={host}"
-            folder.mkdir(parents=True)
+            folder = tables / f"run={run}" / f"host={host}"
+            folder.mkdir(parents=True, exist_ok=True)
             os.link(template / table / f"{host}.parquet", folder / f"{table}.parquet")
 
 

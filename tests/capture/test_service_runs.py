@@ -137,7 +137,7 @@ def test_it_captures_confined_and_comes_back(
     options = ("--once", "--period", "1s", "--quiet", "100ms")
     done = command("flowsweep", "watch", box.captures, *options, cwd=tmp_path)
     assert "its agent ended before the file did" in done.stderr, done.stderr
-    rows = pl.read_parquet(tmp_path / "results/lo/tables/captures/**/*.parquet")
+    rows = pl.read_parquet(tmp_path / "results/lo/tables/*/*/captures.parquet")
     told = dict(rows.group_by("file").agg(pl.col("packets").sum()).iter_rows())
     assert told["lo.pcap.zst"] == manifest["packets_written"]
     before = json.loads((box.captures / "before/lo.capture.json").read_text())
@@ -165,7 +165,7 @@ def test_a_unit_beside_it_keeps_the_report(box: Box, until: Callable[..., None])
         return box.run("journalctl", "-u", "flowsweep-watch@lo", "--no-pager").stdout
 
     until((results / "report.html").exists, "the report")
-    rows = pl.read_parquet(results / "tables/captures/**/*.parquet")
+    rows = pl.read_parquet(results / "tables/*/*/captures.parquet")
     assert rows["packets"].sum() == written, log()
     pid = box.run("systemctl", "show", "--property=MainPID", "--value", "flowsweep-watch@lo")
     status = box.run("cat", f"/proc/{pid.stdout.strip()}/status").stdout.split("\n")

@@ -27,7 +27,7 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
         manifest = json.loads((folder / "pc1.capture.json").read_text())
 
         def parsed() -> int:
-            tables = [*results.glob("tables/captures/*/*/captures.parquet")]
+            tables = [*results.glob("tables/*/*/captures.parquet")]
             return sum(pl.read_parquet(path)["packets"].sum() for path in tables)
 
         until(lambda: parsed() == manifest["packets_written"], "the last of the packets")
@@ -35,7 +35,7 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
         assert watcher.wait(timeout=60) == 0
     assert manifest["packets_written"] == manifest["received"] > 1_000
     assert len(manifest["files"]) > 3
-    tables = pl.read_parquet([*results.glob("tables/captures/*/*/captures.parquet")])
+    tables = pl.read_parquet([*results.glob("tables/*/*/captures.parquet")])
     # The last file may have been begun for nothing.
     filled = [one for one in manifest["files"] if one["packets"]]
     assert tables["dropped_kernel"].to_list() == [0] * len(filled)

@@ -34,9 +34,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def answers(question: str, folder: Path) -> list[tuple[object, ...]]:
+def answers(question: str, pattern: Path) -> list[tuple[object, ...]]:
     """What DuckDB, which answers every query of flowsweep, makes of the files."""
-    files = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
+    files = f"read_parquet('{pattern}', hive_partitioning = true)"
     return duckdb.sql(question.format(files)).fetchall()
 
 

@@ -19,6 +19,8 @@ from .conftest import FLOWSWEEP
 RUNS = 1_000
 POINT = ["rtt_ms", "rate_mbit_s"]
 ADDRESSES = {name: address for name, _, address in made_sweep.HOSTS}
+#: Groups of files, each read as one.
+PARTS = 8
 #: The first host of the second site, which `totals` shows.
 SHOWN = ADDRESSES["pc3"]
 
@@ -48,7 +50,18 @@ def workers() -> Iterator[Any]:
 def flows(workers: Any, made: Path) -> Any:
     """Each flow as its sender's host captured it, with the point of its run, in the workers."""
     frames = pytest.importorskip("dask.dataframe")
-    rows = frames.read_parquet(f"{made}/tables/flows", filesystem="arrow")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    base = str(made / "tables")
+    files = sorted(map(str, made.glob("tables/*/*/flows.parquet")))
+
+    def read(some: list[str]) -> Any:
+        return (
+            dataset.dataset(some, partitioning="hive", partition_base_dir=base)
+            .to_table()
+            .to_pandas()
+        )
+
+    rows = frames.from_map(read, [files[at::PARTS] for at in range(PARTS)])
     rows = rows.assign(host=rows.host.astype("string"), run=rows.run.astype("string"))
     rows = rows[rows.src_ip == rows.host.map(ADDRESSES, meta=("host", "string"))]
     runs = frames.read_parquet(f"{made}/tables/runs.parquet")

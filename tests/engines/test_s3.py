@@ -40,9 +40,9 @@ def asked(table: Any, question: str) -> list[tuple[object, ...]]:
 @pytest.fixture
 def stored(client: Any, tables: Path) -> str:
     """Where the flows of two runs are."""
-    for path in (tables / "flows").rglob("*.parquet"):
-        client.upload_file(str(path), "results", f"flows/{path.relative_to(tables / 'flows')}")
-    return "results/flows"
+    for path in tables.glob("*/*/flows.parquet"):
+        client.upload_file(str(path), "results", f"tables/{path.relative_to(tables)}")
+    return "results/tables"
 
 
 def test_polars_reads_the_tables_there(server: str, stored: str, tables: Path) -> None:
@@ -54,9 +54,9 @@ def test_polars_reads_the_tables_there(server: str, stored: str, tables: Path) -
         "aws_allow_http": "true",
     }
     flows = pl.scan_parquet(
-        f"s3://{stored}/**/*.parquet", storage_options=options, hive_partitioning=True
+        f"s3://{stored}/*/*/flows.parquet", storage_options=options, hive_partitioning=True
     ).collect()
-    assert asked(flows, SUMS) == answers(SUMS, tables / "flows")
+    assert asked(flows, SUMS) == answers(SUMS, tables / "*/*/flows.parquet")
 
 
 def test_pyarrow_reads_them_and_duckdb_asks_of_it(server: str, stored: str, tables: Path) -> None:
@@ -65,7 +65,7 @@ def test_pyarrow_reads_them_and_duckdb_asks_of_it(server: str, stored: str, tabl
         access_key=KEY, secret_key=SECRET,
     )  # fmt: skip
     flows = pyarrow.dataset.dataset(stored, filesystem=files, partitioning="hive")
-    assert asked(flows, SUMS) == answers(SUMS, tables / "flows")
+    assert asked(flows, SUMS) == answers(SUMS, tables / "*/*/flows.parquet")
     one = flows.filter(pyarrow.dataset.field("run") == "nqueens-baseline-r1")
     assert {row[0] for row in asked(one, SUMS)} == {"nqueens-baseline-r1"}
 
@@ -89,7 +89,7 @@ def test_a_workflow_parses_what_is_there_and_leaves_its_tables_there(
         duckdb.sql(f"select {columns} from '{path}' order by all").fetchall()
         for path in (
             tmp_path / "flows.parquet",
-            f"{tables}/flows/run=nqueens-baseline-r1/host=pc1/*.parquet",
+            f"{tables}/run=nqueens-baseline-r1/host=pc1/flows.parquet",
         )
     )
     assert there == here

@@ -93,7 +93,7 @@ def test_ingest_over_an_older_one(nursery, tmp_path):
             assert nursery.run(["ingest", other, "-o", tables]).codes == [0]
             assert in_place(tables) in writings
         assert hidden_of(tmp_path) == []
-    assert step > 40
+    assert step > 20
 
 
 def test_runs(nursery, tmp_path):

@@ -255,13 +255,13 @@ def test_ingest_partitions_by_run_and_host_and_merges_manifests(tmp_path: Path) 
     tables = tmp_path / "tables"
     done = flowsweep("ingest", run, "--output", tables)
     assert done.returncode == 0, done.stderr
-    captures = pl.read_parquet(tables / "captures", hive_partitioning=True).sort("host")
+    captures = pl.read_parquet(tables / "*/*/captures.parquet", hive_partitioning=True).sort("host")
     assert captures["host"].to_list() == ["pc1", "pc2"]
     assert captures["run"].to_list() == ["lu-baseline-r1"] * 2
     assert captures["file"].to_list() == ["pc1.pcap", "pc2.pcap.gz"]
     assert captures["dropped_kernel"].to_list() == [3, None]
     for table in TABLES:
-        found = sorted(tables.glob(f"{table}/run=*/host=*/{table}.parquet"))
+        found = sorted(tables.glob(f"run=*/host=*/{table}.parquet"))
         assert len(found) == 2
     assert [path.name for path in tables.glob(".*")] == []
 
@@ -275,7 +275,7 @@ def test_ingest_joins_the_parts_of_a_rotated_capture_and_keeps_numbered_hosts_ap
         (run / name).write_bytes(some_packets())
     (run / "pc1.capture.json").write_text(json.dumps({"dropped_kernel": 3}))
     assert flowsweep("ingest", run, "--output", tables).returncode == 0
-    captures = pl.read_parquet(tables / "captures", hive_partitioning=True)
+    captures = pl.read_parquet(tables / "*/*/captures.parquet", hive_partitioning=True)
     counts = captures.group_by("host").agg(pl.len(), pl.col("dropped_kernel").sum()).sort("host")
     assert counts.rows() == [("node-00007", 1, 0), ("pc1", 3, 3)]
 

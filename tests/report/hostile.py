@@ -39,9 +39,9 @@ def make(directory: Path) -> Path:
     schema = {"start": synthetic.TIME, "end": synthetic.TIME}
     frame = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=schema)
     frame.write_parquet(tables / "runs.parquet")
-    for part in [*tables.glob("*/run=*/host=*"), *more.glob("*/run=*/host=*")]:
-        table, run, host = part.parts[-3:]
-        to = tables / table / f"{run}{PATH}" / f"{host}{PATH}"
+    for part in [*tables.glob("run=*/host=*"), *more.glob("run=*/host=*")]:
+        run, host = part.parts[-2:]
+        to = tables / f"{run}{PATH}" / f"{host}{PATH}"
         to.mkdir(parents=True)
         for file in part.iterdir():
             file.rename(to / file.name)

@@ -23,7 +23,7 @@ def table(directory: Path, name: str) -> pl.DataFrame:
             run=pl.lit(path.parts[-3].removeprefix("run=")),
             host=pl.lit(path.parts[-2].removeprefix("host=")),
         )
-        for path in sorted((directory / "tables" / name).glob("*/*/*.parquet"))
+        for path in sorted((directory / "tables").glob(f"*/*/{name}.parquet"))
     ]
     return pl.concat(found, how="diagonal_relaxed")
 

@@ -196,15 +196,15 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
         name = host["name"]
         mine = [item for names, item in flows if name in names]
         folder = f"run={run}/host={name}"
-        _write(tables / "flows" / folder / "flows.parquet", mine, first_time=TIME, last_time=TIME)
+        _write(tables / folder / "flows.parquet", mine, first_time=TIME, last_time=TIME)
         if row["baseline"] and name == HOSTS[0]["name"]:
             zeek = [item | {"uid": f"C{item['connection']}"} for item in mine]
-            path = tables / "zeek_flows" / folder / "zeek_flows.parquet"
+            path = tables / folder / "zeek_flows.parquet"
             _write(path, zeek, first_time=TIME, last_time=TIME)
         gaps = [item for names, item in intervals if name in names]
-        _write(tables / "intervals" / folder / "intervals.parquet", gaps)
+        _write(tables / folder / "intervals.parquet", gaps)
         sent = [item for names, item in messages if name in names]
-        path = tables / "messages" / folder / "messages.parquet"
+        path = tables / folder / "messages.parquet"
         _write(path, sent, first_time=TIME, last_time=TIME)
         series = [item for names, item in bins if name in names]
         merged = (
@@ -214,7 +214,7 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
             .sort("bin_start", "src_ip", "dst_ip")
             .with_columns(pl.col("bin_start").cast(TIME))
         )
-        path = tables / "throughput" / folder / "throughput.parquet"
+        path = tables / folder / "throughput.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         merged.write_parquet(path)
         bad = (run, name) in plan.damaged
@@ -238,7 +238,7 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
             "dropped_kernel": packets // 50 if bad else 0,
             "dropped_interface": 0,
         }
-        path = tables / "captures" / folder / "captures.parquet"
+        path = tables / folder / "captures.parquet"
         _write(path, [capture], first_time=TIME, last_time=TIME)
 
 

@@ -80,7 +80,7 @@ def test_the_bounds_are_those_of_the_tables(apart: Warehouse) -> None:
     """By connections, once more in Python: sent before it arrived, at both ends."""
     for run in RUNS:
         seen: dict[str, dict[tuple[object, ...], tuple[int, int]]] = {}
-        for path in apart.directory.glob(f"tables/flows/run={run}/host=*/*.parquet"):
+        for path in apart.directory.glob(f"tables/run={run}/host=*/flows.parquet"):
             host = path.parent.name.removeprefix("host=")
             flows = pl.read_parquet(path).filter(pl.col("protocol") == "tcp")
             forth = flows.filter((pl.col("direction") == "forward") & (pl.col("start") == "syn"))

@@ -43,7 +43,7 @@ def made(directory: Path, capture: dict[str, int], flow: dict[str, int]) -> Path
 def shown(directory: Path) -> grades.Grade:
     """The grade of `flowsweep show`."""
     tables = [
-        pl.read_parquet(directory / f"tables/{name}/run=r/host=pc1/{name}.parquet")
+        pl.read_parquet(directory / f"tables/run=r/host=pc1/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     ]
     return grades.together(facts(*tables))

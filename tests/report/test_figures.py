@@ -81,7 +81,7 @@ def test_a_figure_has_a_drawing_of_its_name() -> None:
 
 def test_a_model_reads_tables_that_anybody_wrote(reports: Path, tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
-    folder = tmp_path / "tables" / "clocks" / "run=r" / "host=pc1"
+    folder = tmp_path / "tables" / "run=r" / "host=pc1"
     folder.mkdir(parents=True)
     pl.DataFrame({"offset_ns": [12]}).write_parquet(folder / "clocks.parquet")
     (reports / "models" / "stg_clocks.sql").write_text("select * from file_clocks\n")

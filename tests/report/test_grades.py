@@ -103,7 +103,7 @@ def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
     read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ASKED}
     tiny.runs(directory, [tiny.run("r")])
     for name, frame in read.items():
-        path = directory / "tables" / name / "run=r" / "host=pc1" / f"{name}.parquet"
+        path = directory / "tables" / "run=r" / "host=pc1" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(path)
     rows = Warehouse(directory).select("from captures order by grade_rank desc, grade")
@@ -222,7 +222,7 @@ def test_every_figure_says_what_a_grade_forbids_it(
     has_content: bool,
 ) -> None:
     directory = Path(shutil.copytree(swept, tmp_path / "results"))
-    for path in directory.glob("tables/captures/*/*/captures.parquet"):
+    for path in directory.glob("tables/*/*/captures.parquet"):
         share = pl.col("packets") / 1
         pl.read_parquet(path).with_columns(
             time_regressions=pl.lit(changes.get("time_regressions", 0)).cast(pl.Int64),

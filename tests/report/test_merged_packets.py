@@ -82,7 +82,7 @@ def test_show_and_report_know_the_same_shortest_bin(merged: Path) -> None:
     warehouse = Warehouse(merged)
     (row,) = warehouse.select("select way, largest_bytes, shortest_ns from shortest_bins").rows()
     tables = {
-        name: pl.read_parquet(merged / f"tables/{name}/run=r/host=pc/{name}.parquet")
+        name: pl.read_parquet(merged / f"tables/run=r/host=pc/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     }
     found = merged_packets.merged(*tables.values(), OWN)

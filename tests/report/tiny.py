@@ -52,7 +52,7 @@ def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
 
 def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, Any]]) -> None:
     """Writes one Hive partition; columns called *_time or *_start are times in ns."""
-    path = directory / "tables" / name / f"run={run}" / f"host={host}" / f"{name}.parquet"
+    path = directory / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
     times = [column for column in frame.columns if column.endswith(("_time", "bin_start"))]

@@ -15,7 +15,7 @@ import pytest
 
 from flowsweep import signals
 from flowsweep.errors import FlowsweepError
-from flowsweep.testbed.run_folder import MARK, RunFolder, read_record
+from flowsweep.testbed.run_folder import RunFolder, read_record
 
 NOBODY = 65534
 OLD, NEW = "0ld", "new"
@@ -246,7 +246,7 @@ def put(kind: str, path: Path, victim: Path) -> None:
             (path / "app.json").write_text("all there is")
 
 
-@pytest.mark.parametrize("place", ["one", ".one.partial", ".one.replaced"])
+@pytest.mark.parametrize("place", ["one", ".one.flowsweep-run"])
 @pytest.mark.parametrize("kind", ["link", "dangling link", "FIFO", "socket", "file", "folder"])
 def test_what_lies_in_the_way_is_refused_and_kept(tmp_path, monkeypatch, kind, place):
     shared = tmp_path / "shared"
@@ -309,9 +309,9 @@ def test_two_at_once_in_one_folder_are_told(tmp_path):
     with pytest.raises(FlowsweepError, match="in use"):
         second.stage()
     first.publish({"spec_hash": NEW, **OF_ONE})
-    first.discard()
+    first.leave()
     second.stage()
-    second.discard()
+    second.leave()
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
@@ -323,4 +323,4 @@ def test_a_record_that_names_files_elsewhere_takes_none_of_them(tmp_path):
     (folder.directory / "run.json").write_text(json.dumps(record))
     make_run(folder, NEW)
     assert (tmp_path / "victim.pcap.zst").read_text() == "all there is"
-    assert not (folder.directory / MARK).exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []

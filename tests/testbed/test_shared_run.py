@@ -67,7 +67,7 @@ KINDS = {
 @pytest.mark.parametrize(
     ("kind", "place"),
     # The others are in `test_run_folder`, without a command.
-    [*((kind, "one") for kind in KINDS), ("link to a folder", ".one.partial")],
+    [*((kind, "one") for kind in KINDS), ("link to a folder", ".one.flowsweep-run")],
 )
 def test_what_others_put_there_is_refused_and_kept(shared, flowsweep, kind, place):
     subprocess.run(["sh", "-ec", f"{KINDS[kind]} {place}"], cwd=shared, check=True)

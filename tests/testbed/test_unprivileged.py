@@ -151,4 +151,4 @@ def test_nothing_is_left_when_a_process_of_an_unprivileged_user_is_killed(nobody
     # A killed command cannot tidy up; a killed part of the program is a row with its reason.
     names = [path.name for path in (folder / "runs").iterdir()]
     told = ["one"] if victim in ("prterun", "prted", "rank") else []
-    assert names == ([".one.partial"] if victim == "flowsweep" else told)
+    assert names == ([".one.flowsweep-run"] if victim == "flowsweep" else told)

@@ -71,7 +71,7 @@ def test_the_report_shows_the_completion_times_of_the_application(swept, command
 
 def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root):
     """First transmissions at the sender = messages + Open MPI's headers (workloads/README.md)."""
-    flows = f"read_parquet('{swept}/tables/flows/**/*.parquet', hive_partitioning = true)"
+    flows = f"read_parquet('{swept}/tables/*/*/flows.parquet', hive_partitioning = true)"
     specification = importlib.util.spec_from_file_location(
         "framing", root / "capture/workloads/framing.py"
     )
@@ -101,7 +101,7 @@ def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root
 def test_frames_sent_are_frames_delivered_and_dropped(swept):
     """Between sites: captured at the senders = received by the emulator, and so on."""
     flows = (
-        f"(select * from read_parquet('{swept}/tables/flows/**/*.parquet', "
+        f"(select * from read_parquet('{swept}/tables/*/*/flows.parquet', "
         "hive_partitioning = true))"
     )
     for run, record in records(swept).items():
@@ -134,18 +134,18 @@ def test_a_second_start_does_nothing_and_says_so(swept, snakemake):
 
 
 def test_a_database_that_is_gone_is_made_again_and_no_run(swept, snakemake):
-    before = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/*/run=*/host=*/*.parquet")
+    before = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/run=*/host=*/*.parquet")
     database = swept / f"{swept.name}.duckdb"
     database.unlink()
     result = snakemake(swept.parents[1], swept.parents[1] / "tiny.yaml")
     assert result.returncode == 0, result.stderr
     assert database.is_file()
-    after = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/*/run=*/host=*/*.parquet")
+    after = times_of(swept, "runs/*/run.json") | times_of(swept, "tables/run=*/host=*/*.parquet")
     assert after == before
 
 
 def test_after_touching_one_capture_only_its_run_is_parsed_again(swept, snakemake):
-    tables = "tables/*/run=*/host=*/*.parquet"
+    tables = "tables/run=*/host=*/*.parquet"
     before = times_of(swept, tables)
     records_before = times_of(swept, "runs/*/run.json")
     assert before

@@ -22,7 +22,7 @@ def write(path: Path, uid: str) -> Path:
 
 
 def uids(folder: Path) -> list[str]:
-    tables = folder / "results/mine/tables/zeek_conn"
+    tables = folder / "results/mine/tables/*/*/zeek_conn.parquet"
     return pl.read_parquet(tables, hive_partitioning=False)["uid"].to_list()
 
 

@@ -48,7 +48,7 @@ class Results:
         return {host["name"]: host["address"] for host in self.runs[run]["hosts"]}
 
     def table(self, run: str, host: str, name: str) -> pl.DataFrame:
-        path = self.folder / "tables" / name / f"run={run}" / f"host={host}" / f"{name}.parquet"
+        path = self.folder / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
         found = pl.read_parquet(path)
         ends = [column for column in ("src_ip", "dst_ip") if column in found.columns]
         return found.with_columns(pl.col(ends).cast(pl.String))

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import hidden
+from flowsweep.files import staging
 from flowsweep.zeek import convert, header
 
 HEADER = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n"
@@ -50,7 +50,7 @@ def ingested(folder: Path, logs: dict[str, str | bytes]) -> Path:
 
 
 def table(tables: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet(tables / f"{name}/run=r1/host=pc1/{name}.parquet")
+    return pl.read_parquet(tables / f"run=r1/host=pc1/{name}.parquet")
 
 
 @pytest.mark.parametrize("kind", ["x509", "http2", "dnp3", "a-1", "0"])
@@ -63,11 +63,11 @@ def test_a_log_whose_name_holds_a_digit_takes_no_table_with_it(tmp_path: Path, k
     assert table(tables, "flows").height == 2
 
 
-def test_a_place_that_no_journal_may_name_is_refused_before_anything_is_written(
+def test_a_place_that_is_none_of_a_table_is_refused_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(ValueError, match="no place of a table"):
-        hidden.check_places(tmp_path, ["../flows/run=r1"])
+        staging.check_places(tmp_path, ["../run=r1"])
 
 
 def test_logs_that_differ_in_case_or_signs_are_rows_of_one_table(tmp_path: Path) -> None:

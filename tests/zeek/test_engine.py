@@ -216,7 +216,7 @@ def test_a_cut_capture_keeps_what_the_parser_reads(
     done = flowsweep("ingest", tmp_path / "runs/r1", "-o", tmp_path / "tables", "--engine", "both")
     assert done.returncode == 1
     assert "truncated dump file" in done.stderr
-    (flows,) = (tmp_path / "tables/flows").rglob("*.parquet")
+    (flows,) = (tmp_path / "tables").rglob("flows.parquet")
     assert pl.read_parquet(flows)["packets"].sum() == 9
     done = flowsweep("ingest", tmp_path / "runs/r1", "-o", tmp_path / "zeek", "--engine", "zeek")
     assert done.returncode == 2

@@ -136,11 +136,11 @@ def test_logs_that_went_take_their_tables_with_them(tmp_path: Path) -> None:
     write(tmp_path / "runs/r1/pc1.conn.log", CONN)
     write(tmp_path / "runs/r1/pc1.http.log", HTTP)
     ingested(tmp_path)
-    assert (tmp_path / "tables/zeek_http/run=r1/host=pc1/zeek_http.parquet").exists()
+    assert (tmp_path / "tables/run=r1/host=pc1/zeek_http.parquet").exists()
     (tmp_path / "runs/r1/pc1.http.log").unlink()
     ingested(tmp_path)
-    assert not (tmp_path / "tables/zeek_http/run=r1").exists()
-    assert (tmp_path / "tables/zeek_conn/run=r1/host=pc1/zeek_conn.parquet").exists()
+    assert not (tmp_path / "tables/run=r1/host=pc1/zeek_http.parquet").exists()
+    assert (tmp_path / "tables/run=r1/host=pc1/zeek_conn.parquet").exists()
 
 
 def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
     assert "uid" not in native.columns
     heading = "8 of 9 connections are the same (88.9 %), 1 more in packets and octets of IP"
     assert heading in page.build(tmp_path).html
-    zeek = pl.read_parquet(tmp_path / "tables/zeek_flows/run=r1/host=pc1/zeek_flows.parquet")
+    zeek = pl.read_parquet(tmp_path / "tables/run=r1/host=pc1/zeek_flows.parquet")
     assert zeek["packets"].sum() == native["packets"].sum() == 46
 
 

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import names
+from flowsweep.files import layout, names
 from flowsweep.files.file_sets import file_set, scratch_folder
-from flowsweep.files.hidden import PLACE
 from flowsweep.files.names import partition
 from flowsweep.parsing import (
-    ALL_TABLES,
     DamagedCaptureError,
     Drops,
     Options,
@@ -167,10 +165,10 @@ def _write(
             without = {h: files for h, files in found.captures.items() if h not in logs}
             made, refused = _logs_of_zeek(without, scratch, options)
             logs |= made
-        # Packets of an earlier parse go too: its connections are numbered otherwise.
-        tables = _Tables(output, found.run, logs)
-        place, replaced = partition("run", found.run), tables.replaced()
-        with file_set(output, place, replaced, is_alone=False) as folder:
+        tables = _Tables(output, found.run)
+        layout.bring_up_to_date(output)
+        place = partition("run", found.run)
+        with file_set(output, place, [place], is_alone=False) as folder:
             tables.folder = folder
             summaries = _ingest_hosts(native, tables, options, found.drops) if native else []
             # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
@@ -261,28 +259,13 @@ class _Tables:
         folder: Where they are written.
     """
 
-    def __init__(self, output: Path, run: str, logs: Mapping[str, Sequence[Path]]) -> None:
+    def __init__(self, output: Path, run: str) -> None:
         self.folder = output
-        self._output, self._run, self._logs = output, run, logs
-
-    def replaced(self) -> list[str]:
-        """The partitions of the run that are there, or may come."""
-        folder = partition("run", self._run)
-        places = {f"{table}/{folder}" for table in ALL_TABLES}
-        # As older versions spelled it: the rows would be there twice.
-        places |= {f"{table}/run={self._run}" for table in ALL_TABLES}
-        there = (f"{path.parent.name}/{folder}" for path in self._output.glob(f"zeek_*/{folder}"))
-        places |= set(filter(PLACE.fullmatch, there))
-        if self._logs:
-            from flowsweep.zeek import hosts
-
-            files = [path for some in self._logs.values() for path in some]
-            places |= {f"{table}/{folder}" for table in hosts.tables_of(files)}
-        return sorted(places)
+        self._output, self._run = output, run
 
     def below(self, host: str, table: str) -> Path:
         """The file of a host's table, from the folder of all."""
-        return Path(table, partition("run", self._run), partition("host", host), f"{table}.parquet")
+        return Path(partition("run", self._run), partition("host", host), f"{table}.parquet")
 
     def finally_at(self, host: str, table: str) -> Path:
         """The final place of the table."""

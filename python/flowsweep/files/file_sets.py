@@ -1,13 +1,10 @@
 """Files that belong together, such as the tables of one capture: all of one writing, or none.
 
-Their writer has a hidden folder of its own beside their places, and holds its lock. What is
-written there and synced is moved in this order: a journal names the places; the old files go;
-the new ones come; the journal goes. Whoever comes upon a journal without a writer does what it
-says, and removes a hidden folder that has none. A folder of a single set, where it is not there
-yet, appears in one renaming.
+Their writer fills a hidden folder beside their places (see `staging`), and puts what is whole
+into place. A folder of a single set that is not there yet appears in one renaming.
 
-Who moves locks the folder of the places, and its readers share that lock. It is the folder
-itself that is locked: no file is left there, and a folder that is read only has one too.
+Who replaces files locks the folder of the places, and its readers share that lock. It is the
+folder itself that is locked: no file is left there, and a read-only folder has a lock too.
 """
 
 from __future__ import annotations
@@ -18,12 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from flowsweep.files import hidden
-from flowsweep.files.hidden import LOCK, NEW
-from flowsweep.files.leftovers import remove_leftovers
+from flowsweep.files import staging
 from flowsweep.files.locks import folder_locked, leave_lock, take_lock, tell
 from flowsweep.files.outputs import replacing, told
 from flowsweep.files.owned import refuse_foreign_tables
+from flowsweep.files.staging import LOCK, NEW
 from flowsweep.signals import cleaning, held
 
 TRIES = 100
@@ -45,8 +41,8 @@ def file_set(
     Args:
         folder: Where the files come to lie; made where it lacks.
         name: Of the set among those of the folder.
-        places: Of all files (`flows.parquet`) or folders (`flows/run=r1`) of the set, from
-            `folder`. What is not written this time is removed there. Who writes a file syncs it.
+        places: Of all files (`flows.parquet`) of the set in `folder`, or its one folder (`run=r1`).
+            A file that is not written this time is removed. Who writes a file syncs it.
         say: Told who is waited for.
         is_alone: Whether the folder is of this set alone, and may appear as a whole.
 
@@ -54,7 +50,7 @@ def file_set(
         FlowsweepError: Something that is not flowsweep's has one of the places, or the folder
             cannot be written to.
     """
-    hidden.check_places(folder, places)
+    staging.check_places(folder, places)
     with _writer(folder, name, say, is_alone=is_alone) as writer:
         yield writer.root
         with told(f"cannot write to {folder}"):
@@ -75,8 +71,7 @@ def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes
     refuse_foreign_tables(path)
     with told(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        hidden.settle(path.parent, say)
-        remove_leftovers(path.parent)
+        staging.settle(path.parent, say)
         with folder_locked(path.parent, say), replacing(path) as stream:
             yield stream
 
@@ -111,26 +106,22 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
     Raises:
         FlowsweepError: A killed writer's work is neither done nor can be finished by this user.
     """
-    hidden.settle(folder, say)
+    staging.settle(folder, say)
     while folder.is_dir() and os.access(folder, os.R_OK):
         with folder_locked(folder, say, shared=True) as descriptor:
-            if not hidden.has_journals(folder):
+            if not staging.any_ready(folder):
                 yield descriptor
                 return
-        hidden.finish(folder, say)
+        staging.finish(folder, say)
     yield None
 
 
 def folder_of_sets(folder: Path) -> Path:
-    """The folder of the places, of which `folder` is a host's, a run's or a table's folder."""
+    """The folder of the places, of which `folder` is a host's or a run's folder, or itself."""
     folder = folder.absolute()
     if folder.name.startswith("host="):
         folder = folder.parent
-    if folder.name.startswith("run="):
-        folder = folder.parent
-    elif not any(folder.glob("run=*")):
-        return folder
-    return folder.parent
+    return folder.parent if folder.name.startswith("run=") else folder
 
 
 @contextmanager
@@ -178,13 +169,12 @@ class _Writer:
     ) -> None:
         self._folder = folder
         self._say = say
-        hidden.settle(folder, say)
-        remove_leftovers(folder)
+        staging.settle(folder, say)
         for left in reversed(range(TRIES)):
             self._appears = is_alone and not os.path.lexists(folder)
-            self._work = hidden.beside(folder) if self._appears else hidden.inside(folder, name)
+            self._work = staging.beside(folder) if self._appears else staging.inside(folder, name)
             try:
-                hidden.make(self._work, made)
+                staging.make(self._work, made)
                 self._lock = take_lock(self._work / LOCK, say)
                 break
             except FileNotFoundError:
@@ -195,8 +185,8 @@ class _Writer:
         self.root = self._work / NEW
         try:
             # What a killed writer of this set left is finished or removed first.
-            hidden.roll_forward(folder, self._work, say)
-            hidden.empty(self._work)
+            staging.roll_forward(folder, self._work, say)
+            staging.empty(self._work)
             self.root.mkdir()
         except BaseException:
             self.end()
@@ -206,17 +196,17 @@ class _Writer:
         """Puts what was written into its places."""
         if self._appears:
             with held():
-                hidden.appear(self.root, self._folder)
+                staging.appear(self._work, self._folder)
             return
         with folder_locked(self._folder, self._say):
-            hidden.check_places(self._folder, places)
+            staging.check_places(self._folder, places)
             with held():
-                hidden.write_journal(self._work, places)
-                hidden.move(self._folder, self._work)
+                staging.commit(self._folder, self._work, places)
+                staging.move(self._folder, self._work)
 
     def end(self) -> None:
-        """Removes the hidden folder, unless there is a journal in it that could not be followed."""
+        """Removes the hidden folder, unless something in it counts and is not in its place."""
         with suppress(OSError):
-            if not hidden.has_journal(self._work):
-                hidden.remove(self._work)
+            if not staging.is_ready(self._work):
+                staging.remove(self._work)
         leave_lock(self._lock)

@@ -30,7 +30,7 @@ from read_parquet(
 
 def of_folder(tables: Path, table: str) -> str:
     """A query over all files of one table below the folder of tables."""
-    pattern = f"{literal(tables, in_pattern=True)}/{table}/{PARTITIONS}/{table}.parquet"
+    pattern = f"{literal(tables, in_pattern=True)}/{PARTITIONS}/{table}.parquet"
     return _partitioned(quoted(pattern), by_name=True)
 
 
@@ -39,7 +39,7 @@ def of_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
     found = [
         path
         for folder in sorted(folders)
-        for path in sorted((tables / table / folder).glob(f"host=*/{table}.parquet"))
+        for path in sorted((tables / folder).glob(f"host=*/{table}.parquet"))
     ]
     if not found:
         return NOTHING

@@ -15,7 +15,6 @@ from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
-from flowsweep.files.leftovers import remove_leftovers
 from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.render import (
@@ -97,7 +96,6 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
         made = _build(warehouse)
         with told(f"cannot write {database}"):
             remove_parts(directory)
-            remove_leftovers(directory)
             database_file.write(warehouse)
         with told(f"cannot write {path}"):
             write_file(path, made.html)

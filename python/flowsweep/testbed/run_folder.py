@@ -1,15 +1,12 @@
 """The folder of one run: whose it is, how a run gets into it, and how one is taken out.
 
-A run is written in a hidden folder beside its own and becomes it by renaming, whole or not at all.
-An older run of flowsweep makes room; what else lies in its folder is kept. A hidden folder holds a
-mark with which the next command finishes or undoes what a killed one began.
+A run is written in a hidden folder beside its own and becomes it by renaming, whole or not at all
+(see `files.staging`). An older run of flowsweep makes room; what else lies in its folder is kept.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import re
 import shutil
 import stat
 import time
@@ -18,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import inputs, outputs
+from flowsweep.files import inputs, outputs, staging
+from flowsweep.files.locks import free_lock, leave_lock
+from flowsweep.files.staging import CLEARED, LOCK, NEW, OLD, READY
+from flowsweep.signals import held
 
 RECORD = "run.json"
 #: What the record is called in messages, and what one looks like.
 KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
-#: In a hidden folder: what it is for, and of an older run the names that are to go.
-MARK = ".flowsweep-run"
-BEING_MADE, MAKES_ROOM, REMOVED = "being made", "makes room", "removed"
-#: The names of hidden folders.
-_HIDDEN = re.compile(r"\.(.+)\.(?:partial|replaced)")
 #: What a run leaves, beside its record; of another folder nothing by these names is touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
+#: Behind the name of the hidden folder: no set of tables is called so.
+HIDDEN = ".flowsweep-run"
 END_LIMIT_S = 10.0
 
 
@@ -45,14 +42,13 @@ def read_record(directory: Path) -> dict[str, Any] | None:
 
 
 class RunFolder:
-    """The folder of one run, and the hidden ones beside it."""
+    """The folder of one run, and the hidden one beside it."""
 
     def __init__(self, directory: Path) -> None:
         # A name to be renamed to, also for `.`.
         directory = directory if directory.name not in ("", "..") else directory.resolve()
         self.directory = directory
-        self.staged = directory.parent / f".{directory.name}.partial"
-        self._old = directory.parent / f".{directory.name}.replaced"
+        self.hidden = directory.parent / f".{directory.name}{HIDDEN}"
         self._lock: int | None = None
 
     def check(self) -> None:
@@ -62,8 +58,7 @@ class RunFolder:
             FlowsweepError: With what is there and the remedy. Nothing was changed.
         """
         _check_way(self.directory.parent)
-        _check_hidden(self.staged)
-        _check_hidden(self._old)
+        _check_hidden(self.hidden)
         if not os.path.lexists(self.directory):
             return
         about = self.directory.lstat()
@@ -77,62 +72,53 @@ class RunFolder:
         if os.path.ismount(self.directory) or os.path.samestat(about, Path.cwd().stat()):
             found = "the current folder, or one in which something is mounted"
             raise _foreign(self.directory, found)
-        held = sorted(
+        recorded = sorted(
             {path.name for pattern in (RECORD, *OURS) for path in self.directory.glob(pattern)}
         )
-        if held and not is_run(self.directory):
-            more = f" and {len(held) - 3} more" if held[3:] else ""
+        if recorded and not is_run(self.directory):
+            more = f" and {len(recorded) - 3} more" if recorded[3:] else ""
             raise _foreign(
-                self.directory, f"{', '.join(held[:3])}{more}, and no {RECORD} of flowsweep run"
+                self.directory, f"{', '.join(recorded[:3])}{more}, and no {RECORD} of flowsweep run"
             )
 
     def stage(self) -> Path:
-        """A new empty hidden folder, in which the run is to be written; only for this user."""
-        self.check()
-        self._finish_old()
-        self.discard()
-        self.directory.parent.mkdir(parents=True, exist_ok=True)
-        self.staged.mkdir(mode=0o700)
-        self._lock = outputs.open_new(self.staged / MARK)
-        os.write(self._lock, f"{BEING_MADE}\n".encode())
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        return self.staged
+        """A new empty folder, in which the run is to be written; only for this user."""
+        self._open()
+        staged = self.hidden / NEW / self.directory.name
+        staged.mkdir(mode=0o700, parents=True)
+        return staged
 
-    def discard(self) -> None:
-        """Removes the hidden folder of a run that is not made, also that of a killed command."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-        if not os.path.lexists(self.staged):
-            return
-        _check_hidden(self.staged)
-        _check_unused(self.staged)
-        # What a killed run left there may still be written to for a moment.
-        end = time.monotonic() + END_LIMIT_S
-        while True:
-            try:
-                _remove(self.staged)
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
-            else:
-                return
+    def _open(self) -> None:
+        """Takes the hidden folder, empty and for this process alone."""
+        self.check()
+        self.tidy()
+        self.directory.parent.mkdir(parents=True, exist_ok=True)
+        if self._lock is None:
+            with held():
+                self.hidden.mkdir(mode=0o700, exist_ok=True)
+                self._lock = free_lock(self.hidden / LOCK, create=True)
+        if self._lock is None:
+            raise FlowsweepError(
+                f"{self.hidden}: in use",
+                found="another flowsweep run that writes there",
+                expected="one at a time for a run directory",
+                remedy="wait for it to end, or give another --output",
+            )
+        self._finish()
+        _empty(self.hidden)
 
     def publish(self, record: dict[str, Any]) -> None:
         """The hidden folder becomes that of the run; at any moment there is a whole run or none."""
+        staged = self.hidden / NEW / self.directory.name
         text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
-        outputs.write_file(self.staged / RECORD, text)
-        _sync(self.staged)
-        _give(self.staged)
+        outputs.write_file(staged / RECORD, text)
+        _sync(staged)
+        _give(staged)
         # Others may have put something there meanwhile.
         self.check()
-        if _is_filled(self.directory):
-            self._set_aside(MAKES_ROOM)
-        (self.staged / MARK).unlink()
-        self.staged.rename(self.directory)
-        outputs.sync_folder(self.directory.parent)
-        self._finish_old()
+        staging.commit(self.directory.parent, self.hidden)
+        self._finish()
+        self.leave()
 
     def remove(self) -> None:
         """Takes the run out of its folder, which stays if it holds anything else.
@@ -141,61 +127,60 @@ class RunFolder:
             FlowsweepError: It is no run of flowsweep.
         """
         self.check()
-        self._finish_old()
         if not is_run(self.directory):
             raise _foreign(self.directory, f"no {RECORD} of flowsweep run")
-        self._set_aside(REMOVED)
-        self._finish_old()
+        self._open()
+        (self.hidden / OLD).mkdir()
+        self.directory.rename(self.hidden / OLD / self.directory.name)
+        self._finish()
+        self.leave()
 
-    def leave(self) -> None:
-        """Whatever happened: no hidden folder of this run stays, as far as it can be helped."""
-        with suppress(OSError, FlowsweepError):
-            self.discard()
-        self.tidy()
-
-    def tidy(self) -> None:
-        """Finishes what a killed command began, beside a run that is there; says nothing."""
-        with suppress(OSError, FlowsweepError):
-            _check_hidden(self._old)
-            self._finish_old()
-
-    def _set_aside(self, purpose: str) -> None:
-        """The folder under its hidden name, with the names in it that are of its run."""
-        names = [name for name in _names(self.directory) if _is_file(self.directory / name)]
-        outputs.remove_parts(self.directory)
-        outputs.write_file(self.directory / MARK, "\n".join([purpose, *names]) + "\n")
-        self.directory.rename(self._old)
-        outputs.sync_folder(self._old.parent)
-
-    def _finish_old(self) -> None:
-        """Ends what `_set_aside` began. Two may do so at once."""
-        if not os.path.lexists(self._old):
-            return
-        purpose, names = _read_mark(self._old)
-        if purpose == MAKES_ROOM and not _is_filled(self.directory):
-            # The new run did not come: the old one is still whole.
-            self._old.rename(self.directory)
-            (self.directory / MARK).unlink(missing_ok=True)
-            return
-        for name in names:
-            (self._old / name).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):
-            for path in sorted(self._old.iterdir()):
-                if path.name != MARK:
+    def _finish(self) -> None:
+        """Puts a run that is whole into place, and what lay beside an older one into its folder."""
+        if self._is_ready():
+            staging.move(self.directory.parent, self.hidden)
+        old = self.hidden / OLD
+        for before in sorted(old.iterdir()) if old.is_dir() else ():
+            outputs.remove_parts(before)
+            ours = _names(before)
+            for path in sorted(before.iterdir()):
+                if path.name not in ours:
                     self.directory.mkdir(exist_ok=True)
                     path.rename(_free(self.directory / path.name))
-            (self._old / MARK).unlink(missing_ok=True)
-            self._old.rmdir()
+            # What is removed file by file is no run any more, and shall not be taken for a user's.
+            before.rename(self.hidden / before.name)
+
+    def _is_ready(self) -> bool:
+        return any((self.hidden / name).is_dir() for name in (READY, CLEARED))
+
+    def leave(self) -> None:
+        """Whatever happened: the hidden folder goes, as far as it can be helped."""
+        if self._lock is None:
+            return
+        with suppress(OSError, FlowsweepError):
+            if self.hidden.is_dir():
+                self._finish()
+                _empty(self.hidden)
+                (self.hidden / LOCK).unlink(missing_ok=True)
+                self.hidden.rmdir()
+        leave_lock(self._lock)
+        self._lock = None
+
+    def tidy(self) -> None:
+        """Finishes what a killed command began here, and nobody goes on with; says nothing."""
+        with suppress(OSError, FlowsweepError):
+            _check_hidden(self.hidden)
+            with staging.abandoned(self.hidden) as is_abandoned:
+                if is_abandoned:
+                    self.check()
+                    self._finish()
+                    staging.remove(self.hidden)
 
 
 def tidy_all(runs: Path) -> None:
     """Finishes what killed commands began with runs of this folder, and nobody goes on with."""
-    names = {match[1] for path in runs.glob(".*") if (match := _HIDDEN.fullmatch(path.name))}
-    for name in sorted(names):
-        folder = RunFolder(runs / name)
-        with suppress(OSError, FlowsweepError):
-            folder.discard()
-            folder.tidy()
+    for hidden in sorted(runs.glob(f".*{HIDDEN}")):
+        RunFolder(runs / hidden.name[1:].removesuffix(HIDDEN)).tidy()
 
 
 def is_run(directory: Path) -> bool:
@@ -243,51 +228,26 @@ def _check_hidden(folder: Path) -> None:
     ours = (
         stat.S_ISDIR(about.st_mode)
         and about.st_uid in _own_users()
-        # Without a mark: killed when it was just made, or just before its last step.
-        and (_is_file(folder / MARK) or not any(folder.iterdir()) or is_run(folder))
+        # Without a lock: killed when it was just made, or just before its last step.
+        and (_is_file(folder / LOCK) or not any(folder.iterdir()))
     )
     if not ours:
-        raise _foreign(folder, f"something of user number {about.st_uid} without {MARK}")
+        raise _foreign(folder, f"something of user number {about.st_uid} without a lock")
 
 
-def _read_mark(folder: Path) -> tuple[str, list[str]]:
-    """Its purpose, and names of files without folders."""
-    try:
-        lines = (folder / MARK).read_text(errors="replace").splitlines()
-    except OSError:
-        return "", []
-    names = [name for name in lines[1:] if name == Path(name).name]
-    return (lines[0] if lines else ""), [name for name in names if _is_file(folder / name)]
-
-
-def _check_unused(staged: Path) -> None:
-    """Raises while another command writes there."""
-    with suppress(FileNotFoundError):
-        descriptor = os.open(staged / MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _empty(hidden: Path) -> None:
+    """Removes all but the lock. What a killed run left may still be written to for a moment."""
+    end = time.monotonic() + END_LIMIT_S
+    while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FlowsweepError(
-                f"{staged}: in use",
-                found="another flowsweep run that writes there",
-                expected="one at a time for a run directory",
-                remedy="wait for it to end, or give another --output",
-            ) from None
-        finally:
-            os.close(descriptor)
-
-
-def _remove(folder: Path) -> None:
-    """What says that it is ours goes last."""
-    last = [folder / RECORD, folder / MARK]
-    for path in [one for one in folder.iterdir() if one not in last]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            for path in [one for one in hidden.iterdir() if one.name != LOCK]:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
         else:
-            path.unlink(missing_ok=True)
-    for path in last:
-        path.unlink(missing_ok=True)
-    folder.rmdir()
+            return
 
 
 def _sync(folder: Path) -> None:

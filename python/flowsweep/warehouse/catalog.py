@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import layout
 from flowsweep.warehouse import axis_models, computed, figures, papers, shown, signatures
 from flowsweep.warehouse.macros import Macros
 from flowsweep.warehouse.order import in_order, table_names
@@ -38,7 +39,7 @@ class Catalog:
 
     def __init__(self, tables: Path) -> None:
         self.folder = reports_folder()
-        self._tables = tables
+        self._folder_of_tables = tables
         self.facts = _texts(self.folder / "facts")
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
@@ -48,14 +49,19 @@ class Catalog:
         self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
         self.preamble = self._macros.script
 
+    @cached_property
+    def tables(self) -> frozenset[str]:
+        """Names of the tables that some run has."""
+        return layout.table_names(self._folder_of_tables)
+
+    @property
     def zeek_tables(self) -> list[str]:
         """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
-        found = sorted(path.name for path in self._tables.glob("zeek_*") if path.is_dir())
-        return [name for name in found if re.fullmatch("[a-z0-9_]+", name)]
+        return sorted(name for name in self.tables if re.fullmatch("zeek_[a-z0-9_]+", name))
 
     def sql(self, name: str) -> str:
         """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
-        zeek = self.zeek_tables()
+        zeek = self.zeek_tables
         if name in zeek:
             return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
         known = [*figure_names(self.folder), *zeek]
@@ -103,10 +109,10 @@ class Catalog:
     @cached_property
     def _reads(self) -> dict[str, set[str]]:
         """The tables that each file view, model and estimate reads."""
-        reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables()}
+        reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables}
         reads |= computed.READS
         reads |= {name: table_names(text) for name, text in self.models.items()}
-        # What a model calls file_x are the files of tables/x, whoever wrote them.
+        # What a model calls file_x are the files x.parquet of all runs, whoever wrote them.
         asked = set().union(*reads.values())
         reads |= {name: set() for name in asked if name.startswith("file_")}
         reads |= {name: {"shown_runs"} for name in asked if name.startswith(shown.FILES)}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import file_sets, names, parquet_files
+from flowsweep.files import file_sets, layout, names, parquet_files
 from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import answers, computed, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
@@ -59,7 +59,7 @@ class Warehouse:
             raise FlowsweepError(
                 f"{directory}: there are no tables here",
                 found=f"no folder {self.tables}",
-                expected="results/<experiment> with tables/runs.parquet and tables/flows/",
+                expected="results/<experiment> with tables/runs.parquet and tables/run=*/",
                 remedy="snakemake --configfile EXPERIMENT.yaml makes them",
             )
         if not (self.tables / "runs.parquet").is_file():
@@ -71,7 +71,7 @@ class Warehouse:
                 if (directory / "runs").is_dir()
                 else "snakemake --configfile EXPERIMENT.yaml makes it",
             )
-        self.catalog = Catalog(self.tables)
+        layout.bring_up_to_date(self.tables)
         self._only = only
         self._other = None if against is None else Warehouse(against)
         self._is_anew = is_anew or only is not None or against is not None
@@ -82,6 +82,7 @@ class Warehouse:
 
     def _connect(self) -> None:
         """Begins anew, with nothing made."""
+        self.catalog = Catalog(self.tables)
         self.connection = settings.connect()
         self.connection.execute(self.catalog.preamble)
         self._made: set[str] = set()
@@ -292,7 +293,7 @@ class Warehouse:
             return self.catalog.models[name]
         if name.startswith(shown.FILES):
             runs = self.select("select run from shown_runs order by run")["run"]
-            folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
+            folders = {names.partition("run", run) for run in runs}
             table = name.removeprefix(shown.FILES)
             return parquet_files.of_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
@@ -308,8 +309,7 @@ class Warehouse:
         if self._only is not None:
             folders = set().union(*self._only.values())
             return parquet_files.of_folders(self.tables, table, folders)
-        pattern = f"{table}/{parquet_files.PARTITIONS}/{table}.parquet"
-        if next(self.tables.glob(pattern), None) is None:
+        if table not in self.catalog.tables:
             return parquet_files.NOTHING
         return parquet_files.of_folder(self.tables, table)
 

@@ -91,10 +91,8 @@ def _files(warehouse: Warehouse) -> dict[str, str]:
     """A query over the files of each table, from results/<experiment>."""
     tables = Path(warehouse.tables.name)
     found = {"runs": parquet_files.of_files([tables / "runs.parquet"])}
-    for folder in sorted(path for path in warehouse.tables.iterdir() if path.is_dir()):
-        pattern = f"{parquet_files.PARTITIONS}/{folder.name}.parquet"
-        if next(folder.glob(pattern), None) is not None:
-            found[folder.name] = parquet_files.of_folder(tables, folder.name)
+    for table in sorted(warehouse.catalog.tables):
+        found[table] = parquet_files.of_folder(tables, table)
     return found
 
 

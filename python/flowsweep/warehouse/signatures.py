@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from flowsweep.files import parquet_files
+from flowsweep.files import layout, parquet_files
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,9 +34,8 @@ def state(tables: Path) -> list[tuple[str, int, int]]:
 
 
 def runs_with_tables(tables: Path) -> int:
-    """Number of run folders in the table that has most of them."""
-    folders = [path for path in tables.iterdir() if path.is_dir() and path.name[0] != "."]
-    return max((sum(1 for _ in os.scandir(folder)) for folder in folders), default=0)
+    """Number of the runs that have tables."""
+    return sum(1 for _ in layout.run_folders(tables))
 
 
 @dataclass(frozen=True)
@@ -74,15 +72,14 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
     marks: dict[str, list[str]] = {}
     octets: dict[str, int] = {}
     folders: dict[str, set[str]] = {}
-    for table, folder in _run_folders(tables):
+    for folder in layout.run_folders(tables):
         run = unquote(folder.name.removeprefix("run="))
-        for host in os.scandir(folder):
-            if not host.name.startswith("host="):
-                continue
+        for host, file in layout.files_of(folder):
             with suppress(OSError):
-                about = Path(host.path, f"{table}.parquet").stat()
+                about = file.stat()
                 octets[run] = octets.get(run, 0) + about.st_size
-                mark = f"{table} {host.name} {about.st_size} {about.st_mtime_ns}"
+                table = file.name.removesuffix(".parquet")
+                mark = f"{table} {host} {about.st_size} {about.st_mtime_ns}"
                 marks.setdefault(run, []).append(mark)
                 folders.setdefault(run, set()).add(folder.name)
     for run, mark in _records(tables, connection):
@@ -93,14 +90,6 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
         {run: octets.get(run, 0) for run in signatures},
         {run: folders.get(run, set()) for run in signatures},
     )
-
-
-def _run_folders(tables: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    for table in sorted(path.name for path in tables.iterdir() if path.is_dir()):
-        if not table.startswith("."):
-            for folder in os.scandir(tables / table):
-                if folder.name.startswith("run=") and folder.is_dir():
-                    yield table, folder
 
 
 def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:

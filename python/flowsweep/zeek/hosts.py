@@ -116,9 +116,3 @@ def _tables(
 def _made(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def tables_of(logs: Sequence[Path]) -> set[str]:
-    """Names of the tables that these logs may become."""
-    kinds = {log.kind for log in map(convert.look, logs) if log is not None}
-    return {*OWN, *map(table_name, kinds)}

@@ -1,9 +1,21 @@
-"""The hidden folders in which `file_sets` are written, and what is moved out of them."""
+"""A hidden folder in which files are prepared, and the steps that put them into place.
+
+`<folder>/.flowsweep-<name>` belongs to one writer and holds
+
+* `lock`: held as long as the writer lives;
+* `new`: what is being written;
+* `ready`: what was `new`, once all of it is on the disk. From this renaming on it counts;
+* `cleared`: what was `ready`, once nothing older has one of the places;
+* `old`: what made room for it.
+
+Each entry is renamed to its place in the folder; an empty file stands for a table that goes.
+Every step may be repeated, so whoever finds work without a writer goes on where that one stopped.
+A folder changes places with the one before it in a single step, where the file system can.
+"""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import stat
@@ -16,15 +28,13 @@ from flowsweep.files.locks import folder_locked, free_lock, locked
 from flowsweep.files.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
 from flowsweep.files.owned import refuse_foreign_tables
 
-#: Of a hidden folder's owner.
 LOCK = "lock"
-JOURNAL = "journal.json"
-#: In a hidden folder: what comes, and what went.
-NEW, OLD = "new", "old"
-#: What a journal may name, lest a folder from elsewhere has files moved somewhere else.
-PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|[a-z0-9_]+/run=[^/\0]+")
-#: Octets of a hidden name. What it is cut to is shared, and its users wait for each other.
+NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
+#: What may be put into place: a folder from elsewhere shall not replace other names.
+PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+")
+#: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -64,7 +74,7 @@ def make(work: Path, made: list[Path]) -> None:
 def check_places(folder: Path, places: Sequence[str]) -> None:
     """Raises where something that is not flowsweep's, or may not be moved, has one of `places`."""
     for place in places:
-        if not PLACE.fullmatch(place):  # a journal with it would be taken for none
+        if not PLACE.fullmatch(place):
             raise ValueError(f"{place}: no place of a table")
         path = folder / place
         with suppress(FileNotFoundError, NotADirectoryError):  # or moved away in this moment
@@ -86,11 +96,11 @@ def _is_movable(path: Path) -> bool:
     return not kept and all(os.access(one, os.W_OK | os.X_OK) for one in needed)
 
 
-def appear(root: Path, folder: Path) -> None:
-    """Turns the written files into `folder`."""
-    sync_folders(_folders(root))
+def appear(work: Path, folder: Path) -> None:
+    """Turns the written files into `folder`, which is not there yet."""
+    _sync_all(work / NEW)
     try:
-        root.rename(folder)
+        (work / NEW).rename(folder)
     except OSError as error:
         raise FlowsweepError(
             f"{folder}: cannot be made",
@@ -101,81 +111,95 @@ def appear(root: Path, folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def _folders(root: Path) -> list[Path]:
-    """`root` and all folders below it; files are synced by those who write them."""
-    return [Path(folder) for folder, _, _ in os.walk(root, topdown=False)]
+def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
+    """What was written counts from here on.
 
-
-def write_journal(work: Path, places: Sequence[str]) -> None:
-    """From here on what was written counts: it is moved into its places, by whomsoever.
-
-    A journal that ends early is none: nothing is moved before all is safe on the disk.
+    Args:
+        folder: Of the places.
+        work: Its hidden folder; files in it are synced by those who write them.
+        places: Tables that go if they were not written this time.
     """
-    written = [place for place in places if os.path.lexists(work / NEW / place)]
-    path = work / JOURNAL
-    try:
-        with os.fdopen(open_new(path), "w", encoding="utf-8") as stream:
-            json.dump({"places": [*places], "written": written}, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        sync_folders([*_folders(work), work.parent])
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
+    for place in places:
+        if os.path.lexists(folder / place) and not os.path.lexists(work / NEW / place):
+            os.close(open_new(work / NEW / place))
+    _sync_all(work / NEW)
+    (work / NEW).rename(work / READY)
+    sync_folders([work, work.parent])
 
 
-def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
-    """Does what the journal of a killed writer says, if there is one; its lock is held."""
-    if has_journal(work):
-        with told(f"cannot write to {folder}"), folder_locked(folder, say):
-            move(folder, work)
+def _sync_all(root: Path) -> None:
+    """Syncs `root` and all folders below it."""
+    sync_folders([Path(folder) for folder, _, _ in os.walk(root, topdown=False)])
+
+
+def is_ready(work: Path) -> bool:
+    """Whether what was written in a hidden folder counts, and is not all in its place.
+
+    A folder from elsewhere may hold other names: they are never put into place.
+    """
+    folders = [work / name for name in (READY, CLEARED) if (work / name).is_dir()]
+    names = [entry.name for one in folders for entry in one.iterdir()]
+    return bool(folders) and all(map(PLACE.fullmatch, names))
 
 
 def move(folder: Path, work: Path) -> None:
-    """Does what the journal says, from wherever it was left; both locks are held.
-
-    File systems keep the order of renamings, also when the machine stops.
-    """
-    journal = _read_journal(work)
-    if journal is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), work / JOURNAL)
-    places, written = journal
-    check_places(folder, places)
-    new, old = work / NEW, work / OLD
-    old.mkdir(exist_ok=True)
-    for place in places:
-        is_moved = place in written and not os.path.lexists(new / place)
-        if not is_moved and os.path.lexists(folder / place):
-            (folder / place).rename(old / os.urandom(8).hex())
-    for place in written:
-        if os.path.lexists(new / place):
-            (folder / place).parent.mkdir(exist_ok=True)
-            (new / place).rename(folder / place)
-    parents = {(folder / place).parent for place in places}
-    sync_folders([path for path in {folder, *parents} if path.is_dir()])
-    (work / JOURNAL).unlink()
+    """Puts what is ready into place, from wherever an earlier attempt stopped."""
+    ready, cleared = work / READY, work / CLEARED
+    (work / OLD).mkdir(exist_ok=True)
+    if ready.is_dir():
+        for entry in sorted(ready.iterdir()):
+            if os.path.lexists(folder / entry.name):
+                _make_room(entry, folder / entry.name, work / OLD)
+        ready.rename(cleared)
+    for entry in sorted(cleared.iterdir()):
+        if entry.is_dir() or entry.stat().st_size:
+            entry.rename(folder / entry.name)
+        else:
+            entry.unlink()
+    sync_folder(folder)
+    cleared.rmdir()
 
 
-def _read_journal(work: Path) -> tuple[Sequence[str], Sequence[str]] | None:
-    """The places, and those that something was written for; None where there is no journal."""
-    try:
-        said = json.loads((work / JOURNAL).read_text(encoding="utf-8"))
-        places, written = [*said["places"]], [*said["written"]]
-        if all(PLACE.fullmatch(place) for place in (*places, *written)):
-            return places, written
-    except (OSError, ValueError, TypeError, KeyError):
-        pass
-    return None
+def _make_room(entry: Path, place: Path, old: Path) -> None:
+    """Moves what is at `place` to the folder `old`; a folder is replaced in the same step."""
+    aside = old / f"{os.urandom(8).hex()}-{place.name}"[:MAX_NAME]
+    if entry.is_dir():
+        # Whoever goes on after a crash must not exchange them back: it finds nothing ready.
+        entry.rename(aside)
+        if _exchange(aside, place):
+            return
+        aside.rename(entry)
+    place.rename(aside)
 
 
-def has_journal(work: Path) -> bool:
-    """Whether what was written in a hidden folder counts, and is not all in its place."""
-    return _read_journal(work) is not None
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchanges two names in one step; whether this file system can."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):  # musl
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV}:
+        return False
+    raise OSError(number, os.strerror(number), str(other))
 
 
-def has_journals(folder: Path) -> bool:
-    """Whether a set of `folder` is half moved."""
-    return any(has_journal(work) for work in _all_in(folder))
+def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
+    """Puts what a killed writer had ready into place; its lock is held."""
+    if is_ready(work):
+        with told(f"cannot write to {folder}"), folder_locked(folder, say):
+            entries = [*(work / READY).glob("*"), *(work / CLEARED).glob("*")]
+            check_places(folder, [entry.name for entry in entries])
+            move(folder, work)
+
+
+def any_ready(folder: Path) -> bool:
+    """Whether a set of `folder` is half in place."""
+    return any(is_ready(work) for work in _all_in(folder))
 
 
 def settle(folder: Path, say: Callable[[str], None]) -> None:
@@ -183,7 +207,7 @@ def settle(folder: Path, say: Callable[[str], None]) -> None:
     with suppress(OSError):
         remove_parts(folder)
     for work in (beside(folder), *_all_in(folder)):
-        with _abandoned(work) as is_abandoned:
+        with abandoned(work) as is_abandoned:
             if is_abandoned:
                 roll_forward(folder, work, say)
                 with suppress(OSError):
@@ -191,14 +215,14 @@ def settle(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:
-    """Waits for those who move a set of `folder`, and finishes what a killed one began.
+    """Waits for those who put a set of `folder` into place, and finishes what a killed one began.
 
     Raises:
         FlowsweepError: It was another user's.
     """
     for work in _all_in(folder):
         with suppress(FileNotFoundError), locked(work, LOCK, say):
-            if not has_journal(work):
+            if not is_ready(work):
                 continue
             user = work.lstat().st_uid
             if user != os.geteuid():
@@ -226,8 +250,8 @@ def _all_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _abandoned(work: Path) -> Iterator[bool]:
-    """Whether a hidden folder is this user's and nobody writes in it; nobody does meanwhile."""
+def abandoned(work: Path) -> Iterator[bool]:
+    """Whether a hidden folder is this user's and has no writer; it gets none meanwhile."""
     lock = None
     with suppress(OSError, FlowsweepError):
         about = work.lstat()
@@ -235,7 +259,7 @@ def _abandoned(work: Path) -> Iterator[bool]:
             try:
                 lock = free_lock(work / LOCK)
             except FileNotFoundError:
-                work.rmdir()  # its owner, if he lives, sees that and makes it again
+                work.rmdir()  # its owner, if there is one, sees that and makes it again
     try:
         yield lock is not None
     finally:
