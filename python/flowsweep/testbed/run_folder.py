@@ -7,7 +7,6 @@ A run is written in a hidden folder beside its own and becomes it by renaming, w
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from contextlib import suppress
@@ -240,8 +239,7 @@ def _empty(hidden: Path) -> None:
     end = time.monotonic() + END_LIMIT_S
     while True:
         try:
-            for path in [one for one in hidden.iterdir() if one.name != LOCK]:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            staging.empty(hidden)
         except OSError:
             if time.monotonic() > end:
                 raise
@@ -251,17 +249,11 @@ def _empty(hidden: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Everything in the folder is safe on the disk, its names too."""
+    """Everything in the folder is safe on the disk; `staging` syncs the names."""
     for inner, _, names in os.walk(folder):
-        for name in names:
-            path = Path(inner, name)
+        for path in (Path(inner, name) for name in names):
             if _is_file(path):
-                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-        outputs.sync_folder(Path(inner))
+                outputs.sync(path)
 
 
 def _give(folder: Path) -> None:
