@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowsweep import _parsers
 from flowsweep.defaults import BIN_NS, ORDER_WINDOW_NS, ORDER_WINDOW_PACKETS, UDP_TIMEOUT_NS
@@ -126,9 +126,9 @@ class Options(NamedTuple):
         return ALL_TABLES if self.packets else TABLES
 
 
-def parse_tables(files: Sequence[Path], folder: Path, *, verify_checksums: bool = False) -> Summary:
-    """The tables of one capture, with the usual settings, in `folder`, where none is yet."""
-    options = Options(verify_checksums=verify_checksums, synced=False)
+def parse_tables(files: Sequence[Path], folder: Path, **settings: Any) -> Summary:
+    """The tables of one capture in `folder`, where none is yet; `settings` as in `Settings`."""
+    options = Options(**settings, synced=False)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
     return write_tables(named(files), paths, paths, options)
 

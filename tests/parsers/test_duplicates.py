@@ -13,6 +13,8 @@ from conversation import MS, US, Conversation, Kind, tables, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flowsweep.analysis.capture_summary import summarise
+
 KINDS = st.builds(
     Kind,
     v6=st.booleans(),
@@ -220,3 +222,11 @@ def test_a_mirror_of_single_packets_is_recognised_by_the_whole_capture(tmp_path:
     found = tables(path)
     assert found["captures"]["duplicate_packets"].to_list() == [20]
     assert found["flows"]["packets"].to_list() == [1] * 20
+
+
+def test_a_summary_counts_copies_as_asked() -> None:
+    twice = Path(__file__).parents[1] / "data/threads/13-twice.pcap"
+    once, both = (summarise(twice, keep_duplicates=kept) for kept in (False, True))
+    assert max(both.out_mbit_s) == pytest.approx(2 * max(once.out_mbit_s))
+    assert [flow["retransmitted_packets"] for flow in once.top] == [0, 0]
+    assert [flow["retransmitted_packets"] for flow in both.top] == [4, 2]

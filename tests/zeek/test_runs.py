@@ -114,7 +114,7 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
         (0, None, grades.UNKNOWN, "nothing says whether packets were dropped"),
         (0, [0, 0], "A", ""),
         (0, [0, 7], "D", "7 packets dropped by kernel or interface (50.0 %)"),
-        (10, [0], "D", "10 octets of TCP in gaps that Zeek did not see (33.3 %)"),
+        (10, [0], "D", "10 bytes of TCP in gaps that Zeek did not see (33.3 %)"),
     ],
 )
 def test_logs_alone_have_a_grade_and_show_says_the_same(

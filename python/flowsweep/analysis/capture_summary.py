@@ -66,8 +66,13 @@ class Summary:
     messages: dict[str, Any] = field(default_factory=dict)
 
 
-def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
-    """Everything that is shown of the capture at `path`."""
+def summarise(path: Path, **settings: Any) -> Summary:
+    """Everything that is shown of the capture at `path`.
+
+    Args:
+        path: The capture.
+        settings: How it is read; see `parsing.Settings`.
+    """
     import polars as pl
 
     from flowsweep.defaults import BIN_NS
@@ -75,7 +80,7 @@ def summarise(path: Path, *, verify_checksums: bool = False) -> Summary:
     from flowsweep.parsing import TABLES, parse_tables
 
     with scratch_folder() as folder:
-        parsed = parse_tables([path], folder, verify_checksums=verify_checksums)
+        parsed = parse_tables([path], folder, **settings)
         tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
     grade = grades.together(facts(captures, flows, tables["throughput"]))

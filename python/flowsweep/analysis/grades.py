@@ -32,10 +32,10 @@ MEANINGS = {
     "C": "what is there is right, but some is missing: see the notes",
     "D": "not to be relied on",
 }
-#: So many packets, and such a share of the octets, that repeat others: no network is as bad.
+#: So many packets, and such a share of the bytes, that repeat others: no network is as bad.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
-#: Of a log of Zeek: shares of the octets of TCP, as those of packets that were dropped.
+#: Of a log of Zeek: shares of the bytes of TCP, as those of packets that were dropped.
 MISSED_C, MISSED_D = 1e-4, 0.01
 
 #: A silence of so many ns, and of such a share of the time from first to last packet, is no
@@ -339,7 +339,7 @@ def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
         share = missed / max(missed, _number(facts, "payload_bytes"))
         grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
-        said = f"{counted(missed, 'octet')} of TCP in gaps that Zeek did not see ({percent(share)})"
+        said = f"{counted(missed, 'byte')} of TCP in gaps that Zeek did not see ({percent(share)})"
         yield Note("missed_bytes", said, grade, GAPS)
 
 
@@ -359,7 +359,7 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
         said = (
             f"{counted(again, 'packet')} of TCP repeat others ({percent(octets / sent)} of the"
-            " octets): was everything captured more than once, as on a bridge and its port?"
+            " bytes): was everything captured more than once, as on a bridge and its port?"
         )
         yield Note("repeated_packets", said, "D")
     midstream = _number(facts, "midstream_connections")

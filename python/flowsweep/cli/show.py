@@ -6,10 +6,10 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowsweep import printing
-from flowsweep.cli.arguments import Parser, add_checksums, add_files, add_format
+from flowsweep.cli.arguments import Parser, add_files, add_format, add_interpretation
 from flowsweep.errors import FlowsweepError
 from flowsweep.zeek import is_log
 
@@ -21,10 +21,10 @@ def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     add_files(parser)
     add_format(parser, "text", "json")
-    add_checksums(parser)
+    add_interpretation(parser)
 
 
-def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> int:
+def show(*, files: list[Path], output_format: str, **interpretation: Any) -> int:
     """Summarise a capture, or a log of Zeek: quality, throughput, the largest flows.
 
     Several FILEs are shown one by one; what cannot be read is told behind the others.
@@ -41,7 +41,7 @@ def show(*, files: list[Path], output_format: str, verify_checksums: bool) -> in
             if is_log(path):
                 logs.append(_log(path))
                 continue
-            summaries.append(summarise(path, verify_checksums=verify_checksums))
+            summaries.append(summarise(path, **interpretation))
         except FlowsweepError as failure:
             failures.append(failure)
     if (summaries or logs) and output_format == "json":

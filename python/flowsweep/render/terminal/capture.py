@@ -211,9 +211,9 @@ def _print_pieces(console: Any, summary: Summary) -> None:
     found = summary.messages
     if found:
         queued = _whole_percent(found["queued_share"])
-        octets = _whole_percent(found["queued_bytes_share"])
+        share = _whole_percent(found["queued_bytes_share"])
         doubts = {
-            f"{queued}, with {octets} of the octets, waited in a queue, and may be several"
+            f"{queued}, with {share} of the bytes, waited in a queue, and may be several"
             " writes each": found["queued_share"],
             f"{_whole_percent(found['far_share'])} seen far from the sender": found["far_share"],
             f"{_whole_percent(found['unplaced_share'])} seen where RTTs do not tell how far": found[
