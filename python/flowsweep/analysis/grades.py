@@ -96,14 +96,16 @@ RULES = (
         "recorded twice: the copies are in no rate, total, retransmission or RTT",
     ),
     Rule("reordered_packets", "out of time order in the file, put back in order"),
-    # They are kept out of rates: many of them are traffic that is missing.
     Rule(
-        "times_out_of_range", "with a time that no clock tells: in no rate",
+        "times_out_of_range",
+        "with a time that no clock tells: each counts at the time of the packet before it, so peaks"
+        " and gaps are not known",
         c=OUT_OF_ORDER, d=0.01, spoils=GAPS,
     ),
     Rule(
         "untimed_packets",
-        "without a time of their own (Simple Packet Blocks): when they passed is not known",
+        "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
+        " before it, so peaks and gaps are not known",
         c=0.0, spoils=GAPS,
     ),
     Rule(
