@@ -293,7 +293,8 @@ class Warehouse:
             return self.catalog.models[name]
         if name.startswith(shown.FILES):
             runs = self.select("select run from shown_runs order by run")["run"]
-            folders = {names.partition("run", run) for run in runs}
+            # Other programs may write a name as it is.
+            folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
             return parquet_files.of_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
