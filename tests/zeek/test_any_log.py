@@ -193,3 +193,56 @@ def test_more_columns_than_a_log_can_have_are_refused_at_once(tmp_path: Path) ->
     log = convert.look(path)
     with pytest.raises(FlowsweepError, match="more columns than"):
         convert.convert([log], tmp_path / "out.parquet")  # type: ignore[list-item]
+
+
+def test_connections_in_no_tunnel_may_be_all_that_json_has(tmp_path: Path) -> None:
+    row = {"ts": 1.5, "uid": "C1", "proto": "tcp", "orig_pkts": 4, "orig_ip_bytes": 218,
+           "resp_pkts": 3, "resp_ip_bytes": 176, "tunnel_parents": [], "duration": 1}  # fmt: skip
+    ends = {"id.orig_h": "10.0.0.1", "id.orig_p": 4000, "id.resp_h": "10.0.0.2", "id.resp_p": 80}
+    tables = ingested(tmp_path, {"conn.log": json.dumps(row | ends) + "\n"})
+    flows = table(tables, "flows")
+    assert flows["tunnel_parents"].to_list() == [None, None]
+    assert flows["duration_ns"].to_list() == [10**9, 10**9]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("orig_pkts", "many"),
+        ("proto", [6]),
+        ("id.orig_p", 70_000),
+        ("uid", {"a": 1}),
+        ("vlan", "x"),
+    ],
+)
+def test_a_column_of_another_type_is_told_with_its_value(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    row = {key: words for key, (_, words) in CONN.items()} | {name: value}
+    host = tmp_path / "runs/r1/pc1"
+    host.mkdir(parents=True)
+    (host / "conn.log").write_text(json.dumps(row) + "\n")
+    done = flowsweep("ingest", host.parent, "-o", tmp_path / "tables")
+    assert done.returncode == 2, done.stderr
+    assert f"{host / 'conn.log'}: column {name}: " in done.stderr
+    assert "please report" not in done.stderr
+
+
+def test_a_log_of_our_script_without_its_columns_is_told(tmp_path: Path) -> None:
+    host = tmp_path / "runs/r1/pc1"
+    host.mkdir(parents=True)
+    (host / "conn.log").write_text(log())
+    (host / "messages.log").write_text('{"_path":"flowsweep_messages","uid":"C1"}\n')
+    done = flowsweep("ingest", host.parent, "-o", tmp_path / "tables")
+    assert done.returncode == 2
+    assert f"{host / 'messages.log'}: a log without columns that its table needs" in done.stderr
+    assert "no is_orig, first, last" in done.stderr
+
+
+def test_a_time_that_is_an_object_is_left_null_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text('{"ts": {"a": 1}, "uid": "C1"}\n')
+    done = flowsweep("zeek-logs", path, "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "1 value left null" in done.stderr
+    assert pl.read_parquet(tmp_path / "out/x.parquet")["ts"].to_list() == [None]

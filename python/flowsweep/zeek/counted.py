@@ -11,13 +11,22 @@ from pathlib import Path
 
 import polars as pl
 
-from flowsweep.zeek import kinds
+from flowsweep.zeek import columns, kinds
 from flowsweep.zeek.flows import columns_of
 
 DIRECTIONS = "flowsweep_directions"
 INTERVALS = "flowsweep_intervals"
 MESSAGES = "flowsweep_messages"
 BINS = "flowsweep_bins"
+_SIDE: dict[str, columns.Type] = {"uid": pl.String, "is_orig": pl.Boolean}
+_SPAN: dict[str, columns.Type] = {"first": kinds.TIME, "last": kinds.TIME}
+NEEDED: dict[str, dict[str, columns.Type]] = {
+    DIRECTIONS: _SIDE | _SPAN,
+    INTERVALS: _SIDE | {"low_ns": pl.Int64, "high_ns": pl.Int64, "gaps": pl.Int64},
+    MESSAGES: _SIDE | _SPAN | {"bytes": pl.Int64, "packets": pl.Int64, "evidence": pl.String},
+    BINS: {"ts": kinds.TIME, "src": pl.String, "dst": pl.String, "packets": pl.Int64,
+           "wire_bytes": pl.Int64, "payload_bytes": pl.Int64},
+}  # fmt: skip
 #: The table that each log fills.
 TABLES = {INTERVALS: "intervals", MESSAGES: "messages", BINS: "throughput"}
 
@@ -45,32 +54,34 @@ def with_own_times(flow_rows: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame
 
 
 def tables(
-    logs: Mapping[str, Path], flow_rows: pl.DataFrame, bin_ns: int
+    logs: Mapping[str, pl.DataFrame], flow_rows: pl.DataFrame, bin_ns: int
 ) -> dict[str, pl.DataFrame]:
     """The tables `intervals`, `messages` and `throughput`, as far as their logs are there.
 
     Args:
-        logs: Parquet files by the kind of their log.
+        logs: Rows by the kind of their log, as `rows_of` gives them.
         flow_rows: The table `flows`, with `uid`.
         bin_ns: Length of a bin of throughput in ns.
     """
     numbers = flow_rows.select("uid", "connection").unique("uid")
     made = {}
     if INTERVALS in logs:
-        gaps = rows_of(logs[INTERVALS]).join(numbers, on="uid", how="inner")
+        gaps = logs[INTERVALS].join(numbers, on="uid", how="inner")
         made["intervals"] = _intervals(gaps)
     if MESSAGES in logs:
-        made["messages"] = _messages(rows_of(logs[MESSAGES]).join(numbers, on="uid", how="inner"))
+        made["messages"] = _messages(logs[MESSAGES].join(numbers, on="uid", how="inner"))
     if BINS in logs:
-        made["throughput"] = _throughput(rows_of(logs[BINS]), bin_ns)
+        made["throughput"] = _throughput(logs[BINS], bin_ns)
     return {table: rows.select(columns_of(table, rows.columns)) for table, rows in made.items()}
 
 
-def rows_of(path: Path) -> pl.DataFrame:
-    """The rows of one of the script's logs; JSON does not say that a number is a time."""
-    rows = pl.read_parquet(path, memory_map=False)
-    numbers = [n for n in ("first", "last") if rows.schema.get(n) in (pl.Float64, pl.Int64)]
-    return rows.with_columns(kinds.kept(pl.col(name), "time") for name in numbers)
+def rows_of(path: Path, kind: str, place: str) -> pl.DataFrame:
+    """The rows of one of the script's logs, which `place` names in errors.
+
+    Raises:
+        FlowsweepError: Columns lack that its table needs, or are of other types.
+    """
+    return columns.typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
 
 
 def direction() -> pl.Expr:

@@ -11,16 +11,26 @@ from pathlib import Path
 import polars as pl
 
 from flowsweep import _parsers
-from flowsweep.errors import FlowsweepError
-from flowsweep.zeek import kinds
+from flowsweep.zeek import columns, kinds
 
 #: What `conn.log` says beside our columns; they stand at the end of the table.
 OWN = ("uid", "conn_state", "history", "missed_bytes", "community_id", "tunnel_parents")
 #: Columns without which there are no flows.
-NEEDED = ("ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto",
-          "orig_pkts", "resp_pkts", "orig_ip_bytes", "resp_ip_bytes")  # fmt: skip
+NEEDED: dict[str, columns.Type] = {
+    "ts": kinds.TIME,
+    "uid": pl.String,
+    "id.orig_h": pl.String,
+    "id.orig_p": pl.UInt16,
+    "id.resp_h": pl.String,
+    "id.resp_p": pl.UInt16,
+    "proto": pl.String,
+    "orig_pkts": pl.Int64,
+    "resp_pkts": pl.Int64,
+    "orig_ip_bytes": pl.Int64,
+    "resp_ip_bytes": pl.Int64,
+}
 #: Columns that older versions of Zeek, or its settings, leave out; and others.
-OPTIONAL: dict[str, pl.DataType | type[pl.DataType]] = {
+OPTIONAL: dict[str, columns.Type] = {
     "duration": pl.Duration("ns"),
     "orig_bytes": pl.Int64,
     "resp_bytes": pl.Int64,
@@ -30,9 +40,9 @@ OPTIONAL: dict[str, pl.DataType | type[pl.DataType]] = {
     "community_id": pl.String,
     "tunnel_parents": pl.List(pl.String),
     "ip_proto": pl.Int64,
-    "vlan": pl.Int64,
+    "vlan": pl.Int32,
 }
-TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
+TYPES: dict[str, columns.Type] = {
     "int64": pl.Int64,
     "int32": pl.Int32,
     "bool": pl.Boolean,
@@ -53,18 +63,11 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
         place: What it is called in errors.
 
     Raises:
-        FlowsweepError: Columns lack that make a flow.
+        FlowsweepError: Columns lack that make a flow, or are of other types.
     """
-    lacking = [name for name in NEEDED if name not in conn.columns]
-    if lacking:
-        raise FlowsweepError(
-            f"{place}: no conn.log that has flows in it",
-            found=f"no {', '.join(lacking)}",
-            expected=f"the columns {', '.join(NEEDED)}",
-            remedy="let Zeek write them: they are among those of its own conn.log",
-        )
     # In order of the first packet; equal times in the order of the log.
-    numbered = _complete(conn).sort("ts", maintain_order=True).with_row_index("connection")
+    complete = columns.typed(conn, NEEDED, place, OPTIONAL)
+    numbered = complete.sort("ts", maintain_order=True).with_row_index("connection")
     sides = [_direction(numbered, "forward"), _direction(numbered, "backward")]
     both = pl.concat(sides).sort("connection", "is_backward", maintain_order=True)
     return both.select(*columns_of("flows", both.columns), *OWN)
@@ -107,15 +110,6 @@ def columns_of(table: str, known: Sequence[str]) -> list[pl.Expr]:
     return found
 
 
-def _complete(conn: pl.DataFrame) -> pl.DataFrame:
-    """With all columns that are used, of one type, however the log was written."""
-    added = [pl.lit(None, kind).alias(n) for n, kind in OPTIONAL.items() if n not in conn.columns]
-    conn = conn.with_columns(added)
-    if conn["duration"].dtype == pl.Float64:  # JSON, without a schema
-        conn = conn.with_columns(kinds.kept(pl.col("duration"), "interval"))
-    return conn
-
-
 def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
     """The rows of the side that sent packets in this direction."""
     is_backward = direction == "backward"
@@ -129,7 +123,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
     def port(side: str) -> pl.Expr:
         return pl.when(has_ports).then(pl.col(f"id.{side}_p").cast(pl.Int32))
 
-    return conn.filter(pl.col(f"{here}_pkts").cast(pl.Int64) > 0).select(
+    return conn.filter(pl.col(f"{here}_pkts") > 0).select(
         "connection",
         pl.lit(direction).alias("direction"),
         pl.lit(is_backward).alias("is_backward"),
@@ -138,13 +132,13 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         port(here).alias("src_port"),
         pl.col(f"id.{there}_h").alias("dst_ip"),
         port(there).alias("dst_port"),
-        pl.col("vlan").cast(pl.Int32, strict=False),
+        "vlan",
         pl.col("ts").alias("first_time"),
         (pl.col("ts") + lasted).alias("last_time"),
         lasted.dt.total_nanoseconds().alias("duration_ns"),
-        pl.col(f"{here}_pkts").cast(pl.Int64).alias("packets"),
-        pl.col(f"{here}_ip_bytes").cast(pl.Int64).alias("ip_bytes"),
-        pl.col(f"{here}_bytes").cast(pl.Int64).alias("payload_bytes"),
+        pl.col(f"{here}_pkts").alias("packets"),
+        pl.col(f"{here}_ip_bytes").alias("ip_bytes"),
+        pl.col(f"{here}_bytes").alias("payload_bytes"),
         pl.when(is_tcp)
         .then(
             pl.when(history.str.contains("[SsHh]"))
@@ -164,7 +158,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         "uid",
         "conn_state",
         "history",
-        pl.col("missed_bytes").cast(pl.Int64),
+        "missed_bytes",
         "community_id",
         # An empty set says what null says: the connection is in no tunnel.
         pl.when(pl.col("tunnel_parents").list.len() > 0)
@@ -175,7 +169,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
 
 def _protocol() -> pl.Expr:
     """Our name of the protocol; logs before Zeek 7.1 have no number where Zeek has no name."""
-    named = pl.col("ip_proto").cast(pl.Int64).replace_strict(PROTOCOLS, default=None)
+    named = pl.col("ip_proto").replace_strict(PROTOCOLS, default=None)
     is_v6 = pl.col("id.orig_h").str.contains(":", literal=True)
     icmp = pl.when(is_v6).then(pl.lit("icmpv6")).otherwise(pl.lit("icmp"))
     own = pl.when(pl.col("proto") == "icmp").then(icmp).otherwise(pl.col("proto"))

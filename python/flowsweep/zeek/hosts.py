@@ -77,12 +77,13 @@ def write(
         done.append(convert.convert(of_table, target))
         sync(target)
         written[table.removeprefix("zeek_")] = target
-    if conn := by_table.get("zeek_conn"):
-        file = conn[0].path.name
+    if "zeek_conn" in by_table:
         if dropped is None:
             stats = by_table.get("zeek_stats", [])
             dropped = quality.dropped_packets(log.path for log in stats)
-        for table, rows in _tables(written, file, dropped, bin_ns, alone=not has_capture).items():
+        places = {table.removeprefix("zeek_"): some[0].path for table, some in by_table.items()}
+        made = _tables(written, places, dropped, bin_ns, alone=not has_capture)
+        for table, rows in made.items():
             target = _made(place(table))
             convert.write_marked(rows, target, table)
             sync(target)
@@ -99,14 +100,32 @@ def table_name(kind: str) -> str:
 
 
 def _tables(
-    logs: Mapping[str, Path], file: str, dropped: int | None, bin_ns: int, *, alone: bool
+    logs: Mapping[str, Path],
+    places: Mapping[str, Path],
+    dropped: int | None,
+    bin_ns: int,
+    *,
+    alone: bool,
 ) -> dict[str, pl.DataFrame]:
-    """The tables that Zeek's logs fill as captures do, by their names on disk."""
-    rows = flows.flows(pl.read_parquet(logs["conn"], memory_map=False), file)
-    if counted.DIRECTIONS in logs:
-        sides = counted.rows_of(logs[counted.DIRECTIONS])
-        rows = counted.with_own_times(rows, sides)
-    others = counted.tables(logs, rows, bin_ns)
+    """The tables that Zeek's logs fill as captures do, by their names on disk.
+
+    Args:
+        logs: A Parquet file for each kind of log.
+        places: The first log behind each, for errors.
+        dropped: Packets that never reached Zeek; None if that is not known.
+        bin_ns: Length of a bin of throughput in ns.
+        alone: Whether the native parser writes no tables of this host.
+    """
+    file = flows.displayed(places["conn"])
+    rows = flows.flows(pl.read_parquet(logs["conn"], memory_map=False), str(places["conn"]))
+    own = {
+        kind: counted.rows_of(logs[kind], kind, str(places[kind]))
+        for kind in counted.NEEDED
+        if kind in logs
+    }
+    if counted.DIRECTIONS in own:
+        rows = counted.with_own_times(rows, own[counted.DIRECTIONS])
+    others = counted.tables(own, rows, bin_ns)
     if not alone:
         return {FLOWS: rows} | {f"zeek_{table}": made for table, made in others.items()}
     captures = flows.captures(rows, file, dropped)

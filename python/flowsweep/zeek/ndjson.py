@@ -144,6 +144,8 @@ def _note_lost(
 def _as(series: pl.Series, kind: str) -> pl.Series:
     """A column as `kinds.dtype` has it; times are numbers, or texts by ISO 8601."""
     final = kinds.dtype(kind)
+    if series.dtype.is_nested() and not isinstance(final, pl.List):
+        return pl.Series(series.name, [None] * len(series), final)
     if kind in ("time", "interval"):
         numbers = series.cast(pl.Float64, strict=False).to_frame()
         if kind == "time":
