@@ -11,7 +11,7 @@ from flowsweep.errors import FlowsweepError
 MARK = b"#"
 ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
 #: Those of Zeek have 20 to 100. Of 50,000 a table takes minutes to write, and nobody reads it.
-MOST_COLUMNS = 4096
+MOST_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
