@@ -87,7 +87,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
         error.what = f"{path}, {error.what}"
         raise
     except yaml.YAMLError as error:
-        raise _not_yaml(path, error) from None
+        raise _not_yaml(path, text, error) from None
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -95,6 +95,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
             f"{path}, line 1: this is not an experiment",
             found=inputs.shown(data),
             expected="keys such as sites, link, workload, axes",
+            remedy="workflows/experiments/demo.yaml is one to begin with",
         )
     beside = path.name in ("experiment.yaml", "experiment.yml") and (path.parent / "runs").is_dir()
     if beside and "captured" not in data:
@@ -122,14 +123,18 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     return experiment
 
 
-def _not_yaml(path: Path, error: yaml.YAMLError) -> FlowsweepError:
+def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
     mark = getattr(error, "problem_mark", None)
-    place = f"{path}, line {mark.line + 1}" if mark is not None else str(path)
+    line = mark.line + 1 if mark is not None else 1
+    found = getattr(error, "problem", None) or str(error)
+    if isinstance(error, yaml.reader.ReaderError):  # it knows no line
+        line = text.encode()[: error.position].count(b"\n") + 1
+        found = f"U+{error.character:04X}: {error.reason}"
     return FlowsweepError(
-        f"{place}: this is not YAML",
-        found=getattr(error, "problem", None) or str(error),
+        f"{path}, line {line}: this is not YAML",
+        found=found,
         expected="key: value, indented by spaces",
-        remedy=f"correct line {mark.line + 1}" if mark is not None else None,
+        remedy=f"correct line {line}",
     )
 
 

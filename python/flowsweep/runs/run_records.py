@@ -267,7 +267,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
             )
     row: dict[str, Any] = {}
     for axis, entry in AXES.items():
-        value = axes.get(axis)
+        value, remedy = axes.get(axis), f"correct axes.{axis}, or leave it out"
         both = value if isinstance(value, dict) else {"asked": value}
         for column, key in zip(entry.raw_columns, ("asked", "measured"), strict=True):
             if column is None:
@@ -277,12 +277,14 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
                 row[column] = None if given is None else entry.recorded(given)
             except FlowsweepError as error:
                 error.what = f"{path}: axes.{axis}: {error.what}"
+                error.remedy = error.remedy or remedy
                 raise
             if isinstance(row[column], int | float) and row[column] < 0:
                 raise FlowsweepError(
                     f"{path}: axes.{axis}: a negative value has no meaning",
                     found=inputs.shown(given),
                     expected="0 or more",
+                    remedy=remedy,
                 )
     return row
 
