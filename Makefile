@@ -3,8 +3,9 @@
 BIN := .venv/bin
 PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
+FUZZ_SECONDS ?= 60
 
-.PHONY: help build demo papers notebook live test bench truth check
+.PHONY: help build demo papers notebook live test fuzz bench truth check
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -40,6 +41,12 @@ test: build ## Every test
 	@status=0; \
 	$(BIN)/pytest -m "not measured" --numprocesses 3 --dist loadscope --no-loadscope-reorder --durations 12 || status=1; \
 	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
+
+fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven
+	@status=0; $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) || status=1; \
+	. .config/toolchain.sh; \
+	if ! command -v cargo-fuzz >/dev/null; then echo "fuzz: the parser is skipped: no cargo-fuzz (cargo install cargo-fuzz)" >&2; \
+	else parsers/fuzz/run-all.sh $(FUZZ_SECONDS) || status=1; fi; exit $$status
 
 bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench
