@@ -5,7 +5,7 @@ PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build demo papers notebook live test fuzz bench truth check
+.PHONY: help build demo papers notebook live test fuzz bench truth check audit
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -73,3 +73,6 @@ check: build ## Format, lint, types, SQL, import layers
 	$(BIN)/snakefmt --check Snakefile workflows/rules
 	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports
 	$(BIN)/lint-imports --no-cache
+
+audit: build ## Licences, sources and known faults of what we depend on; skips what it cannot ask
+	@. .config/toolchain.sh; PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python .config/audit.py

@@ -1,0 +1,95 @@
+"""Audits what flowsweep depends on: licences, sources, and known faults of versions.
+
+Crates by `cargo deny` and its policy, deny.toml; Python packages of every requirements.lock by
+`pip-audit`. What a missing program or the network does not let us ask is skipped, with the reason.
+Exit code 1 where something was found.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DENY = "cargo-deny", "cargo install --locked cargo-deny"
+PIP_AUDIT = "pip-audit", "pipx install pip-audit"
+#: Folders with locks of others.
+LEFT_OUT = {".venv", "target", ".cargo-home", "node_modules"}
+
+
+def main() -> int:
+    """Runs all audits; says in a line what each came to."""
+    found = has(*DENY) and crates()
+    if has(*PIP_AUDIT):
+        for lock in sorted(ROOT.rglob("requirements.lock")):
+            if not LEFT_OUT & {*lock.relative_to(ROOT).parts}:
+                found |= packages(lock)
+    return int(found)
+
+
+def crates() -> bool:
+    """Whether the crates of Cargo.lock break the policy."""
+    found = False
+    for checks in (["licenses", "bans", "sources"], ["advisories"]):
+        name = f"crates: {', '.join(checks)}"
+        if checks == ["advisories"]:
+            fetched = run("cargo-deny", "fetch", "db")
+            if fetched.returncode:
+                skip(name, "the database of advisories cannot be fetched")
+                continue
+        done = run("cargo-deny", "--log-level", "error", "check", "--hide-inclusion-graph", *checks)
+        found |= report(name, is_found=done.returncode != 0, text=done.stdout + done.stderr)
+    return found
+
+
+def packages(lock: Path) -> bool:
+    """Whether a package of a lock has a known fault."""
+    name = f"packages of {lock.relative_to(ROOT)}"
+    done = run("pip-audit", "--disable-pip", "--require-hashes", "-r", lock, "--format", "json")
+    try:
+        listed = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        skip(name, "the database of advisories cannot be asked")
+        return False
+    # Exit code 0 also where the database knows none of them.
+    unknown = [one["name"] for one in listed if "skip_reason" in one]
+    if unknown:
+        skip(f"{len(unknown)} of {len(listed)} {name}", "the database does not know them")
+    faults = [f"{one['name']} {one['version']}: {fault['id']}"
+              for one in listed for fault in one.get("vulns", ())]  # fmt: skip
+    if len(unknown) == len(listed):
+        return False
+    return report(name, is_found=bool(faults), text="\n".join(faults))
+
+
+def has(program: str, remedy: str) -> bool:
+    """Whether a program is there; else it is said what is skipped."""
+    if shutil.which(program):
+        return True
+    skip(program, f"it is not installed: {remedy}")
+    return False
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program at the root of the checkout."""
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def report(name: str, *, is_found: bool, text: str) -> bool:
+    """Says what an audit came to; returns whether it found something."""
+    print(f"audit: {name}: {'FOUND' if is_found else 'nothing found'}", flush=True)
+    if is_found:
+        print(text.strip(), file=sys.stderr)
+    return is_found
+
+
+def skip(name: str, reason: str) -> None:
+    """Says what was not audited."""
+    print(f"audit: {name}: skipped: {reason}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
