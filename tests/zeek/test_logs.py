@@ -288,3 +288,11 @@ def test_every_line_that_zeek_wrote_is_a_row(tmp_path: Path) -> None:
     rows = sum(1 for line in lines if line and not line.startswith(b"#"))
     tables = [pl.read_parquet(path) for path in tmp_path.glob("*.parquet")]
     assert sum(table.height for table in tables) == rows
+
+
+def test_a_full_disk_is_the_systems_error(tmp_path):
+    """Where Polars, which writes the table, has one of its own without the file's name."""
+    path = tmp_path / "all.log"
+    path.write_text(log())
+    with pytest.raises(OSError, match="No space left on device"):
+        convert.convert([convert.look(path)], Path("/dev/full"))

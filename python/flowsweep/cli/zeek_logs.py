@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.file_sets import file_set
-from flowsweep.files.outputs import sync
+from flowsweep.files.outputs import sync, told
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
     places = [f"{kind}.parquet" for kind in kinds]
     with file_set(output, "zeek-logs", places, is_alone=True) as folder:
         for kind, of_kind in sorted(kinds.items()):
-            done = convert.convert(of_kind, folder / f"{kind}.parquet", types.get(kind))
-            sync(folder / f"{kind}.parquet")
-            lost |= tell(done, f" -> {output / f'{kind}.parquet'}")
+            written, target = folder / f"{kind}.parquet", output / f"{kind}.parquet"
+            with told(f"cannot write {target}"):
+                done = convert.convert(of_kind, written, types.get(kind))
+                sync(written)
+            lost |= tell(done, f" -> {target}")
     for path in others:
         print(f"note: {path}: no rows, or no log of Zeek: left out", file=sys.stderr)
     return int(lost)

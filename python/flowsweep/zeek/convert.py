@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +25,9 @@ KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 #: Rows of a row group.
 ROWS = 1 << 17
 FIRST = 64 << 10
+#: What Polars says where a file could not be written, and by which refusal of the system.
+UNWRITTEN = re.compile(r"parquet: File out of specification")
+OS_ERROR = re.compile(r"\(os error ([0-9]+)\)")
 
 
 @dataclass
@@ -137,6 +143,9 @@ def convert(
         target: A file that is not there.
         given: Zeek's types of columns of JSON logs.
         say: Told now and then how many rows were written.
+
+    Raises:
+        OSError: The folder or the disk refuses.
     """
     columns = _Columns()
     for log in logs:
@@ -252,8 +261,27 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:
-    """Writes a frame as one of flowsweep's tables."""
-    frame.write_parquet(target, compression="zstd", compression_level=1, metadata=_mark(table))
+    """Writes a frame as one of flowsweep's tables.
+
+    Raises:
+        OSError: The folder or the disk refuses.
+    """
+    with _system_errors():
+        frame.write_parquet(target, compression="zstd", compression_level=1, metadata=_mark(table))
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """Polars has errors of its own where the system refuses a write; here it is the system's."""
+    try:
+        yield
+    except pl.exceptions.ComputeError as error:
+        if not UNWRITTEN.match(str(error)):
+            raise
+        number = OS_ERROR.search(str(error))
+        if number is None:  # of the last octets Polars does not say why
+            raise OSError(errno.ENOSPC, "its end could not be written") from error
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _mark(table: str) -> dict[str, str]:
@@ -281,14 +309,15 @@ def _write(
 
     plan = register_io_source(frames, schema=pl.Schema(schema))
     try:
-        plan.sink_parquet(
-            target,
-            compression="zstd",
-            compression_level=1,
-            row_group_size=ROWS,
-            metadata=_mark(f"zeek_{kind}"),
-        )
-    except pl.exceptions.PolarsError:
+        with _system_errors():
+            plan.sink_parquet(
+                target,
+                compression="zstd",
+                compression_level=1,
+                row_group_size=ROWS,
+                metadata=_mark(f"zeek_{kind}"),
+            )
+    except (pl.exceptions.PolarsError, OSError):
         if failures:
             raise failures[0] from None
         raise
