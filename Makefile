@@ -5,7 +5,7 @@ PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build demo papers notebook live test fuzz bench truth check audit
+.PHONY: help build demo papers notebook live test fuzz trials bench truth check audit
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -47,6 +47,9 @@ fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each o
 	. .config/toolchain.sh; \
 	if ! command -v cargo-fuzz >/dev/null; then echo "fuzz: the parser is skipped: no cargo-fuzz (cargo install cargo-fuzz)" >&2; \
 	else parsers/fuzz/run-all.sh $(FUZZ_SECONDS) || status=1; fi; exit $$status
+
+trials: build ## Commands that are killed or refused at every write, rename, removal and sync; hours
+	$(BIN)/python tests/trials/run.py
 
 bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench

@@ -1,0 +1,50 @@
+"""A command that is not alone: another one writes the same at once, or somebody reads meanwhile."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import states
+from trial import Subject, Trial
+
+#: What the second may say, of commands of which one at a time works on a folder.
+_REFUSED = re.compile(r"in use|another sweep works here")
+
+
+def run_twice(subject: Subject, number: int) -> Trial:
+    """Starts the command twice at once."""
+    trial = Trial(subject.command.name, "two at once", number, "together")
+    subject.restore()
+    ended = subject.bench.run(subject.command.words, subject.command.words)
+    for one in ended:
+        if one.code != 0 and not (one.code == 2 and _REFUSED.search(one.err)):
+            trial.note("message", f"exit code {one.code}: {one.err.strip()}")
+    if all(one.code != 0 for one in ended):
+        trial.note("message", "both were refused")
+    subject.check_next(trial)
+    return trial
+
+
+def read_meanwhile(subject: Subject, number: int) -> Trial:
+    """Reads while the command writes: again and again without locks, and with its reader."""
+    trial = Trial(subject.command.name, "with readers", number, "together")
+    subject.restore()
+    commands = [one for one in (subject.command.words, subject.command.reader) if one]
+    found = []
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(subject.bench.run, *commands)
+        while not done.done():
+            found.append(states.rows_of(subject.bench.folder))
+    if subject.command.check is None:
+        known = (subject.rows_before, subject.rows_done)
+        mixed = sorted({subject.mixed(rows) for rows in found if rows not in known})
+        trial.note("plain", *mixed)
+    writer, *readers = done.result()
+    if writer.code != 0:
+        trial.note("message", f"exit code {writer.code}: {writer.err.strip()}")
+    for one in readers:
+        if one.code != 0 or one.out not in subject.readings:
+            trial.note("reader", f"exit code {one.code}: {one.err}{one.out}")
+    subject.check_next(trial)
+    return trial

@@ -1,0 +1,137 @@
+"""Disturbs commands at their writes, renames, removals and syncs; prints what held.
+
+Example: tests/trials/run.py --points 6 --command ingest --command runs
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import agent
+import beside
+from commands import COMMANDS, Command
+from trial import Subject, Trial
+
+SHARED_MEMORY = "/dev/shm"
+SEED = 2006
+#: So often a command is not alone.
+TIMES = 10
+LINE = "{:<24} {:<12} {:>6} {:>6} {:>6}  {}"
+
+
+@dataclass
+class Row:
+    """The trials of one command by one kind of disturbance."""
+
+    command: str
+    kind: str
+    points: int
+    tried: int = 0
+    held: int = 0
+    #: What did not hold: by its rule, the trials' calls and faults.
+    faults: dict[str, list[str]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        rules = ", ".join(f"{rule} {len(faults)}" for rule, faults in self.faults.items())
+        counts = (self.points, self.tried, self.held)
+        return LINE.format(self.command, self.kind, *counts, rules)
+
+    def add(self, trial: Trial) -> None:
+        """Counts a trial; one that the command did not reach is none."""
+        if not trial.call:
+            return
+        self.tried += 1
+        self.held += not trial.faults
+        for rule, faults in trial.faults.items():
+            at = f"at {trial.at}, {trial.call}: "
+            self.faults.setdefault(rule, []).append(at + "; ".join(faults))
+
+
+def chosen(points: int, most: int | None, seed: str) -> list[int]:
+    """All points, or so many in even steps from one that the seed draws."""
+    if most is None or most >= points:
+        return [*range(1, points + 1)]
+    step = points / most
+    first = random.Random(seed).random() * step
+    return [1 + int(first + number * step) for number in range(most)]
+
+
+def rows_of(commands: list[Command], most: int | None, seed: int = SEED) -> Iterator[Row]:
+    """A row for each command and kind."""
+    for command in commands:
+        # A sync that waits for a disk would be most of a trial's time. The hosts of a testbed have
+        # a folder of their own in the place of this one.
+        in_memory = not command.has_hosts and os.access(SHARED_MEMORY, os.W_OK)
+        with tempfile.TemporaryDirectory(
+            prefix="trials-", dir=SHARED_MEMORY if in_memory else None
+        ) as temporary:
+            is_agent = command is agent.COMMAND
+            folder = Path(temporary)
+            subject = agent.Agent(folder) if is_agent else Subject(folder, command)
+            try:
+                for kind in command.kinds:
+                    row = Row(command.name, kind.label, subject.points)
+                    for at in chosen(subject.points, most, f"{seed} {row.command} {row.kind}"):
+                        row.add(subject.attempt(kind, at))
+                    yield row
+                if not is_agent:
+                    yield from rows_beside(subject, min(most or TIMES, TIMES))
+            finally:
+                subject.end()
+
+
+def rows_beside(subject: Subject, times: int) -> Iterator[Row]:
+    """The rows of a command that is not alone."""
+    for attempt in (beside.run_twice, beside.read_meanwhile):
+        trials = [attempt(subject, number) for number in range(times)]
+        row = Row(subject.command.name, trials[0].kind, times)
+        for trial in trials:
+            row.add(trial)
+        yield row
+
+
+def wanted(begins: list[str] | None) -> list[Command]:
+    """The commands whose names begin so; those that are not possible here are told and left out."""
+    found = [one for one in (*COMMANDS, agent.COMMAND) if one.name.startswith(tuple(begins or ""))]
+    reason = agent.why_not() if any(one.has_hosts for one in found) else None
+    for one in found:
+        if reason and one.has_hosts:
+            print(f"{one.name}: skipped: {reason}", file=sys.stderr)
+    return [one for one in found if not (reason and one.has_hosts)]
+
+
+def main() -> int:
+    """The exit code is 1 where something did not hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=int, help="So many of each; all otherwise.")
+    parser.add_argument("--seed", type=int, default=SEED, help="Draws the points.")
+    parser.add_argument("--command", action="append", help="Those whose name begins so.")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    options = parser.parse_args()
+    if options.format == "table":
+        print(LINE.format("command", "kind", "points", "tried", "held", "not held"))
+    found = []
+    for row in rows_of(wanted(options.command), options.points, options.seed):
+        found.append(row)
+        if options.format == "table":
+            print(row, flush=True)
+    if options.format == "json":
+        print(json.dumps([asdict(row) for row in found], indent=1))
+    else:
+        for row in found:
+            for rule, faults in row.faults.items():
+                print(f"\n{row.command}, {row.kind}: {rule}, {len(faults)} times, such as")
+                print(f"  {faults[0]}")
+    return int(any(row.faults for row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

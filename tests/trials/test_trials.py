@@ -1,0 +1,28 @@
+"""Killed, or refused a call, a command leaves what is whole, says why, and the next ones work.
+
+`make trials` tries every call, and the commands that take seconds.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import run
+from commands import COMMANDS
+
+POINTS = 3
+#: Who reads without a lock finds what is being written, or moved, as README.md says.
+UNMET = {"plain"}
+
+
+@pytest.mark.parametrize(
+    "command", [one for one in COMMANDS if not one.is_slow], ids=lambda one: one.name
+)
+def test_a_command_that_is_disturbed_or_not_alone(command):
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    rows = list(run.rows_of([command], POINTS))
+    assert sum(row.tried for row in rows) > POINTS
+    faults = [f"{row.kind}: {row.faults}" for row in rows if row.faults.keys() - UNMET]
+    assert not faults, "\n".join(faults)
