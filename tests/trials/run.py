@@ -64,7 +64,12 @@ def chosen(points: int, most: int | None, seed: str) -> list[int]:
     return [1 + int(first + number * step) for number in range(most)]
 
 
-def rows_of(commands: list[Command], most: int | None, seed: int = SEED) -> Iterator[Row]:
+def rows_of(
+    commands: list[Command],
+    most: int | None = None,
+    seed: int = SEED,
+    kinds: list[str] | None = None,
+) -> Iterator[Row]:
     """A row for each command and kind."""
     for command in commands:
         # A sync that waits for a disk would be most of a trial's time. The hosts of a testbed have
@@ -78,11 +83,13 @@ def rows_of(commands: list[Command], most: int | None, seed: int = SEED) -> Iter
             subject = agent.Agent(folder) if is_agent else Subject(folder, command)
             try:
                 for kind in command.kinds:
+                    if kinds and kind.label not in kinds:
+                        continue
                     row = Row(command.name, kind.label, subject.points)
                     for at in chosen(subject.points, most, f"{seed} {row.command} {row.kind}"):
                         row.add(subject.attempt(kind, at))
                     yield row
-                if not is_agent:
+                if not is_agent and not kinds:
                     yield from rows_beside(subject, min(most or TIMES, TIMES))
             finally:
                 subject.end()
@@ -114,12 +121,14 @@ def main() -> int:
     parser.add_argument("--points", type=int, help="So many of each; all otherwise.")
     parser.add_argument("--seed", type=int, default=SEED, help="Draws the points.")
     parser.add_argument("--command", action="append", help="Those whose name begins so.")
+    parser.add_argument("--kind", action="append", help="Such as kill or EIO; all otherwise.")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     options = parser.parse_args()
     if options.format == "table":
         print(LINE.format("command", "kind", "points", "tried", "held", "not held"))
     found = []
-    for row in rows_of(wanted(options.command), options.points, options.seed):
+    commands = wanted(options.command)
+    for row in rows_of(commands, options.points, options.seed, options.kind):
         found.append(row)
         if options.format == "table":
             print(row, flush=True)
