@@ -91,6 +91,13 @@ def test_second_start_does_nothing_and_says_so(made, flowsweep):
     assert (directory / "run.json").stat().st_ino == before.st_ino
 
 
+def test_a_place_that_cannot_be_written_is_told_with_the_remedy(experiment, flowsweep):
+    done = flowsweep("run", experiment, "--output", "/proc/self/one")
+    assert done.returncode == 2
+    assert "error: /proc/self/one: cannot be written" in done.stderr
+    assert "  remedy " in done.stderr
+
+
 def test_program_that_fails_is_a_row_with_its_message(experiment, flowsweep, tmp_path):
     experiment.write_text(experiment.read_text().replace("board: 10", "board: 0"))
     done = flowsweep("run", experiment, "--output", tmp_path / "bad")

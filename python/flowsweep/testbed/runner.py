@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
+from flowsweep.files.outputs import refused
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked, misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
@@ -65,9 +66,7 @@ def perform(
                 record["waited_s"] = round(waited_s, 4)
                 folder.publish(record)
         except OSError as error:
-            raise FlowsweepError(
-                f"{directory}: cannot be written", found=str(error), expected="a run directory"
-            ) from None
+            raise refused(f"{directory}: cannot be written", error) from None
     return record
 
 
