@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import transient
-from flowsweep.testbed.namespaces import counters, isolation
+from flowsweep.testbed.namespaces import agents, counters, isolation
 from flowsweep.testbed.transient import TransientError
 
 # Several may run at once: of those that make the same folder one succeeds.
@@ -118,3 +119,24 @@ def test_a_hub_without_a_result_is_told_as_far_as_it_came(
     assert isinstance(caught.value, TransientError) == transient_
     assert getattr(caught.value, "in_program", False) == in_program
     assert found in (caught.value.found or "")
+
+
+def test_an_agent_that_could_not_write_is_told_with_its_own_remedy():
+    log = ["note", "error: pc1.pcap.zst: cannot be written", "  found     No space left on device",
+           "  expected  room on this disk", "  remedy    Make room."]  # fmt: skip
+    found = "pc1.pcap.zst: cannot be written: No space left on device"
+    assert agents._told(log) == (found, "Make room.")
+    assert agents._told(["first", "panicked at", "again"]) == ("first / panicked at / again", "")
+    assert agents._told([]) == ("", "")
+
+
+def test_a_further_set_up_begins_without_the_captures_of_the_first(monkeypatch, tmp_path):
+    """The agent keeps what a killed one left, and a run has its own captures alone."""
+    monkeypatch.setattr(agents.Agent, "__init__", lambda *_: None)
+    for name in ("pc1.pcap.zst.part", "pc1.capture.json"):
+        (tmp_path / name).touch()
+    spec = SimpleNamespace(
+        folder=str(tmp_path), snaplen=96, capture_buffer_bytes=1, capture_filter=None
+    )
+    agents.Capture(spec, SimpleNamespace(name="pc1", namespace=None))
+    assert not list(tmp_path.iterdir())

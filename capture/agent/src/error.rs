@@ -99,6 +99,17 @@ impl Error {
                 "a name for each capture of its own",
                 "Give another path, or end the other capture (fuser names its process).".into(),
             ),
+            Self::Output { source, .. }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                ) =>
+            {
+                (
+                    "room on this disk",
+                    "Make room, or write to another disk.".into(),
+                )
+            }
             Self::Output { .. } => (
                 "a path in an existing folder that may be written to",
                 "Create the folder or give another path.".into(),

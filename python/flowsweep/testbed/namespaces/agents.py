@@ -83,12 +83,25 @@ class Agent:
     def _failure(self, what: str, found: str) -> TransientError:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         killed = self._process.returncode == -signal.SIGKILL
+        told, remedy = _told(lines)
         return TransientError(
             f"testbed: {self.name} {what}",
-            found=found if killed else " / ".join(lines[-3:]) or found or "no output",
+            found=found if killed else told or found or "no output",
             expected="ready" if what == "did not start" else "running until it is stopped",
-            remedy=KILLED if killed else "flowsweep testbed check",
+            remedy=KILLED if killed else remedy or "flowsweep testbed check",
         )
+
+
+def _told(lines: list[str]) -> tuple[str, str]:
+    """What a program printed last, and the remedy that it names if it ended with an error."""
+    begin = max(
+        (place for place, line in enumerate(lines) if line.startswith("error: ")), default=0
+    )
+    if not lines or not lines[begin].startswith("error: "):
+        return " / ".join(lines[-3:]), ""
+    parts = dict(line.split(maxsplit=1) for line in lines[begin + 1 :] if len(line.split()) > 1)
+    words = [lines[begin].removeprefix("error: "), parts.get("found", "")]
+    return ": ".join(filter(None, words)), parts.get("remedy", "")
 
 
 class Emulator(Agent):
@@ -170,10 +183,14 @@ class Capture(Agent):
         folder = Path(spec.folder)
         self.host = host
         self.manifest_path = folder / f"{host.name}.capture.json"
+        capture = folder / f"{host.name}.pcap.zst"
+        # A set-up that failed may have left these; the agent would keep them under other names.
+        for path in (self.manifest_path, capture.with_name(f"{capture.name}.part")):
+            path.unlink(missing_ok=True)
         argv = [
             program_path("flowsweep-capture"),
             *("-i", specs.EXPERIMENT_INTERFACE),
-            *("-w", folder / f"{host.name}.pcap.zst"),
+            *("-w", capture),
             *("--snaplen", str(spec.snaplen)),
             *("--buffer", str(spec.capture_buffer_bytes)),
             *("--manifest", self.manifest_path),
