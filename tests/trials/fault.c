@@ -75,10 +75,10 @@ static void find_path(int folder, const char *name, char *path) {
         strcat(strcat(strcpy(path, base), "/"), name);
 }
 
-static void end_now(void) {
+static _Noreturn void end_now(void) {
     kill(control->kind == KILL_GROUP ? 0 : getpid(), SIGKILL);
-    for (;;)
-        pause();
+    /* The first process of a namespace cannot kill itself. */
+    _exit(128 + SIGKILL);
 }
 
 static enum verdict judge(const char *name, const char *path, int needs_room, int writes) {

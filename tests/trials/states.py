@@ -102,18 +102,27 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-def rows_of(folder: Path) -> Rows | str:
-    """The rows of all tables by a reader that knows no locks; a text where it fails."""
+def rows_of(folder: Path, *, hidden_too: bool = False) -> Rows | str:
+    """The rows of all tables by a reader that knows no locks; a text where it fails.
+
+    Args:
+        folder: Of the trial.
+        hidden_too: As DuckDB reads `tables/**/*.parquet`, in folders with hidden names too.
+    """
+    files: dict[str, list[str]] = {}
+    for tables in (*folder.glob("tables"), *folder.glob("*/tables")):
+        for path in sorted(tables.rglob("*.parquet")):
+            if hidden_too or not is_hidden(str(path.relative_to(folder))):
+                files.setdefault(path.name, []).append(str(path))
     found: Rows = {}
     with duckdb.connect() as connection:
-        for tables in (*folder.glob("tables"), *folder.glob("*/tables")):
-            for name in sorted({path.name for path in tables.rglob("*.parquet")}):
-                query = (
-                    "select count(*), coalesce(sum(hash(one)), 0)::hugeint from read_parquet("
-                    f"'{tables}/**/{name}', hive_partitioning = true, union_by_name = true) as one"
-                )
-                try:
-                    found[name] = connection.execute(query).fetchall()[0]
-                except duckdb.Error as error:
-                    return f"a plain reader of {name}: {str(error).splitlines()[0]}"
+        for name, paths in sorted(files.items()):
+            query = (
+                "select count(*), coalesce(sum(hash(one)), 0)::hugeint from "
+                "read_parquet(?, hive_partitioning = true, union_by_name = true) as one"
+            )
+            try:
+                found[name] = connection.execute(query, [paths]).fetchall()[0]
+            except duckdb.Error as error:
+                return f"a plain reader of {name}: {str(error).splitlines()[0]}"
     return found

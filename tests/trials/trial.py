@@ -158,15 +158,27 @@ class Subject:
         seen = states.state_of(folder)
         trial.note("whole", *states.torn(folder, seen, *self._known, vary=self._vary))
         if self.command.check is None:
-            rows = states.rows_of(folder)
-            if rows not in (self.rows_before, self.rows_done):
-                trial.note("plain", self.mixed(rows))
+            self.check_rows(trial, "plain", states.rows_of(folder))
+            self.check_rows(trial, "globstar", states.rows_of(folder, hidden_too=True))
         else:
             trial.note("whole", *self.command.check(folder))
         if self.command.reader and at % 2:
             self._check_reader(trial)
         self.check_next(trial)
         return trial
+
+    def check_rows(
+        self, trial: Trial, rule: str, rows: states.Rows | str, *, each: bool = False
+    ) -> None:
+        """What a reader without locks found is of one writing; `each`: of each table by itself."""
+        known = (self.rows_before, self.rows_done)
+        is_whole = rows in known
+        if (each or self.command.is_piecewise) and isinstance(rows, dict):
+            is_whole = all(
+                any(state.get(table) == found for state in known) for table, found in rows.items()
+            )
+        if not is_whole:
+            trial.note(rule, self.mixed(rows))
 
     def mixed(self, rows: states.Rows | str) -> str:
         """Which tables have rows of which writing."""
