@@ -90,3 +90,9 @@ def test_a_server_that_is_no_server_to_us_is_told_where_it_belongs(make):
     record, _ = make("test $FLOWSWEEP_HOST != pc3 || exec sleep 99", **{"200s": "1s"})
     expected = "not finished after 1 s on pc3, where others were; a server belongs under `serve`"
     assert record["reason"] == expected
+
+
+def test_what_a_killed_program_had_not_finished_is_no_part_of_the_run(make, tmp_path):
+    record, _ = make('touch "${FLOWSWEEP_OUTPUT%/*}/.app.json.part"; kill -9 $$', "first")
+    assert record["status"] == "failed"
+    assert not list(tmp_path.rglob(".*"))

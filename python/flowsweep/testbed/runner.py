@@ -113,6 +113,8 @@ def _capture(
     described = kinds.of(run).describe(describe.spec_of(run, partial), run)
     spec = program.on(described, run, application.absolute())
     result = session.run(spec, say)
+    # A program that was killed while it wrote this leaves it.
+    application.with_name(f".{application.name}.part").unlink(missing_ok=True)
     told = None
     try:
         told = _application(application)
