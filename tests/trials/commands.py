@@ -49,6 +49,8 @@ class Command:
         is_piecewise: Its files are replaced one by one: who reads without a lock may find some of
             one writing and some of the other.
         check: What is wrong with its outputs, where these differ from run to run.
+        is_result: Whether its outputs say that the program failed which it measures. That is a
+            result, and is not made again.
         is_slow: A trial takes seconds.
     """
 
@@ -60,6 +62,7 @@ class Command:
     kinds: Sequence[Kind] = EVERY
     is_piecewise: bool = False
     check: Callable[[Path], list[str]] | None = None
+    is_result: Callable[[Path], bool] | None = None
     is_slow: bool = False
 
     @property
@@ -148,6 +151,12 @@ limits: {other_programs: 100%, cpu_pressure: 100%}
 def write_experiment(folder: Path) -> None:
     """An experiment of two hosts whose run takes a second."""
     (folder / "small.yaml").write_text(EXPERIMENT)
+
+
+def is_failed(folder: Path) -> bool:
+    """Whether the run is there, and its program failed."""
+    record = folder / "exp/runs/one/run.json"
+    return record.exists() and json.loads(record.read_text())["status"] == "failed"
 
 
 def faults_of_run(folder: Path) -> list[str]:
@@ -242,6 +251,7 @@ COMMANDS = (
     Command(
         "run, namespaces", "run small.yaml -o exp/runs/one", [write_experiment],
         ["ingest exp/runs/one -o exp/tables", RUNS_OF_PARTS, QUERY],
-        kinds=(Kind.KILL, Kind.KILL_GROUP, *EVERY[1:]), check=faults_of_run, is_slow=True,
+        kinds=(Kind.KILL, Kind.KILL_GROUP, *EVERY[1:]), check=faults_of_run,
+        is_result=is_failed, is_slow=True,
     ),
 )  # fmt: skip
