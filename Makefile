@@ -49,7 +49,7 @@ fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each o
 	else parsers/fuzz/run-all.sh $(FUZZ_SECONDS) || status=1; fi; exit $$status
 
 trials: build ## Commands that are killed or refused at every write, rename, removal and sync; hours
-	$(BIN)/python tests/trials/run.py
+	$(BIN)/python tests/trials/trials.py
 
 bench: build ## Speed and accuracy beside named peers
 	@.config/prepare.sh bench

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-import run
+import trials
 from commands import COMMANDS
 
 POINTS = 3
@@ -20,7 +20,7 @@ POINTS = 3
 def test_a_command_that_is_disturbed_or_not_alone(command):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler here")
-    rows = list(run.rows_of([command], POINTS))
+    rows = list(trials.rows_of([command], POINTS))
     assert sum(row.tried for row in rows) > POINTS
-    faults = [f"{row.kind}: {row.faults}" for row in rows if row.faults.keys() - run.UNMET]
+    faults = [f"{row.kind}: {row.faults}" for row in rows if row.faults.keys() - trials.UNMET]
     assert not faults, "\n".join(faults)

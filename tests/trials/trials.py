@@ -1,6 +1,6 @@
 """Disturbs commands at their writes, renames, removals and syncs; prints what held.
 
-Example: tests/trials/run.py --points 6 --command ingest --command runs
+Example: tests/trials/trials.py --points 6 --command ingest --command runs
 """
 
 from __future__ import annotations
