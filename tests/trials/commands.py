@@ -51,7 +51,7 @@ class Command:
         check: What is wrong with its outputs, where these differ from run to run.
         is_result: Whether its outputs say that the program failed which it measures. That is a
             result, and is not made again.
-        is_slow: A trial takes seconds.
+        is_slow: Its trials are left to `make trials`.
     """
 
     name: str
@@ -203,6 +203,7 @@ COMMANDS = (
     ),
     Command(
         "ingest, new folder", "ingest new/r1 -o exp/tables", [make_runs], [RUNS, *SHOWN],
+        is_slow=True,
     ),
     Command(
         "ingest, over tables", "ingest new/r1 -o exp/tables",
@@ -218,16 +219,16 @@ COMMANDS = (
     Command(
         "query", QUERY,
         [make_runs, "ingest old/r1 -o exp/tables", RUNS, QUERY, "ingest new/r1 -o exp/tables"],
-        [*SHOWN], QUERY,
+        [*SHOWN], QUERY, is_slow=True,
     ),
     Command(
-        "query, ninth part", QUERY, [*ASKED, *add_run(PARTS)], [*SHOWN], QUERY,
+        "query, ninth part", QUERY, [*ASKED, *add_run(PARTS)], [*SHOWN], QUERY, is_slow=True,
     ),
     Command(
         "ingest, with logs", "ingest new -o exp/tables",
         [make_logs, copy(NEW, "new/pc2.pcap"),
          "ingest new -o exp/tables", "runs . -o exp/tables/runs.parquet", remove_logs],
-        SHOWN, QUERY,
+        SHOWN, QUERY, is_slow=True,
     ),
     Command("zeek-logs, new folder", "zeek-logs new -o tables", [make_logs]),
     Command(
