@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -82,6 +83,18 @@ def test_the_systems_errors_in_the_words_of_a_library_have_it_too(capsys):
     told = capsys.readouterr().err
     assert "a fault of flowsweep" not in told
     assert "  remedy    make room" in told
+
+
+@pytest.mark.parametrize("before", ["", "Detached database 'made', but CHECKPOINT failed. " * 20])
+def test_a_full_folder_of_temporary_files_is_told_with_its_remedy(before, capsys):
+    """As DuckDB tells it, which has its own error for what the system said."""
+    place = f"{tempfile.gettempdir()}/.flowsweep-1/made.duckdb"
+    failure = ValueError(f'{before}Could not write file "{place}": No space left on device')
+    assert fail(failure) == 2
+    told = capsys.readouterr().err
+    assert "a fault of flowsweep" not in told
+    assert f'"{place}": No space left on device\n' in told
+    assert "  remedy    make room, or set TMPDIR to a folder on another disk" in told
 
 
 def test_what_commands_tell_keeps_its_exit_code(capsys):

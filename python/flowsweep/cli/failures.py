@@ -7,9 +7,11 @@ else leaves a command: exit code 1 of an uncaught exception would say that it di
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 
 from flowsweep import extras, printing, signals
@@ -29,6 +31,7 @@ _NO_MEMORY = (
     # A thread could not be started.
     "Resource temporarily unavailable",
 )
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: So much of an exception is told.
 MOST_SHOWN = 300
 
@@ -84,14 +87,28 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
         return _system(failure)
-    number = re.search(r"\(os error ([0-9]+)\)", text)
-    if number is not None and int(number[1]) in SYSTEM:
-        expected, remedy = SYSTEM[int(number[1])]
-        return FlowsweepError(text[:MOST_SHOWN], expected=expected, remedy=remedy)
+    if (number := _number_in(text)) is not None:
+        expected, remedy = SYSTEM[number]
+        if number in _NO_ROOM and f"{tempfile.gettempdir()}{os.sep}" in text:
+            remedy = "make room, or set TMPDIR to a folder on another disk"
+        return FlowsweepError(_shortened(text), expected=expected, remedy=remedy)
     return FlowsweepError(
         f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
         f"what {TRACEBACK}=1 shows"
     )
+
+
+def _number_in(text: str) -> int | None:
+    """The number of an error of the system that Rust or DuckDB wrapped, if one is known."""
+    if number := re.search(r"\(os error ([0-9]+)\)", text):
+        return int(number[1]) if int(number[1]) in SYSTEM else None
+    # DuckDB ends with the words of the system.
+    return next((one for one in SYSTEM if text.endswith(f": {os.strerror(one)}")), None)
+
+
+def _shortened(text: str) -> str:
+    """The end tells the place and the cause; DuckDB tells before it what it gave up for them."""
+    return text if len(text) <= MOST_SHOWN else f"... {text[-MOST_SHOWN:]}"
 
 
 def _system(failure: OSError) -> FlowsweepError:
