@@ -8,10 +8,14 @@ const node = (name, content, classes = "") => {
 const at = (id) => document.getElementById(id);
 const isNumber = (type) => /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/.test(type);
 
+// A text of megabytes ends the page when it is laid out; the CSV has all of it.
+const LONGEST = 10_000;
+const cut = (value) => (value.length > LONGEST ? `${value.slice(0, LONGEST)} …` : value);
+
 const table = (names, types, rows) => {
   const head = names.map((name, place) => node("th", name, isNumber(types[place]) ? "number" : ""));
   const cell = (value, place) =>
-    value === null ? node("td", "null", "null") : node("td", value, isNumber(types[place]) ? "number" : "");
+    value === null ? node("td", "null", "null") : node("td", cut(value), isNumber(types[place]) ? "number" : "");
   const made = node("table", [
     node("thead", node("tr", head)),
     node("tbody", rows.map((row) => node("tr", row.map(cell)))),
@@ -24,8 +28,8 @@ const counted = (count) => `${count.toLocaleString("en")} ${count === 1 ? "row" 
 
 const show = (answer, seconds) => {
   const { names, types, rows, count, isKept } = answer;
-  const cut = rows.length < count ? `; the first ${rows.length.toLocaleString("en")} are shown` : "";
-  at("state").textContent = `${counted(count)} in ${seconds.toFixed(2)} s${cut}`;
+  const more = rows.length < count ? `; the first ${rows.length.toLocaleString("en")} are shown` : "";
+  at("state").textContent = `${counted(count)} in ${seconds.toFixed(2)} s${more}`;
   at("answer").replaceChildren(table(names, types, rows));
   at("csv").hidden = !isKept;
 };

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import shutil
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pytest
@@ -110,6 +112,52 @@ def test_a_question_that_has_no_answer_says_why(open_report: Any, live: Path) ->
     tab.locator("#run:enabled").wait_for()
     ask(tab, "select count(*) > 0 as there from run_table")
     assert rows(tab) == [["true"]]
+
+
+def test_a_text_of_megabytes_is_shown_by_its_begin(open_report: Any, live: Path) -> None:
+    tab = ready(open_report(live))
+    ask(tab, "select repeat('x', 100000000) as long, 7 as seven")
+    ((long, seven),) = rows(tab)
+    assert (long, seven) == (f"{'x' * 10_000} …", "7")
+
+
+class Heard(http.server.SimpleHTTPRequestHandler):
+    """Notes what is asked for."""
+
+    paths: ClassVar[list[str]] = []
+
+    def send_head(self) -> None:
+        self.paths.append(self.path)
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from read_csv('{server}/x.csv')",
+        "from '{server}/x.parquet'",
+        "attach '{server}/x.duckdb' as x",
+        "set custom_extension_repository = '{server}'; load httpfs",
+        "copy (from run_table) to '{server}/x.csv'",
+    ],
+)
+def test_no_question_reaches_a_server(sql: str, open_report: Any, live: Path) -> None:
+    tab = ready(open_report(live))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Heard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ask(tab, sql.format(server=f"http://127.0.0.1:{server.server_port}"))
+        server.shutdown()
+    assert Heard.paths == []
+
+
+def test_an_answer_that_would_be_markup_is_text(open_report: Any, live: Path) -> None:
+    tab = ready(open_report(live))
+    ask(tab, """select '<img src=x onerror="hit=1">' as "<script>hit=1</script>" """)
+    assert rows(tab) == [['<img src=x onerror="hit=1">']]
+    assert tab.evaluate("typeof hit") == "undefined"
 
 
 def test_the_page_is_no_wider_than_a_phone(open_report: Any, live: Path) -> None:
