@@ -43,7 +43,7 @@ test: build ## Every test
 	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
 
 fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven
-	@status=0; $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) || status=1; \
+	@status=0; $(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) || status=1; \
 	. .config/toolchain.sh; \
 	if ! command -v cargo-fuzz >/dev/null; then echo "fuzz: the parser is skipped: no cargo-fuzz (cargo install cargo-fuzz)" >&2; \
 	else parsers/fuzz/run-all.sh $(FUZZ_SECONDS) || status=1; fi; exit $$status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -71,32 +72,29 @@ class Writes:
 WRITES = Writes()
 
 
-def hold(read: Callable[[Path, Path], None], path: Path, output: Path) -> bool:
+def hold(read: Callable[[Path, Path], None], path: Path, output: Path, commands: int = 1) -> bool:
     """Whether `read(path, output)` answers; else that it refuses the file as it should.
+
+    Args:
+        read: As so many commands do.
+        path: The input.
+        output: A folder, empty.
+        commands: Each has its time.
 
     Raises:
         Fault: The invariant does not hold.
     """
-    refused = None
     before = _begin_memory()
     listed = sorted(os.listdir(path.parent))  # noqa: PTH208 - names alone
-    temporary, tempfile.tempdir = tempfile.tempdir, str(output)
-    start = time.process_time()
     WRITES.paths.clear()
-    WRITES.armed = True
-    try:
-        read(path, output)
-    except FlowsweepError as error:
-        refused = error
-    except Fault:
-        raise
-    except BaseException as error:
-        raise Fault(_place_of(error), f"{type(error).__name__}: {str(error)[:500]}") from error
-    finally:
-        WRITES.armed = False
-        tempfile.tempdir = temporary
-    seconds = time.process_time() - start
-    if seconds > MOST_S:
+    seconds, refused = _timed(read, path, output)
+    most_s = MOST_S * commands
+    if seconds > most_s:
+        # On a machine that is busy otherwise one time says little.
+        shutil.rmtree(output)
+        output.mkdir()
+        seconds = min(seconds, _timed(read, path, output)[0])
+    if seconds > most_s:
         raise Fault("slow", f"{seconds:.1f} s for {path.stat().st_size} bytes")
     taken = _peak_memory() - before
     if taken > MOST_MEMORY:
@@ -108,6 +106,28 @@ def hold(read: Callable[[Path, Path], None], path: Path, output: Path) -> bool:
     if refused is not None:
         check_message(refused, path)
     return refused is None
+
+
+def _timed(
+    read: Callable[[Path, Path], None], path: Path, output: Path
+) -> tuple[float, FlowsweepError | None]:
+    """Seconds of the processor for an input, and the error by which it was refused."""
+    refused = None
+    temporary, tempfile.tempdir = tempfile.tempdir, str(output)
+    start = time.process_time()
+    WRITES.armed = True
+    try:
+        read(path, output)
+    except FlowsweepError as error:
+        refused = error
+    except (Fault, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a panic of the parser is no Exception
+        raise Fault(_place_of(error), f"{type(error).__name__}: {str(error)[:500]}") from error
+    finally:
+        WRITES.armed = False
+        tempfile.tempdir = temporary
+    return time.process_time() - start, refused
 
 
 def check_message(error: FlowsweepError, path: Path) -> None:

@@ -49,6 +49,7 @@ class Target:
         seeds: Real files.
         tokens: Words of the format.
         wrong: Values that are put into documents; none where the format has no documents.
+        commands: How many commands `read` stands for: each has its time.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Target:
     seeds: list[bytes]
     tokens: list[bytes] = field(default_factory=list)
     wrong: list[object] = field(default_factory=list)
+    commands: int = 1
 
     def inputs(self) -> st.SearchStrategy[bytes]:
         """Edited seeds, documents with faults, and documents of the right syntax alone."""
@@ -214,6 +216,7 @@ TARGETS = {
         b"#separator |#fields\t|#types\t|#path\t|#set_separator\t|#empty_field\t|#unset_field\t"
         b"|#close|\\x09|\\x2c|set[|vector[string]|time|port|count|bool|interval|addr|enum|(empty)|id.orig_h"
         b'|uid|missed_bytes|is_orig|first|"ts":|[1,2]|{"a":1}|true|null'.split(b"|"),
+        commands=3,
     ),
     "names": Target(
         "names",

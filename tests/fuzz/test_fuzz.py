@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import fuzz
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from invariant import MOST_MEMORY, Fault, hold
+from invariant import MOST_MEMORY, MOST_S, Fault, hold
 from readers import TARGETS, place, renew
 
 from flowsweep.errors import FlowsweepError
@@ -22,7 +24,7 @@ def test_a_reader_answers_or_refuses(name: str, tmp_path: Path) -> None:
 
     def one(content: bytes) -> None:
         path.write_bytes(content)
-        hold(target.read, path, output)
+        hold(target.read, path, output, target.commands)
         renew(output)
 
     for content in target.seeds:
@@ -39,7 +41,7 @@ def test_what_failed_once_does_not_fail_again(kept: Path, tmp_path: Path) -> Non
     name = kept.parent.name
     path, output = place(tmp_path / "work", name)
     path.write_bytes(kept.read_bytes())
-    hold(TARGETS[name].read, path, output)
+    hold(TARGETS[name].read, path, output, TARGETS[name].commands)
 
 
 def refuse(**parts: str) -> None:
@@ -50,6 +52,20 @@ def take_memory(*_: object) -> None:
     bytearray(b"x") * (MOST_MEMORY + (64 << 20))
 
 
+def take_time(*_: object) -> None:
+    end = time.process_time() + MOST_S + 0.1
+    while time.process_time() < end:
+        pass
+
+
+def take_time_once(_: Path, output: Path) -> None:
+    """As where the machine is busy with something else."""
+    if not slept:
+        slept.append(output)
+        take_time()
+
+
+slept: list[Path] = []
 WHOLE = {"found": "a", "expected": "b", "remedy": "c"}
 
 
@@ -62,6 +78,7 @@ WHOLE = {"found": "a", "expected": "b", "remedy": "c"}
         (lambda path, _: (path.parent / "y").write_text(""), "writes"),
         (lambda path, _: path.with_suffix(".new").mkdir(), "writes"),
         (take_memory, "memory"),
+        (take_time, "slow"),
     ],
 )
 def test_the_invariant_finds_what_it_looks_for(read, key: str, tmp_path: Path) -> None:
@@ -76,3 +93,14 @@ def test_a_reader_may_write_into_its_output(tmp_path: Path) -> None:
     path, output = place(tmp_path / "work", "experiment")
     path.write_bytes(b"")
     assert hold(lambda _, folder: (folder / "y").write_text(""), path, output)
+
+
+def test_a_reader_that_was_slow_once_is_not_slow(tmp_path: Path) -> None:
+    path, output = place(tmp_path / "work", "experiment")
+    path.write_bytes(b"")
+    assert hold(take_time_once, path, output)
+
+
+def test_what_was_found_is_kept(tmp_path: Path) -> None:
+    kept = fuzz.keep(b"x", tmp_path / "not" / "there")
+    assert kept.read_bytes() == b"x"

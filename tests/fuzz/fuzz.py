@@ -1,6 +1,6 @@
 """Fuzzes the readers in Python for some time each, then one line for each.
 
-    python tests/fuzz/run.py [--seconds 60] [--seed 1] [TARGET...]
+    python tests/fuzz/fuzz.py [--seconds 60] [--seed 1] [TARGET...]
 
 Batches of inputs are made from seeds that count up, so that a run can be had again by its first.
 Each target is a process of its own: one that ends by a signal, or hangs, is a fault too. What
@@ -60,7 +60,7 @@ def fuzz(name: str, seconds: float, first: int, work: Path) -> dict[str, int]:
         signal.alarm(HANG_S)
         counts["inputs"] += 1
         try:
-            counts["answered"] += hold(target.read, path, output)
+            counts["answered"] += hold(target.read, path, output, target.commands)
         except Fault as fault:
             if fault.key not in known:
                 last[:] = [fault, content]
@@ -97,7 +97,7 @@ _SETTINGS = settings(
 def keep(content: bytes, folder: Path) -> Path:
     """Writes an input that shows a fault to those found."""
     found = folder / "found" / hashlib.sha256(content).hexdigest()[:12]
-    found.parent.mkdir(exist_ok=True)
+    found.parent.mkdir(parents=True, exist_ok=True)
     found.write_bytes(content)
     return found
 
