@@ -6,6 +6,7 @@ import codecs
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -246,3 +247,56 @@ def test_a_time_that_is_an_object_is_left_null_and_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "1 value left null" in done.stderr
     assert pl.read_parquet(tmp_path / "out/x.parquet")["ts"].to_list() == [None]
+
+
+BLOCK = (
+    "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n"
+    "#path\tx\n#fields\ta\tb\n#types\tcount\tstring\n"
+)
+
+
+def converted(path: Path, text: str) -> tuple[convert.Converted, pl.DataFrame]:
+    path.write_text(text)
+    log = convert.look(path)
+    assert log is not None
+    done = convert.convert([log], path.with_suffix(".parquet"))
+    return done, pl.read_parquet(path.with_suffix(".parquet"))
+
+
+def test_headers_that_say_the_same_cost_no_more_than_their_bytes(tmp_path: Path) -> None:
+    start = time.process_time()
+    done, rows = converted(tmp_path / "x.log", BLOCK + "1\tx\n#close\t2\n" * 70_000)
+    assert (done.rows, rows.height) == (70_000, 70_000)
+    assert time.process_time() - start < 10  # it took minutes
+
+
+def test_lines_between_headers_have_their_numbers(tmp_path: Path) -> None:
+    text = BLOCK + "1\tx\n#close\t2\n" + BLOCK + "2\ty\nz\tz\n#close\t3\n\n3\tz\n"
+    done, rows = converted(tmp_path / "x.log", text)
+    assert rows["a"].to_list() == [1, 2, None, 3]
+    ((_, faults),) = done.faults
+    assert faults.first == "in line 18 a value of a that is no count: z"
+    assert text.split("\n")[17] == "z\tz"
+
+
+def test_a_header_that_changes_is_another_one(tmp_path: Path) -> None:
+    text = BLOCK + "1\t-\n#unset_field\tx\n2\t-\n#fields\ta\tc\n3\tq\n"
+    _, rows = converted(
+        tmp_path / "x.log", text.replace("#fields\ta\tc", "#fields\ta\tc\n#types\tcount\tint")
+    )
+    assert rows.to_dict(as_series=False) == {
+        "a": [1, 2, 3], "b": [None, "-", None], "c": [None, None, None],
+    }  # fmt: skip
+
+
+def test_a_header_that_changes_without_an_end_is_refused(tmp_path: Path) -> None:
+    many = "".join(f"#unset_field\t{number % 2}\n1\tx\n" for number in range(70_000))
+    with pytest.raises(FlowsweepError, match="more headers than a log can have"):
+        converted(tmp_path / "x.log", BLOCK + many)
+    some = "".join(
+        f"#fields\ta\tb{number}\n#types\tcount\tstring\n1\tx\n"
+        for number in range(header.MOST_HEADERS)
+    )
+    done, rows = converted(tmp_path / "x.log", BLOCK + "1\tx\n" + some)
+    assert done.rows == rows.height == header.MOST_HEADERS + 1
+    assert rows.width == header.MOST_HEADERS + 2

@@ -216,13 +216,18 @@ def _rows(
     done: Converted,
     say: Callable[[int], None] | None,
 ) -> Iterator[pl.DataFrame]:
+    is_new = has_given = False
     for log in logs:
         faults = tsv.Faults()
         try:
             for frame in frames(log, given, faults):
-                if columns.unite(frame.schema, log.path):
+                is_new |= columns.unite(frame.schema, log.path)
+                if is_new and not has_given:
                     raise _OtherSchemaError
+                if is_new:
+                    continue  # all further columns are found before the rows are read again
                 yield _aligned(frame, columns.types)
+                has_given = True
                 done.rows += frame.height
                 if say is not None:
                     say(done.rows)
@@ -232,6 +237,8 @@ def _rows(
             done.damage.append(error)
         if faults:
             done.faults.append((log.path, faults))
+    if is_new:
+        raise _OtherSchemaError
 
 
 def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[pl.DataFrame]:

@@ -12,6 +12,9 @@ MARK = b"#"
 ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
 #: Those of Zeek have 20 to 100. Of 50,000 a table takes minutes to write, and nobody reads it.
 MOST_COLUMNS = 1024
+#: Headers of a file that differ from the one before, as where logs were joined. Each takes as
+#: long as a thousand rows.
+MOST_HEADERS = 100
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,17 @@ def refuse_columns(place: str, many: int) -> None:
             found=f"{many:,}",
             expected=f"at most {MOST_COLUMNS:,}",
             remedy="see whether it is a log of Zeek, and let Zeek write fewer",
+        )
+
+
+def refuse_headers(place: str, many: int) -> None:
+    """Raises where the header changes more often than in logs that were joined."""
+    if many > MOST_HEADERS:
+        raise FlowsweepError(
+            f"{place}: more headers than a log can have",
+            found=f"more than {MOST_HEADERS} that differ from the one before",
+            expected=f"at most {MOST_HEADERS}",
+            remedy="give the logs that were joined as files of their own",
         )
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from flowsweep._parsers import count
 from flowsweep.zeek import kinds
-from flowsweep.zeek.header import MARK, Header, of_lines
+from flowsweep.zeek.header import MARK, Header, of_lines, refuse_headers
 
 
 @dataclass
@@ -64,19 +64,37 @@ def frames(
         faults: Where damage is counted.
 
     Raises:
-        FlowsweepError: Rows come before a header, or a header describes no log.
+        FlowsweepError: Rows come before a header, a header describes no log, or there are too many
+            of them.
     """
-    header, is_checked = Header(), False
+    header, is_checked, changes = Header(), False, 0
     number = 1
     for part in parts:
+        held: list[bytes] = []
+        first = number
+        between = 0
         for is_header, lines in pieces(part):
-            first, number = number, number + count(lines, b"\n")
-            if is_header:
-                header, is_checked = of_lines(lines, header), False
+            many = count(lines, b"\n")
+            number += many
+            if not is_header:
+                # Empty lines in place of those of a header keep the numbers of the lines.
+                held += [b"\n" * between, lines]
+                between = 0
+                if not is_checked:
+                    header, is_checked = header.check(place), True
                 continue
-            if not is_checked:
-                header, is_checked = header.check(place), True
-            yield header, rows(lines, header, faults, first)
+            new = of_lines(lines, header)
+            if new == header:
+                between += many
+                continue
+            if held:
+                yield header, rows(b"".join(held), header, faults, first)
+                changes += 1
+                refuse_headers(place, changes)
+            header, is_checked = new, False
+            held, first, between = [], number, 0
+        if held:
+            yield header, rows(b"".join(held), header, faults, first)
 
 
 def pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
