@@ -300,3 +300,15 @@ def test_a_header_that_changes_without_an_end_is_refused(tmp_path: Path) -> None
     done, rows = converted(tmp_path / "x.log", BLOCK + "1\tx\n" + some)
     assert done.rows == rows.height == header.MOST_HEADERS + 1
     assert rows.width == header.MOST_HEADERS + 2
+
+
+@pytest.mark.parametrize(
+    "half", [b'"\\ud800"', b'["\\uD800"]', b'{"\\udfff": 1}', b'"\xed\xa0\x80"']
+)
+def test_half_of_a_character_costs_its_line_alone(tmp_path: Path, half: bytes) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(b'{"a": "b"}\n{"a": %s}\nno object\n{"a": "\\ud83d\\ude00"}\n' % half)
+    done = flowsweep("zeek-logs", path, "-o", tmp_path / "out")
+    assert done.returncode == 1, done.stderr
+    assert "2 lines without a row" in done.stderr
+    assert pl.read_parquet(tmp_path / "out/x.parquet")["a"].to_list() == ["b", "\U0001f600"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 TIMES = ("ts", "_write_ts")
 #: From here on a time is one of milliseconds (`JSON::TS_MILLIS`): 1973, or in seconds 5138.
 MILLISECONDS = 1e11
+#: What may stand for half of a character, which no table can hold.
+HALF = re.compile(rb"\\u[dD]")
 
 
 def frames(
@@ -88,7 +91,9 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line.decode())  # of bytes it lets halves of characters pass
+            if HALF.search(line):
+                json.dumps(row, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             row = None
         if isinstance(row, dict):
