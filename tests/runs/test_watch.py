@@ -10,10 +10,12 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
+from flowsweep.cli import watch
 from flowsweep.runs import arrivals
 
 HOUR_S = 3_600
@@ -310,6 +312,25 @@ def test_it_goes_on_until_a_signal_and_after_it(folder, until):
         assert running.returncode == 0
         assert told.count(f"{FIRST}: 1 host, 1 packet") == (number == 1)
     assert len(packets(folder)) == 5
+
+
+def test_a_report_that_a_kill_kept_from_the_last_hour_is_made(folder, once):
+    write(folder / "pc1.pcap", 10)
+    once()
+    age(folder.parent / "results/ring/report.html")
+    done = once()
+    assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
+    assert once().stdout == ""
+
+
+def test_a_report_that_was_killed_is_an_error(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=-9))
+    told = watch._Told()
+    assert not watch._Watch(None, None, tmp_path, told)._report()
+    assert told.status == 2
+    assert "report.html: was not made\n  found     flowsweep runs: killed by SIGKILL" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_full_disk_is_told_and_what_is_there_stays(namespaces, folder, tmp_path):

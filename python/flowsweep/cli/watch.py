@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -115,7 +116,7 @@ class _Watch:
     def __init__(self, captures: Folder, periods: Periods, results: Path, told: _Told) -> None:
         self._captures, self._periods = captures, periods
         self._results, self._told = results, told
-        self._is_current = (results / "report.html").exists()
+        self._is_current = _is_reported(results)
 
     def status(self) -> int:
         """The exit code of a single look."""
@@ -200,10 +201,29 @@ class _Watch:
             done = subprocess.run(
                 [sys.executable, "-m", "flowsweep", *map(str, words)], check=False
             )
+            if done.returncode < 0:
+                name = signal.Signals(-done.returncode).name
+                self._told.failed(
+                    FlowsweepError(
+                        f"{results / 'report.html'}: was not made",
+                        found=f"flowsweep {words[0]}: killed by {name}",
+                        expected="a process that ends by itself",
+                        remedy="dmesg tells whether memory was used up; the next look tries again",
+                    )
+                )
             if done.returncode:
                 self._told.status = max(self._told.status, done.returncode)
                 return False
         return True
+
+
+def _is_reported(results: Path) -> bool:
+    """Whether the report was made after the last period was parsed; a kill may come in between."""
+    report = results / "report.html"
+    if not report.exists():
+        return False
+    made_ns = report.stat().st_mtime_ns
+    return all(path.stat().st_mtime_ns <= made_ns for path in results.glob("runs/*/run.json"))
 
 
 def _seconds(text: str) -> float:
