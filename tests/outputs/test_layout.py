@@ -11,7 +11,10 @@ from writing import in_place, make_run
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout, staging
+from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import Warehouse
+
+MARKED = {TABLE_MARK.decode(): "flows"}
 
 
 def lay_out_by_table(tables: Path) -> None:
@@ -61,7 +64,7 @@ def test_what_cannot_be_moved_is_told(results, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(FlowsweepError, match="lie where flowsweep"):
+    with pytest.raises(FlowsweepError, match="laid out by table"):
         layout.bring_up_to_date(results / "tables")
 
 
@@ -99,3 +102,30 @@ def test_where_folders_cannot_be_exchanged_they_are_renamed(results, nursery, mo
             break
     assert is_done
     assert renamings > 3
+
+
+def test_folders_that_hold_no_tables_stay_as_they_are(tmp_path):
+    """A user may have tables written beside other things: `--output .`."""
+    folders = [tmp_path / "notes/drafts", tmp_path / "empty", tmp_path / "flows/run=r/host=h"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    (tmp_path / "flows/run=r/host=h/flows.parquet").write_text("by another program")
+    elsewhere = tmp_path / "elsewhere/run=r/host=h"
+    elsewhere.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    pl.DataFrame({"a": [1]}).write_parquet(elsewhere / "link.parquet", metadata=MARKED)
+    before = sorted(tmp_path.rglob("*"))
+    layout.bring_up_to_date(tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_table_that_is_newer_is_not_replaced_by_one_of_the_layout_before(results, nursery):
+    run = make_run(results / "runs/r1", 30)
+    tables = results / "tables"
+    shutil.copytree(tables, results / "before")
+    lay_out_by_table(results / "before")
+    assert nursery.run(["ingest", run, "-o", tables]).codes == [0]
+    shutil.copytree(results / "before", tables, dirs_exist_ok=True)
+    newer = in_place(tables / "run=r1")
+    layout.bring_up_to_date(tables)
+    assert in_place(tables / "run=r1") == newer

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import folder_locked
+from flowsweep.files.owned import is_table
 
 RUN, HOST, SUFFIX = "run=", "host=", ".parquet"
 
@@ -42,37 +43,43 @@ def table_names(tables: Path) -> frozenset[str]:
 
 
 def bring_up_to_date(tables: Path) -> None:
-    """Moves tables of flowsweep 0.1, `<table>/run=<run>/host=<host>/<table>.parquet`.
+    """Moves tables that lie as earlier versions put them, in a folder for each table.
 
-    Each file is renamed. A command that is killed meanwhile leaves the rest to the next one.
+    Nothing else in the folder is touched. Where a run was ingested again since, its new table
+    stays. A command that is killed meanwhile leaves the rest to the next one.
 
     Raises:
         FlowsweepError: This user may not move them.
     """
-    with os.scandir(tables) if tables.is_dir() else nullcontext(()) as entries:
-        outdated = [Path(one) for one in entries if one.name[0].isalpha() and one.is_dir()]
-        outdated = [path for path in outdated if not path.name.startswith(RUN)]
-    if not outdated:
+    if not tables.is_dir() or next(_of_earlier_versions(tables), None) is None:
         return
     try:
         with folder_locked(tables):
-            for table in outdated:
-                for file in sorted(table.glob(f"{RUN}*/{HOST}*/{table.name}{SUFFIX}")):
-                    place = tables / file.relative_to(table)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    file.rename(place)
-                _remove_empty(table)
+            for file in [*_of_earlier_versions(tables)]:
+                place = tables / file.relative_to(tables).relative_to(file.stem)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                file.rename(place)
+                with suppress(OSError):  # others are there, or hold something
+                    for folder in file.parents[:3]:
+                        folder.rmdir()
     except OSError as error:
         raise FlowsweepError(
-            f"{tables}: its tables lie where flowsweep 0.1 put them, and cannot be moved",
+            f"{tables}: its tables are laid out by table, as earlier versions did, and cannot be"
+            " moved",
             found=f"{tables}/<table>/run=<run>: {error.strerror}",
             expected=f"{tables}/run=<run>/host=<host>/<table>.parquet",
             remedy=f"flowsweep report {tables.parent}, as a user who may write there",
         ) from error
 
 
-def _remove_empty(folder: Path) -> None:
-    """Removes folders that hold nothing, `folder` included."""
-    for inner, _, _ in os.walk(folder, topdown=False):
-        with suppress(OSError):
-            Path(inner).rmdir()
+def _of_earlier_versions(tables: Path) -> Iterator[Path]:
+    """Tables of flowsweep at `<table>/run=<run>/host=<host>/<table>.parquet`, not yet moved."""
+    with os.scandir(tables) as entries:
+        names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    for name in sorted(names):
+        if name.startswith((RUN, ".")):
+            continue
+        for file in sorted((tables / name).glob(f"{RUN}*/{HOST}*/{name}{SUFFIX}")):
+            place = tables / file.relative_to(tables / name)
+            if not place.exists() and not file.is_symlink() and is_table(file):
+                yield file
