@@ -324,3 +324,11 @@ def test_a_record_that_names_files_elsewhere_takes_none_of_them(tmp_path):
     make_run(folder, NEW)
     assert (tmp_path / "victim.pcap.zst").read_text() == "all there is"
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
+
+
+def test_a_run_with_the_longest_name_is_made_again(tmp_path):
+    folder = RunFolder(tmp_path / ("x" + 119 * "ü"))
+    for hash_ in (OLD, NEW):
+        make_run(folder, hash_)
+    assert of_run(folder.directory) == whole(NEW)
+    assert [path.name for path in tmp_path.iterdir()] == [folder.directory.name]

@@ -112,7 +112,7 @@ def appear(work: Path, folder: Path) -> None:
 
 
 def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
-    """What was written counts from here on.
+    """Renames a finished set of files to `ready`; from here on a reader finishes its publication.
 
     Args:
         folder: Of the places.
@@ -143,7 +143,7 @@ def is_ready(work: Path) -> bool:
 
 
 def move(folder: Path, work: Path) -> None:
-    """Puts what is ready into place, from wherever an earlier attempt stopped."""
+    """Puts the files of a committed set into place, from wherever an earlier attempt stopped."""
     ready, cleared = work / READY, work / CLEARED
     (work / OLD).mkdir(exist_ok=True)
     if ready.is_dir():
@@ -162,7 +162,7 @@ def move(folder: Path, work: Path) -> None:
 
 def _make_room(entry: Path, place: Path, old: Path) -> None:
     """Moves what is at `place` to the folder `old`; a folder is replaced in the same step."""
-    aside = old / f"{os.urandom(8).hex()}-{place.name}"[:MAX_NAME]
+    aside = old / os.urandom(8).hex()
     if entry.is_dir():
         # Whoever goes on after a crash must not exchange them back: it finds nothing ready.
         entry.rename(aside)
