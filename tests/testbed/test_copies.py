@@ -27,7 +27,7 @@ def test_copies_are_what_the_emulator_duplicated(
     assert done.returncode == 0, done.stderr
     there, back = json.loads((tmp_path / "one/run.json").read_text())["emulator"]["links"]
     assert there["dropped_loss"] + back["dropped_loss"] > 10
-    # What comes to a host twice was duplicated on the way there.
+    # A host records a copy for each frame that the link towards it duplicated.
     for host, link in (("pc1", back), ("pc2", there)):
         tables = tmp_path / f"tables/run=one/host={host}"
         captures = pl.read_parquet(tables / "captures.parquet")

@@ -90,7 +90,7 @@ class Agent:
             for _ in range(3):
                 self._cable.burst(100)
                 time.sleep(0.12)
-        # Of a process that is gone already.
+        # An agent that has ended by itself keeps its exit code; one that still runs is stopped.
         code = agent.wait() if agent.process.poll() is not None else self._stop(agent)
         return code, agent.errors()
 

@@ -139,7 +139,7 @@ class Subject:
         shutil.copytree(self._saved, folder)
 
     def _succeed(self, words: str) -> str:
-        """What a command prints that has to work."""
+        """Runs a command that must succeed, and returns its output."""
         ended = self.bench.run(words)[0]
         if ended.code != 0:
             raise AssertionError(f"flowsweep {words}: exit code {ended.code}: {ended.err}")
@@ -186,7 +186,7 @@ class Subject:
             trial.note(rule, self.mixed(rows))
 
     def mixed(self, rows: states.Rows | str) -> str:
-        """Which tables have rows of which writing."""
+        """Says of each table whether its rows are those before, those of a whole run, or neither."""
         if isinstance(rows, str):
             return rows
         words = []

@@ -158,6 +158,38 @@ def add_checksums(parser: Parser) -> None:
     )
 
 
+def add_interpretation(parser: Parser) -> None:
+    """Adds the options that say which packets count, and for which connection."""
+    add_checksums(parser)
+    parser.add_argument(
+        "--keep-duplicates",
+        action="store_true",
+        help="Count copies of other packets, as mirrors and bridges record them, like packets.",
+    )
+    parser.add_argument(
+        "--by-network",
+        action="store_true",
+        help="Equal addresses and ports in different VLANs or virtual networks (VXLAN, Geneve, "
+        "GRE and so on) are different connections.",
+    )
+    parser.add_argument(
+        "--order-window",
+        dest="order_window_ns",
+        metavar="TIME",
+        type=_time,
+        default=format_time(defaults.ORDER_WINDOW_NS),
+        help="How far packets that stand behind later ones are put back into the order of time; "
+        "0s leaves all in the order of the file. Default: %(default)s.",
+    )
+    parser.add_argument(
+        "--order-window-packets",
+        metavar="N",
+        type=_packets,
+        default=defaults.ORDER_WINDOW_PACKETS,
+        help="How many packets at most wait for an earlier one. Default: %(default)s.",
+    )
+
+
 def add_reading(parser: Parser) -> None:
     """Adds the options that say how captures are read, named like fields of `parsing.Options`."""
     parser.add_argument(
@@ -225,35 +257,3 @@ def _whole_number(text: str, least: int, most: int) -> int:
     if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
         raise argparse.ArgumentTypeError(f"{text[:20]} is too many; expected at most {most}")
     return int(text)
-
-
-def add_interpretation(parser: Parser) -> None:
-    """Adds the options that say which packets count, and for which connection."""
-    add_checksums(parser)
-    parser.add_argument(
-        "--keep-duplicates",
-        action="store_true",
-        help="Count copies of other packets, as mirrors and bridges record them, like packets.",
-    )
-    parser.add_argument(
-        "--by-network",
-        action="store_true",
-        help="Equal addresses and ports in different VLANs or virtual networks (VXLAN, Geneve, "
-        "GRE and so on) are different connections.",
-    )
-    parser.add_argument(
-        "--order-window",
-        dest="order_window_ns",
-        metavar="TIME",
-        type=_time,
-        default=format_time(defaults.ORDER_WINDOW_NS),
-        help="How far packets that stand behind later ones are put back into the order of time; "
-        "0s leaves all in the order of the file. Default: %(default)s.",
-    )
-    parser.add_argument(
-        "--order-window-packets",
-        metavar="N",
-        type=_packets,
-        default=defaults.ORDER_WINDOW_PACKETS,
-        help="How many packets at most wait for an earlier one. Default: %(default)s.",
-    )

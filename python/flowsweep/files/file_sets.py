@@ -145,7 +145,7 @@ def _writer(
 
 
 class _Writer:
-    """Who has the hidden folder of a set to himself.
+    """The one writer of a set, with the set's hidden folder for itself.
 
     Args:
         folder: Of the places.

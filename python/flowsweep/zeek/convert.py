@@ -286,7 +286,7 @@ def _system_errors() -> Iterator[None]:
         if not UNWRITTEN.match(str(error)):
             raise
         number = OS_ERROR.search(str(error))
-        if number is None:  # of the last octets Polars does not say why
+        if number is None:  # Polars gives no reason for the last bytes of a file
             raise OSError(errno.ENOSPC, "its end could not be written") from error
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 

@@ -83,7 +83,7 @@ class Agent:
     def _failure(self, what: str, found: str) -> TransientError:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         killed = self._process.returncode == -signal.SIGKILL
-        told, remedy = _told(lines)
+        told, remedy = _read_failure(lines)
         return TransientError(
             f"testbed: {self.name} {what}",
             found=found if killed else told or found or "no output",
@@ -92,7 +92,7 @@ class Agent:
         )
 
 
-def _told(lines: list[str]) -> tuple[str, str]:
+def _read_failure(lines: list[str]) -> tuple[str, str]:
     """What a program printed last, and the remedy that it names if it ended with an error."""
     begin = max(
         (place for place, line in enumerate(lines) if line.startswith("error: ")), default=0
