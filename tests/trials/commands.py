@@ -160,7 +160,7 @@ def is_failed(folder: Path) -> bool:
 
 
 def faults_of_run(folder: Path) -> list[str]:
-    """Reads the manifests and captures of a published run; the first that cannot be read, if any."""
+    """Reads manifests and captures of a published run; the first that cannot be read."""
     run = folder / "exp/runs/one"
     if not run.exists():
         return []

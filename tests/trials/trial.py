@@ -186,7 +186,7 @@ class Subject:
             trial.note(rule, self.mixed(rows))
 
     def mixed(self, rows: states.Rows | str) -> str:
-        """Says of each table whether its rows are those before, those of a whole run, or neither."""
+        """Says of each table whether its rows are the old ones, the new ones or neither."""
         if isinstance(rows, str):
             return rows
         words = []
