@@ -240,7 +240,7 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
     flat = folder / f"{name}.parquet"
     if flat.exists():
         return (flat,)
-    found = _shown(folder, f"**/{name}.parquet")
+    found = _files_below(folder, f"{name}.parquet")
     if not found:
         raise CaptureError(
             f"{folder}: no table {name} in this folder",
@@ -250,10 +250,10 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _shown(folder: Path, pattern: str) -> list[Path]:
-    """Files of the pattern, but for those in hidden folders, which are being written."""
-    return sorted(
-        path
-        for path in folder.glob(pattern)
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+def _files_below(folder: Path, name: str) -> list[Path]:
+    """Files of the name, but for those in hidden folders, which are being written."""
+    found = []
+    for at, folders, files in os.walk(folder):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        found += [Path(at, name)] * (name in files)
+    return sorted(found)

@@ -72,7 +72,7 @@ def test_where_folders_cannot_be_exchanged_they_are_renamed(results, nursery, mo
     """As on NFS: the file system refuses the exchange; a crash in between is healed."""
     tables = results / "tables"
     monkeypatch.setattr(staging, "_exchange", lambda *_: False)
-    work = staging.inside(tables, "run=r1")
+    work = staging.beside(tables, "run=r1")
     old = in_place(tables)
     for renamings in range(8):
         staged = work / staging.NEW / "run=r1"

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from writing import files_of, make_run
 
+from flowsweep.files import staging
 from flowsweep.files.owned import RUNS_COLUMNS
 
 
@@ -133,7 +134,7 @@ def test_reports_of_versions_without_a_mark_are_replaced(nursery, tmp_path):
 def test_something_in_the_place_of_the_hidden_folder(nursery, captures, tmp_path, kind):
     out = tmp_path / "out"
     out.mkdir()
-    hidden = out / ".flowsweep-tables"
+    hidden = staging.beside(out, "tables")
     if kind == "folder":
         hidden.mkdir()
         os.chown(hidden, 12345, 12345) if os.geteuid() == 0 else pytest.skip("needs another user")

@@ -125,9 +125,10 @@ def test_an_agent_that_could_not_write_is_told_with_its_own_remedy():
     log = ["note", "error: pc1.pcap.zst: cannot be written", "  found     No space left on device",
            "  expected  room on this disk", "  remedy    Make room."]  # fmt: skip
     found = "pc1.pcap.zst: cannot be written: No space left on device"
-    assert agents._told(log) == (found, "Make room.")
-    assert agents._told(["first", "panicked at", "again"]) == ("first / panicked at / again", "")
-    assert agents._told([]) == ("", "")
+    assert agents._read_failure(log) == (found, "Make room.")
+    lines = ["first", "panicked at", "again"]
+    assert agents._read_failure(lines) == (" / ".join(lines), "")
+    assert agents._read_failure([]) == ("", "")
 
 
 def test_a_further_set_up_begins_without_the_captures_of_the_first(monkeypatch, tmp_path):

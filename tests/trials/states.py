@@ -102,18 +102,15 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-def rows_of(folder: Path, *, hidden_too: bool = False) -> Rows | str:
+def rows_of(folder: Path) -> Rows | str:
     """The rows of all tables by a reader that knows no locks; a text where it fails.
 
-    Args:
-        folder: Of the trial.
-        hidden_too: As DuckDB reads `tables/**/*.parquet`, in folders with hidden names too.
+    They are read as DuckDB reads `tables/**/*.parquet`, in folders with hidden names too.
     """
     files: dict[str, list[str]] = {}
     for tables in (*folder.glob("tables"), *folder.glob("*/tables")):
         for path in sorted(tables.rglob("*.parquet")):
-            if hidden_too or not is_hidden(str(path.relative_to(folder))):
-                files.setdefault(path.name, []).append(str(path))
+            files.setdefault(path.name, []).append(str(path))
     found: Rows = {}
     with duckdb.connect() as connection:
         for name, paths in sorted(files.items()):

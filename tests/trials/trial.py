@@ -161,7 +161,6 @@ class Subject:
         trial.note("whole", *states.torn(folder, seen, *self._known, vary=self._vary))
         if self.command.check is None:
             self.check_rows(trial, "plain", states.rows_of(folder))
-            self.check_rows(trial, "globstar", states.rows_of(folder, hidden_too=True))
         else:
             trial.note("whole", *self.command.check(folder))
         if self.command.reader and at % 2:

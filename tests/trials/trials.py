@@ -22,8 +22,6 @@ from trial import Subject, Trial
 
 SHARED_MEMORY = "/dev/shm"
 SEED = 2006
-#: DuckDB's `tables/**/*.parquet` looks into hidden folders, and finds what is being written there.
-UNMET = {"globstar"}
 #: So often a command is not alone.
 TIMES = 10
 LINE = "{:<24} {:<12} {:>6} {:>6} {:>6}  {}"
@@ -141,7 +139,7 @@ def main() -> int:
             for rule, faults in row.faults.items():
                 print(f"\n{row.command}, {row.kind}: {rule}, {len(faults)} times, such as")
                 print(f"  {faults[0]}")
-    return int(any(row.faults.keys() - UNMET for row in found))
+    return int(any(row.faults for row in found))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
     import tempfile
 
     base = base or Path(tempfile.gettempdir())
-    with _writer(base, os.urandom(8).hex(), tell, is_alone=False) as writer:
+    name, place = os.urandom(8).hex(), staging.inside
+    with _writer(base, name, tell, is_alone=False, place=place) as writer:
         yield writer.root
 
 
@@ -126,7 +127,12 @@ def folder_of_sets(folder: Path) -> Path:
 
 @contextmanager
 def _writer(
-    folder: Path, name: str, say: Callable[[str], None], *, is_alone: bool
+    folder: Path,
+    name: str,
+    say: Callable[[str], None],
+    *,
+    is_alone: bool,
+    place: Callable[[Path, str], Path] = staging.beside,
 ) -> Iterator[_Writer]:
     made: list[Path] = []
     writers: list[_Writer] = []
@@ -140,7 +146,7 @@ def _writer(
 
     with cleaning(clean):
         with told(f"cannot create {folder}"), held():
-            writers.append(_Writer(folder, name, made, say, is_alone=is_alone))
+            writers.append(_Writer(folder, name, made, say, is_alone=is_alone, place=place))
         yield writers[0]
 
 
@@ -153,6 +159,7 @@ class _Writer:
         made: Gets the folders that this makes, before it does.
         say: Told who is waited for.
         is_alone: Whether what is written becomes `folder` where that is not there.
+        place: Gives the hidden folder of a set.
 
     Attributes:
         root: Folder to write into.
@@ -166,13 +173,13 @@ class _Writer:
         say: Callable[[str], None],
         *,
         is_alone: bool,
+        place: Callable[[Path, str], Path],
     ) -> None:
         self._folder = folder
         self._say = say
         staging.settle(folder, say)
         for left in reversed(range(TRIES)):
-            self._appears = is_alone and not os.path.lexists(folder)
-            self._work = staging.beside(folder) if self._appears else staging.inside(folder, name)
+            self._work = place(folder, name)
             try:
                 staging.make(self._work, made)
                 self._lock = take_lock(self._work / LOCK, say)
@@ -183,7 +190,10 @@ class _Writer:
                 if not left:
                     raise
         self.root = self._work / NEW
+        self._appears = is_alone and not os.path.lexists(folder)
         try:
+            if not self._appears:
+                staging.make_missing(folder, made)
             # What a killed writer of this set left is finished or removed first.
             staging.roll_forward(folder, self._work, say)
             staging.empty(self._work)
@@ -198,6 +208,8 @@ class _Writer:
             with held():
                 staging.appear(self._work, self._folder)
             return
+        # A writer that failed may have removed the folder that it had made.
+        self._folder.mkdir(exist_ok=True)
         with folder_locked(self._folder, self._say):
             staging.check_places(self._folder, places)
             with held():

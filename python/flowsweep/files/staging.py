@@ -1,6 +1,7 @@
 """A hidden folder in which files are prepared, and the steps that put them into place.
 
-`<folder>/.flowsweep-<name>` belongs to one writer and holds
+It lies beside the folder of the places, so that whoever reads all that is below that folder does
+not meet what is being written. It belongs to one writer and holds
 
 * `lock`: held as long as the writer lives;
 * `new`: what is being written;
@@ -34,35 +35,64 @@ NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
 PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+")
 #: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
+#: Between the name of a folder and that of its set, in the name of a hidden folder beside it.
+_INFIX = ".flowsweep-set-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
+def beside(folder: Path, name: str) -> Path:
+    """The hidden folder of the set `name` of `folder`; in it, where nothing can lie beside it."""
+    real = folder.resolve()
+    if len(os.fsencode(real.name)) > MAX_NAME // 2 or _INFIX in real.name or not _is_open(real):
+        return inside(folder, name)
+    return real.parent / _cut(f".{real.name}{_INFIX}{name}")
+
+
 def inside(folder: Path, name: str) -> Path:
-    """The hidden folder of the set `name` in `folder`."""
+    """The hidden folder `name` in `folder`."""
     return folder / _cut(f"{HIDDEN}{name}")
-
-
-def beside(folder: Path) -> Path:
-    """The hidden folder that becomes `folder`."""
-    return folder.parent / f"{_cut(f'.{folder.name}')}{HIDDEN}new"
 
 
 def _cut(name: str) -> str:
     return os.fsdecode(os.fsencode(name)[:MAX_NAME])
 
 
-def make(work: Path, made: list[Path]) -> None:
-    """Makes a hidden folder and all above it; `made` gets those that were not there."""
+def _is_open(folder: Path) -> bool:
+    """Whether this user may rename what is made beside a folder to a name in it."""
+    parent = folder.parent
+    if not (folder.exists() and parent.exists()):
+        return not parent.exists() or os.access(parent, os.R_OK | os.W_OK | os.X_OK)
+    # One file system may be mounted at both, and names cannot be moved between mounts.
+    escaped = "".join(f"\\{ord(one):03o}" if one in " \t\n\\" else one for one in str(folder))
+    with suppress(OSError), Path("/proc/self/mountinfo").open("rb") as mounts:
+        if any(line.split()[4] == os.fsencode(escaped) for line in mounts):
+            return False
+    is_writable = os.access(parent, os.R_OK | os.W_OK | os.X_OK)
+    return is_writable and folder.stat().st_dev == parent.stat().st_dev
+
+
+def make_missing(folder: Path, made: list[Path]) -> bool:
+    """Makes a folder and all above it; `made` gets those that were not there.
+
+    Returns:
+        Whether the folder itself was not there.
+    """
     missing = []
-    at = work
+    at = folder
     while not os.path.lexists(at):
         missing.append(at)
         at = at.parent
     for path in reversed(missing):
         made.append(path)
         path.mkdir(exist_ok=True)
+    return bool(missing)
+
+
+def make(work: Path, made: list[Path]) -> None:
+    """As `make_missing`, of a hidden folder; one that is there has to be this user's."""
+    is_new = make_missing(work, made)
     about = work.lstat()
-    if not stat.S_ISDIR(about.st_mode) or (not missing and about.st_uid != os.geteuid()):
+    if not stat.S_ISDIR(about.st_mode) or (not is_new and about.st_uid != os.geteuid()):
         raise FlowsweepError(
             f"{work}: in the way",
             found=f"something of user {about.st_uid}",
@@ -199,14 +229,14 @@ def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
 
 def any_ready(folder: Path) -> bool:
     """Whether a set of `folder` is half in place."""
-    return any(is_ready(work) for work in _all_in(folder))
+    return any(is_ready(work) for work in _all_of(folder))
 
 
 def settle(folder: Path, say: Callable[[str], None]) -> None:
     """Finishes or removes what killed writers of this user left in `folder`, or beside it."""
     with suppress(OSError):
         remove_parts(folder)
-    for work in (beside(folder), *_all_in(folder)):
+    for work in _all_of(folder):
         with abandoned(work) as is_abandoned:
             if is_abandoned:
                 roll_forward(folder, work, say)
@@ -220,7 +250,7 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
     Raises:
         FlowsweepError: It was another user's.
     """
-    for work in _all_in(folder):
+    for work in _all_of(folder):
         with suppress(FileNotFoundError), locked(work, LOCK, say):
             if not is_ready(work):
                 continue
@@ -236,14 +266,19 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
             remove(work)
 
 
-def _all_in(folder: Path) -> list[Path]:
-    """The hidden folders in `folder`."""
+def _all_of(folder: Path) -> list[Path]:
+    """The hidden folders of `folder`."""
+    real = folder.resolve()
+    return _folders_in(real.parent, f".{real.name}{_INFIX}") + _folders_in(folder, HIDDEN)
+
+
+def _folders_in(folder: Path, prefix: str) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             return sorted(
                 folder / one.name
                 for one in entries
-                if one.name.startswith(HIDDEN) and one.is_dir(follow_symlinks=False)
+                if one.name.startswith(prefix) and one.is_dir(follow_symlinks=False)
             )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
