@@ -73,14 +73,10 @@ fi
 # Slurm likewise. Its services are for machines that are nodes: none is started, now or at boot.
 if [ "$purpose" = test ] && ! have slurmctld && [ "$(id -u)" = 0 ] && have apt-get; then
     say "installing slurm-wlm and munge (for the tests of the testbed slurm)"
-    policy=/usr/sbin/policy-rc.d
-    if [ -e $policy ]; then policy=
-    else printf '#!/bin/sh\nexit 101\n' >$policy; chmod 755 $policy; fi
-    if DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        slurm-wlm munge >/dev/null 2>&1
+    if .config/without_services.sh env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends slurm-wlm munge >/dev/null 2>&1
     then have systemctl && systemctl disable --quiet munge slurmctld slurmd >/dev/null 2>&1 || :
     else say "slurm-wlm cannot be installed: its tests will be skipped"; fi
-    [ -z "$policy" ] || rm -f $policy
 fi
 
 # A benchmark leaves out the peers that are not there, and says so.
@@ -103,15 +99,10 @@ rust_is_new_enough() {
 if ! rust_is_new_enough; then
     say "no Rust $need_rust or newer: rustup puts one into .rustup and .cargo-home of this folder"
     export RUSTUP_HOME="$PWD/.rustup" CARGO_HOME="$PWD/.cargo-home"
-    if have rustup-init; then installer="rustup-init"
-    elif have curl; then
-        mkdir -p .cargo-home
-        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o .cargo-home/rustup-init.sh
-        installer="sh .cargo-home/rustup-init.sh"
-    else
-        say "remedy: install curl, or Rust $need_rust, and run again"; exit 2
-    fi
-    $installer -y -q --no-modify-path --profile minimal --component clippy --component rustfmt
+    if have rustup-init; then
+        rustup-init -y -q --no-modify-path --profile minimal --component clippy --component rustfmt
+    elif have curl; then .config/rustup.sh
+    else say "remedy: install curl, or Rust $need_rust, and run again"; exit 2; fi
 fi
 
 # --- Python packages -----------------------------------------------------------------
