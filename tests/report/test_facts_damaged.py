@@ -202,7 +202,7 @@ def test_the_views_of_the_database_count_no_run_twice(kept: Path) -> None:
     assert counted() == WHOLE | {"r1": 21}
     assert database_file.write(Warehouse(kept)) == path
     assert counted() == WHOLE | {"r1": 21}
-    (kept / facts.FOLDER / "host_totals" / f"tmp_{'0' * 16}-{'0' * 16}.parquet").touch()
+    (kept / facts.FOLDER / "host_totals" / f"{'0' * 16}-{'0' * 16}.parquet.part").touch()
     one, *_ = (kept / facts.FOLDER / "host_totals").glob("[0-9a-f]*.parquet")
     one.with_name(f"{'0' * 16}-{'0' * 16}.parquet").write_bytes(one.read_bytes())
     assert counted() == WHOLE | {"r1": 21}

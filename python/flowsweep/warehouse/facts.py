@@ -227,7 +227,7 @@ class Kept:
     def _tidy(self) -> None:
         """Removes files of ours that no part names: of an earlier SQL, joined, or cut off."""
         kept = {self._file(fact, part) for fact in self._held for part in self._parts}
-        for path in self.folder.glob("*/*.parquet"):
+        for path in self.folder.glob("*/*.parquet*"):
             if path not in kept and FILE.fullmatch(path.name) and not path.is_symlink():
                 path.unlink()
 

@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
+from flowsweep.files.outputs import PART
 from flowsweep.files.owned import is_table
 from flowsweep.warehouse.signatures import Signatures  # noqa: TC001 - pydantic reads it
 
@@ -24,8 +25,8 @@ PARTS = "parts.json"
 MAX_PARTS_BYTES = 1 << 28
 #: Of the way in which facts are kept: what was kept in another way is made anew.
 FORMAT: Literal[1] = 1
-#: Files of ours. DuckDB writes under the longer name, so that a shorter one is of a whole file.
-FILE = re.compile(r"(?:tmp_)?[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
+#: Files of ours; the longer names are of what is being written.
+FILE = re.compile(rf"[0-9a-f]{{16}}-[0-9a-f]{{16}}\.parquet(?:{re.escape(PART)})?")
 #: The shorter names, as a pattern of DuckDB.
 WHOLE = f"{'?' * 16}-{'?' * 16}.parquet"
 #: Rows of a fact that count, for who has no more than DuckDB and the folder.
