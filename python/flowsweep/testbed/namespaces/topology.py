@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from flowsweep.testbed import kernel
@@ -27,6 +28,7 @@ from flowsweep.testbed.spec import (
 from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - an own one is mounted there
 
 
 def build(spec: Spec) -> None:
@@ -59,11 +61,12 @@ def build(spec: Spec) -> None:
 def _private_state(spec: Spec) -> None:
     """An own /run and /etc/hosts, seen by nobody outside."""
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", specs.STATE, "tmpfs", options="mode=755")
+    with _folder_in_sight(Path(spec.folder), (specs.STATE, SHARED_MEMORY)):
+        kernel.mount("tmpfs", specs.STATE, "tmpfs", options="mode=755")
+        # What a killed MPI leaves there goes with us.
+        kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs")
     for folder in (specs.NETNS, specs.HOST_NAMES, specs.SCRIPTS, specs.LOGS, specs.STATE / "t"):
         folder.mkdir()
-    # What a killed MPI leaves there goes with us.
-    kernel.mount("tmpfs", Path("/dev/shm"), "tmpfs")  # noqa: S108 - an own one
     # Names mean the experiment network, for whatever a user starts: all else goes by address.
     names = specs.STATE / "hosts"
     lines = ["127.0.0.1 localhost", f"{specs.HUB_ADDRESS} hub"]
@@ -71,6 +74,22 @@ def _private_state(spec: Spec) -> None:
     names.write_text("\n".join(lines) + "\n")
     kernel.mount(str(names), Path("/etc/hosts"), flags=kernel.MS_BIND)
     socket.sethostname("hub")
+
+
+@contextlib.contextmanager
+def _folder_in_sight(folder: Path, covered: Sequence[Path]) -> Iterator[None]:
+    """Something is mounted at places, of which one may hold the folder of the run: it stays."""
+    folder = folder.resolve()
+    if not any(folder.is_relative_to(place) for place in covered):
+        yield
+        return
+    kept = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    try:
+        yield
+        folder.mkdir(parents=True)
+        kernel.mount(f"/proc/self/fd/{kept}", folder, flags=kernel.MS_BIND)
+    finally:
+        os.close(kept)
 
 
 def _no_ipv6() -> None:
