@@ -18,8 +18,6 @@ MOST_S = 2.0
 MOST_MEMORY = 500 << 20
 MOST_MESSAGE = 8_200
 
-#: Where a file is refused for a limit: what was expected says what to do.
-_LIMITS = ("files/inputs.py",)
 #: Events of a change, and which of their arguments are places that change.
 _CHANGES = {
     "os.mkdir": slice(1), "os.remove": slice(1), "os.rmdir": slice(1), "os.chmod": slice(1),
@@ -135,8 +133,6 @@ def check_message(error: FlowsweepError, path: Path) -> None:
     text = str(error)
     place = _place_of(error)
     lacking = [name for name in ("found", "expected", "remedy") if getattr(error, name) is None]
-    if lacking == ["remedy"] and any(name in place for name in _LIMITS):
-        lacking = []
     if lacking:
         raise Fault(f"{place} {'+'.join(lacking)}", f"the message lacks {lacking}: {text[:300]}")
     if str(path) not in text:

@@ -16,7 +16,7 @@ SUM = "select sum(packets)::bigint from '{}/**/captures.parquet'"
 
 
 def test_a_reader_of_all_below_the_tables_meets_no_half_run(nursery, tmp_path):
-    """DuckDB's `**` enters folders with hidden names, too; the one host's file is opened at once."""
+    """DuckDB's `**` enters folders with hidden names. The one file is of one writing or another."""
     runs = [make_run(tmp_path / f"{packets}/r1", packets, hosts=1) for packets in (20, 30)]
     tables = tmp_path / "tables"
     assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]

@@ -80,11 +80,14 @@ def _read(path: Path, expected: str, most: int, remedy: str | None) -> bytes:
             f"{path}: cannot be read",
             found=error.strerror or str(error),
             expected=f"{expected}, which this user may read",
-            remedy=remedy,
+            remedy=remedy or f"see its permissions: ls -ld {path}",
         ) from None
     except ValueError as error:  # a NUL in the name
         raise FlowsweepError(
-            f"{path}: cannot be read", found=str(error), expected=expected
+            f"{path}: cannot be read",
+            found=str(error),
+            expected=expected,
+            remedy="correct the name",
         ) from None
     if about.st_size > most or len(content) > most:
         raise _too_large(path, max(about.st_size, len(content)), expected, most)
@@ -96,6 +99,7 @@ def _too_large(path: Path, size: int, expected: str, most: int) -> FlowsweepErro
         f"{path}: too large",
         found=f"{size:,} bytes",
         expected=f"{expected} of at most {most:,} bytes",
+        remedy="shorten it, if it is the file that was meant",
     )
 
 
@@ -103,7 +107,9 @@ def _check_kind(path: Path, mode: int, expected: str) -> None:
     if stat.S_ISREG(mode):
         return
     kind = next((name for test, name in _KINDS if test(mode)), "no plain file")
-    raise FlowsweepError(f"{path}: is not a file", found=kind, expected=expected)
+    raise FlowsweepError(
+        f"{path}: is not a file", found=kind, expected=expected, remedy="name a plain file"
+    )
 
 
 def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any], str]:
@@ -147,6 +153,7 @@ def object_of(text: str, path: Path, expected: str, example: str) -> dict[str, A
             f"{path}: too large",
             found=f"{text.count('{'):,} objects and {text.count('['):,} lists",
             expected=f"{expected} with at most {MOST_OBJECTS:,}",
+            remedy="shorten it, if it is the file that was meant",
         )
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
@@ -180,6 +187,7 @@ def object_of(text: str, path: Path, expected: str, example: str) -> dict[str, A
             f"{path}: this is not {expected}",
             found=f"a {type(found).__name__}",
             expected=example,
+            remedy="write one JSON object, in braces",
         )
     check_values(path, found)
     return found
@@ -254,6 +262,7 @@ def _check_text(path: Path | str, place: tuple[Any, ...], key: Any, value: Any) 
                 f"{path}: {place_of((*place, key))}: half of a character",
                 found=shown(text),
                 expected="text that UTF-8 can write",
+                remedy="correct the escape: \\ud800 to \\udfff stand in pairs only",
             )
 
 
@@ -271,6 +280,7 @@ def _too_deep(path: Path | str, place: str) -> FlowsweepError:
         f"{path}: {place[:SHOWN]}{': ' if place else ''}nested too deeply",
         found=f"more than {MOST_DEPTH} objects and lists within each other",
         expected=f"at most {MOST_DEPTH}",
+        remedy="write it with fewer levels",
     )
 
 
