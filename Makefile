@@ -4,6 +4,8 @@ BIN := .venv/bin
 PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 FUZZ_SECONDS ?= 60
+# Where it is set, each of thousands of starts of flowsweep in the tests compiles its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build demo papers notebook live test fuzz trials bench truth check audit
 
