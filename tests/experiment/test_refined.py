@@ -50,12 +50,28 @@ def test_a_refined_point_is_planned_behind_the_sweep(file, runs):
         ("nqueens-rtt_8ms-r1", 3, 1), ("nqueens-rtt_6ms-r1", 3, 1),
         ("nqueens-rtt_8ms-r2", 4, 2), ("nqueens-rtt_6ms-r2", 4, 2),
         ("nqueens-rtt_7ms-r1", 5, 1), ("nqueens-rtt_7ms-r2", 6, 2),
+        # The sweep has two runs at the baseline in each block.
+        ("nqueens-baseline-r5", 3, 5), ("nqueens-baseline-r6", 4, 6),
+        ("nqueens-baseline-r7", 5, 7), ("nqueens-baseline-r8", 6, 8),
     }  # fmt: skip
-    assert [run.block for run in further] == [3, 3, 4, 4, 5, 6]
+    assert [run.block for run in further] == [3, 3, 3, 4, 4, 4, 5, 5, 6, 6]
+    assert all(run.baseline == ("baseline" in run.id) for run in further)
     run = experiment.load(file, runs).find_run("nqueens-rtt_8ms-r2")
     assert (run.point.rtt_ns, run.baseline, run.spec()["seed"]) == (8_000_000, False, 1)
     # The order follows from the seed.
     assert [one.id for one in experiment.load(file, runs).plan()] == [one.id for one in plan]
+
+
+def test_a_refined_point_of_another_problem_has_the_baseline_of_that_problem(file, runs):
+    file.write_text(SWEEP.replace("{rtt: [4ms, 16ms]}", "{rtt: [4ms], problem: [{board: 8}]}"))
+    before = {run.id for run in experiment.load(file, runs).plan()}
+    keep(runs, 1, {"rtt": "8ms", "problem.board": "8"})
+    plan = experiment.load(file, runs).plan()
+    further = [run for run in plan if run.id not in before]
+    assert {run.id: run.baseline for run in further} == {
+        "nqueens-board_8-rtt_8ms-r1": False, "nqueens-board_8-rtt_8ms-r2": False,
+        "nqueens-board_8-r3": True, "nqueens-board_8-r4": True,
+    }  # fmt: skip
 
 
 def test_the_same_point_is_the_same_run_once_the_file_names_it(file, runs):

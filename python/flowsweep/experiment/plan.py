@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +67,11 @@ def plan(experiment: Experiment) -> list[Run]:
 def _refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
     """The runs of the passes of refinement: each has as many blocks as the sweep, of its points.
 
-    A point that the experiment names by now is no further one.
+    A point that the experiment names by now is no further one. Each block has a run at the baseline
+    of its points: a machine that became slower since the sweep would make them look slower.
     """
     known = {run.id for run in planned}
+    counts = Counter(_series(run) for run in planned)
     names = {workload.name for workload in experiment.workloads}
     block = experiment.repetitions
     found: list[Run] = []
@@ -80,20 +83,30 @@ def _refined(experiment: Experiment, planned: list[Run], order: random.Random) -
         ]
         new = {run.id: run for run in made if run.id not in known}
         known |= new.keys()
-        for repetition in range(1, experiment.repetitions + 1):
+        for _ in range(experiment.repetitions):
             block += 1
-            runs = [
-                replace(
-                    run,
-                    id=f"{run.id.removesuffix('-r1')}-r{repetition}",
-                    repetition=repetition,
-                    block=block,
-                )
-                for run in new.values()
-            ]
+            baselines = {_series(one): one for one in map(_baseline_of, new.values())}
+            runs = []
+            for run in (*new.values(), *baselines.values()):
+                name = _series(run)
+                counts[name] += 1
+                number = counts[name]
+                runs.append(replace(run, id=f"{name}-r{number}", repetition=number, block=block))
             order.shuffle(runs)
             found += runs
     return found
+
+
+def _series(run: Run) -> str:
+    """The id of a run but for its repetition."""
+    return run.id.rpartition("-")[0]
+
+
+def _baseline_of(run: Run) -> Run:
+    """The first run at the baseline of the same problem."""
+    base = points.baseline(run.experiment, run.workload)
+    own = base.changed({"problem": run.point.problem})
+    return _run(run.experiment, run.workload, own, base, 1)
 
 
 def _run(
