@@ -77,17 +77,17 @@ def test_tried_values_far_apart_come_before_the_number_between_them() -> None:
 
 def test_what_the_intervals_assume_is_said() -> None:
     pooled = {"noise": "pooled", "spread": 0.016, "noise_reason": None, "low": 3.0, "high": 4.0}
-    own = {"noise_reason": "runs at the baseline scatter more than those of the other points"}
+    own = {"noise_reason": "fewer than 3 points with 2 runs"}
     rows = [threshold("rtt", **pooled), threshold("rate", low=150.0, **own)]
     labels = {("lu", ""): "lu"}
     assert verdict(rows, [REQUIREMENT], labels).assumed == [
         (
-            "runs scatter alike, in proportion to their time, at all points of a line, which the "
-            "runs do not contradict (lu over RTT: 1.6 %)"
+            "runs scatter by a similar share of their time at all points of a line, but where a "
+            "point's own runs clearly scatter more (lu over RTT: 1.6 %)"
         ),
         (
-            "nothing for lu over rate, where each point has its own runs: runs at the baseline "
-            "scatter more than those of the other points"
+            "nothing for lu over rate, where each point has its own runs: fewer than 3 points with "
+            "2 runs"
         ),
     ]
     # Without an interval nothing is assumed of one.

@@ -1,8 +1,8 @@
 """The 95 % intervals of a slowdown against sweeps of which the truth is known.
 
 Prints for each kind of noise, number of points and of repetitions: how often an interval holds the
-true slowdown, in how many sweeps the noise was pooled, and how wide the interval is (ratio of its
-ends, median) beside that of each point's own runs. Exits with 1 if a goal is missed.
+true slowdown, and how wide the interval is (ratio of its ends, median) beside that of each point's
+own runs. Exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ SPREAD = 0.02
 OUTLIER = 1.5
 # Noise that is alike at all points, and noise that is not.
 ALIKE = ("normal", "one outlier", "long tails", "long tails, one outlier")
-UNLIKE = ("baseline twice", "baseline three times", "growing along the line")
-# In %; two repetitions are not promised.
-LEAST, MOST, LEAST_PROMISED = 93, 97, 3
+UNLIKE = ("baseline twice", "baseline three times", "growing along the line", "each its own")
+# Three of ten runs take longer by two standard deviations: the mean is that of neither.
+MODES = "two modes"
+# In %: where runs scatter alike at all points, and where they do not; two repetitions are not
+# promised. More than the most would be intervals that are wider than they need to be.
+LEAST, LEAST_UNLIKE, MOST, LEAST_PROMISED = 93, 91, 98, 3
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares in %, and the median ratio of the ends of an interval."""
+    """A share in %, and the median ratio of the ends of an interval."""
 
     held: float
-    pooled: float
     width: float
     own_width: float
 
@@ -45,13 +47,18 @@ def made(kind: str, points: int, repetitions: int, random: np.random.Generator) 
     times = []
     for index in range(points):
         count = repetitions * (2 if index == 0 else 1)
-        has_tails = kind.startswith("long tails")
-        noise = random.standard_t(3, count) if has_tails else random.standard_normal(count)
+        noise = random.standard_normal(count)
+        if kind.startswith("long tails"):
+            noise = random.standard_t(3, count)
+        if kind == MODES:
+            noise = 0.3 * noise + 2 * (random.random(count) < 0.3)
         spread = SPREAD
         if kind.startswith("baseline") and index == 0:
             spread *= 2 if kind.endswith("twice") else 3
         if kind == "growing along the line":
             spread *= 0.5 + 1.5 * index / (points - 1)
+        if kind == "each its own":
+            spread *= np.exp(0.6 * random.standard_normal())
         times.append((10 * truth(index) * np.exp(spread * noise)).tolist())
     if kind.endswith("one outlier"):
         times[int(random.integers(points))][0] *= OUTLIER
@@ -66,10 +73,9 @@ def truth(index: int) -> float:
 def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
     """Over many sweeps."""
     random = np.random.default_rng([len(kind), points, repetitions])
-    held, pooled, widths, own = [], 0, [], []
+    held, widths, own = [], [], []
     for _ in range(sweeps):
         line = made(kind, points, repetitions, random)
-        pooled += not isinstance(line.noise, str)
         base = Median.of(line.baseline)
         for index in range(1, points):
             low, high = line.intervals[index]
@@ -79,7 +85,6 @@ def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
             own.append(above / alone if alone else math.inf)
     return Measured(
         100 * float(np.mean(held)),
-        100 * pooled / sweeps,
         float(np.median(widths)),
         float(np.median(own)),
     )
@@ -92,19 +97,15 @@ def main() -> int:
     sweeps = parser.parse_args().sweeps
     jobs = [
         (kind, points, repetitions, sweeps)
-        for kind in (*ALIKE, *UNLIKE) for points in POINTS for repetitions in REPETITIONS
+        for kind in (*ALIKE, *UNLIKE, MODES) for points in POINTS for repetitions in REPETITIONS
     ]  # fmt: skip
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         found = list(pool.map(measure, *zip(*jobs, strict=True)))
     print(f"Intervals of a slowdown: {sweeps:,} made sweeps of each kind, {SPREAD:.0%} spread")
-    print(
-        f"{'noise':26}{'points':>7}{'runs':>6}{'holds %':>9}{'pooled %':>10}{'ratio of ends':>15}"
-    )
+    print(f"{'noise':26}{'points':>7}{'runs':>6}{'holds %':>9}{'ratio of ends':>19}")
     for (kind, points, repetitions, _), one in zip(jobs, found, strict=True):
         widths = f"{one.width:.3f} ({one.own_width:.3f})"
-        print(
-            f"{kind:26}{points:>7}{repetitions:>6}{one.held:>9.1f}{one.pooled:>10.0f}{widths:>19}"
-        )
+        print(f"{kind:26}{points:>7}{repetitions:>6}{one.held:>9.1f}{widths:>19}")
     print("In brackets: by each point's own runs.")
     return judge([job[:3] for job in jobs], found)
 
@@ -116,15 +117,20 @@ def judge(jobs: list[tuple[str, int, int]], found: list[Measured]) -> int:
         for (kind, _, repetitions), one in zip(jobs, found, strict=True)
         if repetitions >= LEAST_PROMISED
     ]
-    least = min(held for _, held in promised)
     plain = [held for kind, held in promised if kind == ALIKE[0]]
-    is_held, is_close = least >= LEAST, max(plain) <= MOST
-    print(f"\nleast {least:.1f} %, goal at least {LEAST} %: {'reached' if is_held else 'MISSED'}")
-    print(
-        f"most with normal noise {max(plain):.1f} %, goal at most {MOST} %: "
-        f"{'reached' if is_close else 'MISSED'}"
-    )
-    return 0 if is_held and is_close else 1
+    found_least = [
+        (words, min(held for kind, held in promised if (kind in ALIKE) == is_alike), goal)
+        for words, is_alike, goal in (("alike", True, LEAST), ("not alike", False, LEAST_UNLIKE))
+    ]
+    for words, least, goal in found_least:
+        print(f"least where {words} {least:.1f} %, goal at least {goal} %: {_word(least >= goal)}")
+    is_close = max(plain) <= MOST
+    print(f"most with normal noise {max(plain):.1f} %, goal at most {MOST} %: {_word(is_close)}")
+    return 0 if is_close and all(least >= goal for _, least, goal in found_least) else 1
+
+
+def _word(reached: bool) -> str:
+    return "reached" if reached else "MISSED"
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ BOTH_DIRECTIONS = [
     ),
     (
         "which decides neither way about 10 %",
-        (ALMOST, UNSURE),
+        (ALMOST, {"spread": 0.04}),
         [(RISING, {}), (LEVEL, {}), ((1, 1, 1, 1, 1.3), {})],
     ),
     ("itself varies by", ((1, 1.1, 1.1, 1.1, 1.1), {"spread": 0.3, "runs": 20}), [(RISING, {})]),
@@ -105,11 +105,11 @@ BOTH_DIRECTIONS = [
         (RISING, {}),
         [(LEVEL, {}), (BUMP, {}), (STEP_OUT, {})],
     ),
-    ("n = 2, no interval", (RISING, {"runs": 2}), [(RISING, {"runs": 3})]),
+    ("n = 1, no interval", (RISING, {"runs": 1}), [(RISING, {"runs": 2})]),
     (
-        "and 2 valid runs at the baseline, where an interval needs 3",
-        (LEVEL, {"runs": 2}),
-        [(LEVEL, {"runs": 3})],
+        "and 1 valid run at the baseline, where an interval needs 3",
+        (LEVEL, {"runs": 1}),
+        [(LEVEL, {"runs": 2})],
     ),
 ]  # fmt: skip
 

@@ -134,11 +134,7 @@ def _compared(
             and ("there", there[key]["point"]) in ends
         ]
         pairs = [(("here", here[key]["point"]), ("there", there[key]["point"])) for key in shared]
-        bases = [
-            one["point"] for key, one in here.items() if key[:2] == group and one["is_baseline"]
-        ]
-        baseline = ("here", bases[0]) if bases else None
-        found |= dict(zip(shared, ratios(ends, pairs, baseline), strict=True))
+        found |= dict(zip(shared, ratios(ends, pairs), strict=True))
     return found
 
 

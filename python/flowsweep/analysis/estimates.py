@@ -22,9 +22,9 @@ MAX_OFF_MS = 0.2
 KEYS = ("app", "problem", "axis", "buffer_bytes")
 
 NOTES = {
-    "slowdown_intervals": "95 % intervals of the median slowdown: noise pooled over the points and "
-    "resampled (flowsweep.analysis.noise); where the runs speak against that, standard errors from "
-    "order statistics, Student's t (flowsweep.analysis.slowdown)",
+    "slowdown_intervals": "95 % intervals of the slowdown: Student's t, variances drawn towards "
+    "that of all points (flowsweep.analysis.noise); of fewer than 3 points with 2 runs, standard "
+    "errors from order statistics (flowsweep.analysis.slowdown)",
     "threshold_estimates": "the tried points between which the slowdown crosses each level, by "
     "these intervals; estimate: monotone medians, linear in RTT and in 1/rate "
     "(flowsweep.analysis.thresholds)",

@@ -10,8 +10,8 @@ from typing import Any
 from flowsweep.analysis.slowdown import Line
 
 NOTE = (
-    "95 % intervals of the median slowdown along each line of axis_points: noise pooled over its "
-    "points, or each point's own runs (flowsweep.analysis.slowdown)"
+    "95 % intervals of the slowdown along each line of axis_points: each point's variance is drawn "
+    "towards that of all points, or rests on its own runs alone (flowsweep.analysis.slowdown)"
 )
 COLUMNS = {
     "axis": "varchar",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowsweep import numbers
-from flowsweep.analysis import slowdown, thresholds
+from flowsweep.analysis import noise, slowdown, thresholds
 from flowsweep.experiment.axes import AXES
 
 # A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
@@ -196,16 +196,17 @@ def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
         choose = min if points.grows else max
         return f"no run is valid at {_place(points, choose(points.without_runs))}"
     index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
+    needed = slowdown.MIN_RUNS if isinstance(points.line.noise, str) else noise.MIN_RUNS
     few = [
         f"{numbers.plural(len(times), 'valid run')} at {place}"
         for place, times in (
             (_place(points, points.x[index]), points.line.times[index]),
             ("the baseline", points.line.baseline),
         )
-        if len(times) < slowdown.MIN_RUNS and isinstance(points.line.noise, str)
+        if len(times) < needed
     ]
     if few:
-        return f"{' and '.join(few)}, where an interval needs {slowdown.MIN_RUNS}"
+        return f"{' and '.join(few)}, where an interval needs {needed}"
     return f"{_takes(points, index)}, which decides neither way about {level - 1:.0%}".replace(
         "%", " %"
     )

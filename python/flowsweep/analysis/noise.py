@@ -1,25 +1,24 @@
-"""The scatter of repeated runs, pooled over the points of a line of a sweep.
+"""The scatter of repeated runs at the points of a line, moderated by that of all of them.
 
-Three runs say little of how much times scatter, those of all points together much more. Pooling
-assumes that the logarithms of the times scatter alike at every point, so that times scatter in
-proportion to their median. That is tested; where runs speak against it, or are too few to test it,
-each point is left with its own runs (flowsweep.analysis.slowdown).
+Three runs say little of how much times scatter; those of all points together say much more. So the
+variance of each point is drawn towards the common one (empirical Bayes: Smyth, "Linear models and
+empirical Bayes methods for assessing differential expression in microarray experiments", Stat.
+Appl. Genet. Mol. Biol. 3, 2004, section 4). Smyth estimates for how many runs the common variance
+counts; the few points of a line do not tell that, and a fixed number does as well. A point that
+clearly scatters more than the others is left with its own variance, and the others without it.
+Everything is computed on logarithms of times.
 
-The pooled residuals are resampled: their medians of as many runs as a point has, less those of as
-many as the baseline has, are what an observed slowdown may be wrong by. A residual is the logarithm
-of a time less the mean of its point's, in which an outlier is drawn in to 2.5 standard deviations
-of the median, so that one slow run does not turn its neighbours into outliers too. Residuals are
-too small by sqrt((n - 1) / n), and a percentile is too close by as much as one of the normal
-distribution is to one of Student's t; both are made good (Hesterberg, "What Teachers Should Know
-About the Bootstrap", The American Statistician 69, 2015, section 3.3).
+A slowdown shifts these logarithms. Its interval is that of a difference of two means, by Student's
+t with Welch's degrees of freedom; the mean of three runs varies less than their median. Where a run
+is an outlier, the median takes the mean's place, and one slow run does not count for more than 2.5
+standard deviations in its point's variance.
 """
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,103 +27,122 @@ from flowsweep.analysis import student
 
 Floats = NDArray[np.float64]
 
-# With fewer there is too little to be tested: in made sweeps a baseline of three runs that scatter
-# three times as much passed in 70 of 100.
-MIN_BASELINE_RUNS = 4
 MIN_RUNS = 2
 MIN_POINTS = 3
-MEDIANS = 10_000
-# Random numbers drawn for the test, and the most and fewest resamples that they make.
-TEST_NUMBERS, TEST_SAMPLES, LEAST_SAMPLES = 50_000, 499, 99
-# Each of the tests speaks against pooling where chance alone does it in a tenth of all sweeps:
-# narrower intervals ask for more than the absence of proof.
-DOUBT = 0.1
-WINSOR = 2.5
-# The median of two runs moves with the slower one. If they are further apart than this many
-# standard deviations, one of them is an outlier and their point is as unsure as if it had one run.
+#: The common variance counts for so many degrees of freedom: as much as three runs.
+WEIGHT = 2
+#: A point whose variance is more than this many times that of the others is left with its own. It
+#: counts as one of four degrees of freedom at least: chance alone leaves one in 10 to 20 quiet
+#: points of three runs with its own, whose intervals would be twice as wide with two degrees.
+OWN_VARIANCE = 3.0
+LEAST_OWN_FREEDOM = 4
+#: Each end of an interval is wrong in so many cases, by the t distribution. The moderated variance
+#: is an estimate too: 95 % of the intervals of made sweeps hold so (tests/truth/intervals.py).
+TAIL = 0.0125
+#: In standard deviations: from where a run is an outlier, and for how much one counts.
+OUTLIER, WINSOR = 4.0, 2.5
+#: So many runs tell by themselves what is an outlier among them, if they scatter more than others.
+MANY_RUNS = 5
+# If two runs are further apart than this many standard deviations, one of them is an outlier, and
+# nothing tells which: their point is as unsure as if it had one run.
 MOST_APART = 3 * 2**0.5
 # Half of all differences of two standard normal values are below it.
 HALF_OF_DIFFERENCES = 0.9539
-SEED = 2015
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How the times of one line scatter, as far as it is the same at all points.
+    """How the times of one line scatter.
 
     Attributes:
-        residuals: Of all points together, sorted, in logarithms of the time.
-        freedom: Runs less points.
+        variance: Of the logarithm of a time, common to the points that have none of their own.
+        squares: Sum of the squared deviations of all points.
+        freedom: Runs less points, of all points together.
         spread: Standard deviation of one run, as a share of its time; of the inner half, so that
             outliers do not count.
-        points: How many points were pooled.
     """
 
-    residuals: Floats
+    variance: float
+    squares: float
     freedom: int
     spread: float
-    points: int
 
-    def errors(self, runs: int, baseline_runs: int, tail: float) -> tuple[float, float]:
-        """Between which a median slowdown's logarithm is wrong, each end but for `tail`."""
-        wider: float = NormalDist().cdf(-student.quantile(1 - tail, self.freedom))
-        differences = self._medians(runs, 0) - self._medians(baseline_runs, 1)
-        low, high = np.quantile(differences, [wider, 1 - wider])
-        return float(low), float(high)
+    def compared(self, times: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
+        """95 % interval of the time of one point divided by that of another.
 
-    def explains(self, times: Sequence[float]) -> bool:
-        """Whether the median of these runs is as sure as their number says."""
+        It holds the ratio of the medians. Of runs that do not tell enough it is 0 and infinite.
+        """
+        if not (self._explains(times) and self._explains(others)):
+            return 0.0, math.inf
+        mine, its = self._mean(times), self._mean(others)
+        of_medians = float(np.median(times)) / float(np.median(others))
+        both = mine.variance + its.variance
+        if both == 0:
+            return of_medians, of_medians
+        freedom = both**2 / (mine.variance**2 / mine.freedom + its.variance**2 / its.freedom)
+        half = student.quantile(1 - TAIL, min(freedom, self.freedom)) * math.sqrt(both)
+        ratio = mine.value - its.value
+        low, high = math.exp(ratio - half), math.exp(ratio + half)
+        return min(low, of_medians), max(high, of_medians)
+
+    def _explains(self, times: Sequence[float]) -> bool:
+        """Whether the runs of a point are as sure as their number says."""
         if len(times) > MIN_RUNS:
             return True
         apart = np.log(max(times) / min(times))
         return len(times) == MIN_RUNS and bool(apart <= MOST_APART * self.spread)
 
-    def _medians(self, runs: int, stream: int) -> Floats:
-        """Medians of resampled runs.
-
-        The middle values of so many uniform numbers are drawn in place of all of them.
-        """
-        places = (_middles(runs, stream) * len(self.residuals)).astype(np.int64)
-        return np.asarray(self.residuals[places].mean(axis=0))
-
-
-@functools.lru_cache(maxsize=64)
-def _middles(runs: int, stream: int) -> Floats:
-    """The two middle values of `runs` uniform numbers, often: shape (2, MEDIANS)."""
-    random = np.random.default_rng([SEED, runs, stream])
-    rank = (runs + 1) // 2
-    lower = random.beta(rank, runs - rank + 1, MEDIANS)
-    if runs % 2 == 1:
-        return np.array([lower, lower])
-    # The rest are evenly spread above it; the least of them comes next.
-    upper = 1 - (1 - lower) * random.random(MEDIANS) ** (1 / (runs - rank))
-    return np.array([lower, np.minimum(upper, 1 - 1e-15)])
+    def _mean(self, times: Sequence[float]) -> _Mean:
+        logs = np.log(np.asarray(times, dtype=np.float64))
+        runs, median = len(logs), float(np.median(logs))
+        spread = _own_spread(logs, self.spread)
+        squares, freedom = _squares(logs, self.spread), runs - 1
+        if _is_apart(squares, freedom, self.squares, self.freedom):
+            variance, freedom = squares / freedom, max(freedom, LEAST_OWN_FREEDOM)
+        else:
+            freedom += WEIGHT
+            variance = (WEIGHT * self.variance + squares) / freedom
+        if np.abs(logs - median).max() > OUTLIER * spread:
+            # The variance of the median of many normal values; of few it is less.
+            return _Mean(median, variance / runs * math.pi / 2, freedom)
+        return _Mean(float(logs.mean()), variance / runs, freedom)
 
 
-def pooled(groups: Sequence[Sequence[float]], baseline: int) -> Noise | str:
-    """The noise of a line, or why it is not pooled.
+@dataclass(frozen=True)
+class _Mean:
+    """The mean of logarithms or what takes its place, the variance of it and how sure that is."""
+
+    value: float
+    variance: float
+    freedom: int
+
+
+def pooled(groups: Sequence[Sequence[float]]) -> Noise | str:
+    """The noise of a line, or why the points' variances cannot be compared.
 
     Args:
-        groups: Times (s) of the runs of each point, mildest first.
-        baseline: Which of them is the baseline.
+        groups: Times (s) of the runs of each point, the baseline among them.
     """
-    if len(groups[baseline]) < MIN_BASELINE_RUNS:
-        return f"fewer than {MIN_BASELINE_RUNS} runs at the baseline"
-    kept = [index for index, times in enumerate(groups) if len(times) >= MIN_RUNS]
+    kept = [times for times in groups if len(times) >= MIN_RUNS]
     if len(kept) < MIN_POINTS:
         return f"fewer than {MIN_POINTS} points with {MIN_RUNS} runs"
-    if any(min(groups[index]) <= 0 for index in kept):
+    if any(min(times) <= 0 for times in kept):
         return "a run took no time"
-    logs = [np.log(np.asarray(groups[index], dtype=np.float64)) for index in kept]
+    logs = [np.log(np.asarray(times, dtype=np.float64)) for times in kept]
     spread = _spread(logs)
     if spread == 0:
         return "most runs of a point took equally long"
-    residuals = [_residuals(one, spread) for one in logs]
-    doubt = _doubt(residuals, kept.index(baseline))
-    if doubt is not None:
-        return doubt
-    together = np.sort(np.concatenate(residuals))
-    return Noise(together, len(together) - len(kept), spread, len(kept))
+    points = [(_squares(one, spread), len(one) - 1) for one in logs]
+    squares, freedom = sum(one for one, _ in points), sum(one for _, one in points)
+    alike = [point for point in points if not _is_apart(*point, squares, freedom)]
+    variance = sum(one for one, _ in alike) / sum(one for _, one in alike)
+    return Noise(variance, squares, freedom, spread)
+
+
+def _is_apart(squares: float, freedom: int, all_squares: float, all_freedom: int) -> bool:
+    """Whether the variance of a point is far above that of the others together."""
+    others = (all_squares - squares) / (all_freedom - freedom)
+    return squares / freedom > OWN_VARIANCE * others
 
 
 def _spread(logs: Sequence[Floats]) -> float:
@@ -133,65 +151,13 @@ def _spread(logs: Sequence[Floats]) -> float:
     return float(np.median(np.concatenate(distances))) / HALF_OF_DIFFERENCES
 
 
-def _residuals(logs: Floats, spread: float) -> Floats:
-    median = np.median(logs)
-    reach = WINSOR * spread
-    centre = np.clip(logs, median - reach, median + reach).mean()
-    return np.asarray((logs - centre) * np.sqrt(len(logs) / (len(logs) - 1)))
+def _own_spread(logs: Floats, spread: float) -> float:
+    """That of a point alone where it has many runs which scatter more."""
+    return max(spread, _spread([logs])) if len(logs) >= MANY_RUNS else spread
 
 
-def _doubt(residuals: Sequence[Floats], baseline: int) -> str | None:
-    """What speaks against equal scatter, in words; None where chance explains it.
-
-    Three statistics are compared with those of resampled residuals: the mean absolute residual of
-    the baseline beside that of the other points; whether it grows or falls along the line; and how
-    far the points are apart in it (Levene). An outlier counts for three standard deviations.
-    """
-    counts = np.array([len(one) for one in residuals])
-    together = np.concatenate(residuals)
-    samples = max(LEAST_SAMPLES, min(TEST_SAMPLES, TEST_NUMBERS // len(together)))
-    drawn = together[_places(len(together), samples)]
-    observed = _statistics(together[None, :], counts, baseline)
-    by_chance = _statistics(drawn, counts, baseline)
-    for found, chance, words in zip(
-        observed.T,
-        by_chance.T,
-        (
-            "runs at the baseline scatter {} than those of the other points",
-            "runs scatter {} the harder the network is",
-            "runs of some points scatter more than those of others",
-        ),
-        strict=True,
-    ):
-        if (1 + np.count_nonzero(np.abs(chance) >= abs(found[0]))) / (1 + samples) < DOUBT:
-            return words.format("more" if found[0] > 0 else "less")
-    return None
-
-
-@functools.lru_cache(maxsize=8)
-def _places(runs: int, samples: int) -> NDArray[np.int64]:
-    return np.random.default_rng([SEED, runs]).integers(0, runs, (samples, runs))
-
-
-def _statistics(noise: Floats, counts: NDArray[np.int64], baseline: int) -> Floats:
-    """The three statistics of each row of `noise`: shape (rows, 3)."""
-    point = np.repeat(np.arange(len(counts)), counts)
-    belongs = (point[:, None] == np.arange(len(counts))).astype(np.float64)
-    means = noise @ belongs / counts
-    absolute = np.abs(noise - means[:, point]) * np.sqrt(counts / (counts - 1))[point]
-    scale = np.median(absolute, axis=1, keepdims=True) / NormalDist().inv_cdf(0.75)
-    # A resample of equal residuals scatters nowhere.
-    absolute = np.minimum(absolute / np.where(scale > 0, scale, 1.0), 3.0)
-    of_points = absolute @ belongs / counts
-    mean = absolute.mean(axis=1)
-    share = counts / counts.sum()
-    ranks = np.arange(len(counts)) - share @ np.arange(len(counts))
-    others = (absolute.sum(axis=1) - of_points[:, baseline] * counts[baseline]) / (
-        counts.sum() - counts[baseline]
-    )
-    mean = np.where(mean > 0, mean, 1.0)
-    return np.column_stack([
-        (of_points[:, baseline] - others) / mean,
-        of_points @ (share * ranks) / mean,
-        ((of_points - mean[:, None]) ** 2 @ share) / mean**2,
-    ])  # fmt: skip
+def _squares(logs: Floats, spread: float) -> float:
+    """Sum of squared deviations from the mean; an outlier counts for `WINSOR` of them."""
+    median, reach = np.median(logs), WINSOR * _own_spread(logs, spread)
+    drawn_in = np.clip(logs, median - reach, median + reach)
+    return float(((drawn_in - drawn_in.mean()) ** 2).sum())

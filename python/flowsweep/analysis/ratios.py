@@ -1,8 +1,8 @@
 """Pairs of points to the ratio of their completion times, and how sure it is.
 
-The noise of all points together is pooled where their runs do not contradict that they scatter
-alike (flowsweep.analysis.noise); else each pair is left with its own runs, by standard errors of
-medians and Student's t (flowsweep.analysis.slowdown).
+Intervals rest on the scatter of all points together (flowsweep.analysis.noise); where they are too
+few, each pair is left with its own runs, by standard errors of medians and Student's t
+(flowsweep.analysis.slowdown).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from flowsweep.analysis import noise
-from flowsweep.analysis.slowdown import ONE_SIDED, Median
+from flowsweep.analysis.slowdown import Median
 
 Key = TypeVar("Key")
 
@@ -45,22 +45,14 @@ class Ratio:
         return self.low > 1 or self.high < 1
 
 
-def ratios(
-    times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]], baseline: Key | None
-) -> list[Ratio]:
+def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]]) -> list[Ratio]:
     """The ratio of each pair.
 
     Args:
-        times: Completion times (s) of the runs of each point, at least one, mildest point first.
+        times: Completion times (s) of the runs of each point, at least one.
         pairs: A point, and the point that it is compared with.
-        baseline: The point whose scatter is tested against that of the others.
     """
-    points = list(times)
-    pooled = (
-        "no run at the baseline"
-        if baseline not in points
-        else noise.pooled([times[point] for point in points], points.index(baseline))
-    )
+    pooled = noise.pooled(list(times.values()))
     return [_ratio(times[one], times[other], pooled) for one, other in pairs]
 
 
@@ -70,11 +62,8 @@ def _ratio(mine: Sequence[float], its: Sequence[float], pooled: noise.Noise | st
         low, high = Median.of(mine).compared(Median.of(its))
         rests_on, reason = "own", pooled
     else:
+        low, high = pooled.compared(mine, its)
         rests_on, reason = "pooled", None
-        low, high = 0.0, math.inf
-        if pooled.explains(mine) and pooled.explains(its):
-            below, above = pooled.errors(len(mine), len(its), ONE_SIDED)
-            low, high = ratio * math.exp(-above), ratio * math.exp(-below)
     if not math.isfinite(high):
         return Ratio(ratio, None, None, rests_on, reason)
     return Ratio(ratio, low, high, rests_on, reason)

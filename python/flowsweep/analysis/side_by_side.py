@@ -28,15 +28,12 @@ def rows(pairs: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> lis
 
     Args:
         pairs: `app, problem, axis, point, reference_point`, sorted by these.
-        runs: `app, problem, point, is_baseline, completion_s` of each run that counts, sorted.
+        runs: `app, problem, point, completion_s` of each run that counts, sorted.
     """
     times: dict[tuple[str, str], dict[int, list[float]]] = {}
-    baselines = {}
     for run in runs:
         key = (run["app"], run["problem"])
         times.setdefault(key, {}).setdefault(run["point"], []).append(run["completion_s"])
-        if run["is_baseline"]:
-            baselines[key] = run["point"]
     found: list[tuple[Any, ...]] = []
     for key, group in itertools.groupby(pairs, key=lambda pair: (pair["app"], pair["problem"])):
         own = times.get(key, {})
@@ -44,6 +41,6 @@ def rows(pairs: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> lis
         ends = [(pair["point"], pair["reference_point"]) for pair in known]
         found += [
             (pair["axis"], pair["point"], one.value, one.low, one.high, one.noise, one.reason)
-            for pair, one in zip(known, ratios(own, ends, baselines.get(key)), strict=True)
+            for pair, one in zip(known, ratios(own, ends), strict=True)
         ]
     return found

@@ -1,12 +1,11 @@
 """Completion times of repeated runs to median slowdowns, and how sure they are.
 
-All intervals are of the ratio of two medians, computed on logarithms: the standard error of a
-median comes from two of its order statistics, and two of them are compared by Student's t with
-Welch's degrees of freedom (Price and Bonett, "Distribution-free confidence intervals for
-difference and ratio of medians", J. Statist. Comput. Simul. 72, 2002; t in the place of the
-normal distribution, because a sweep has few runs). The points may differ in their spread, and an
-outlier widens an interval instead of moving it. Where the runs of all points scatter alike, their
-noise is pooled instead, and the intervals are narrower (flowsweep.analysis.noise).
+Where the line has enough points, intervals rest on the scatter of all its runs
+(flowsweep.analysis.noise). Else each point is left with its own runs, and its interval is that of
+the ratio of two medians: the standard error of a median comes from two of its order statistics, and
+two of them are compared by Student's t with Welch's degrees of freedom (Price and Bonett,
+"Distribution-free confidence intervals for difference and ratio of medians", J. Statist. Comput.
+Simul. 72, 2002; t in the place of the normal distribution, because a sweep has few runs).
 """
 
 from __future__ import annotations
@@ -126,19 +125,13 @@ class Line:
     @cached_property
     def noise(self) -> noise.Noise | str:
         """The noise of all points together, or why each point is left with its own runs."""
-        if self.baseline_index is None:
-            return noise.pooled([self.baseline, *self.times], 0)
-        return noise.pooled(self.times, self.baseline_index)
+        apart = [self.baseline] if self.baseline_index is None else []
+        return noise.pooled([*apart, *self.times])
 
     def _compared(self, index: int, base: Median) -> tuple[float, float]:
-        median = self._medians[index]
         if isinstance(self.noise, str):
-            return median.compared(base)
-        if not self.noise.explains(self.times[index]):
-            return 0.0, math.inf
-        low, high = self.noise.errors(median.runs, base.runs, ONE_SIDED)
-        ratio = median.value / base.value
-        return ratio * math.exp(-high), ratio * math.exp(-low)
+            return self._medians[index].compared(base)
+        return self.noise.compared(self.times[index], self.baseline)
 
     @cached_property
     def falls(self) -> list[Fall]:

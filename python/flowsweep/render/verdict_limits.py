@@ -13,7 +13,7 @@ MAX_NAMED = 4
 
 
 def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
-    """What the intervals assume, clauses: of lines whose noise is pooled, and of the others.
+    """What the intervals assume of scatter, clauses: of lines whose points share it, and of others.
 
     Args:
         thresholds: Rows of the query `thresholds`.
@@ -38,8 +38,8 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
     found = []
     if pooled:
         found.append(
-            "runs scatter alike, in proportion to their time, at all points of a line, which the "
-            f"runs do not contradict ({_listed(pooled)})"
+            "runs scatter by a similar share of their time at all points of a line, but where a "
+            f"point's own runs clearly scatter more ({_listed(pooled)})"
         )
     for reason, names in alone.items():
         found.append(f"nothing for {_listed(names)}, where each point has its own runs: {reason}")
@@ -65,7 +65,7 @@ def unknown(
     if few:
         found.append(
             f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point, "
-            "or 2 where the scatter of all of them can be pooled"
+            "or 2 at each of 3 points or more"
         )
     if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
         found.append(

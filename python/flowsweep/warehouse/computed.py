@@ -133,9 +133,7 @@ def _rank_fits(select: Select) -> Rows:
 
 def _name_ratios(select: Select) -> Rows:
     pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
-    times = select(
-        "select app, problem, point, is_baseline, completion_s from runs where is_used order by all"
-    )
+    times = select("select app, problem, point, completion_s from runs where is_used order by all")
     return side_by_side.rows(pairs.rows(named=True), times.rows(named=True))
 
 
