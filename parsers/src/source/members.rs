@@ -80,6 +80,24 @@ impl<R: Read> Read for Peeked<R> {
     }
 }
 
+/// Reads from `member`; where it ends, from the one that `next` makes of it.
+fn read_members<M: Read>(
+    member: &mut Option<M>,
+    buffer: &mut [u8],
+    next: impl Fn(M) -> io::Result<Option<M>>,
+) -> io::Result<usize> {
+    while let Some(current) = member {
+        let read = current.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        if let Some(ended) = member.take() {
+            *member = next(ended)?;
+        }
+    }
+    Ok(0)
+}
+
 /// bzip2. A member without content is stepped over: its decoder would take megabytes, and a fifth of a millisecond, for
 /// 14 bytes.
 pub(super) struct Bzip2<R: Read>(Option<BzDecoder<Peeked<R>>>);
@@ -90,21 +108,18 @@ const EMPTY_END: [u8; 10] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90, 0, 0, 0, 0];
 
 impl<R: Read> Bzip2<R> {
     pub(super) fn new(input: R) -> io::Result<Self> {
-        let mut this = Self(None);
-        this.begin(Peeked::new(input))?;
-        Ok(this)
+        Self::next(Peeked::new(input)).map(Self)
     }
 
-    /// Begins with the first member that has content, or is not whole.
-    fn begin(&mut self, mut input: Peeked<R>) -> io::Result<()> {
+    /// The first member that has content, or is not whole.
+    fn next(mut input: Peeked<R>) -> io::Result<Option<BzDecoder<Peeked<R>>>> {
         loop {
             let next = input.peek(EMPTY_MEMBER)?;
             if next.is_empty() {
-                return Ok(());
+                return Ok(None);
             }
             if !matches!(next, [b'B', b'Z', b'h', b'1'..=b'9', end @ ..] if *end == EMPTY_END) {
-                self.0 = Some(BzDecoder::new(input));
-                return Ok(());
+                return Ok(Some(BzDecoder::new(input)));
             }
             input.consume(EMPTY_MEMBER);
         }
@@ -113,16 +128,7 @@ impl<R: Read> Bzip2<R> {
 
 impl<R: Read> Read for Bzip2<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.0 {
-            let read = member.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            if let Some(ended) = self.0.take() {
-                self.begin(ended.into_inner())?;
-            }
-        }
-        Ok(0)
+        read_members(&mut self.0, buffer, |ended| Self::next(ended.into_inner()))
     }
 }
 
@@ -135,13 +141,13 @@ impl<R: Read> Gzip<R> {
         Self(Some(GzDecoder::new(Peeked::new(input))))
     }
 
-    /// Begins the next member, if there is one.
-    fn begin(&mut self, mut input: Peeked<R>) -> io::Result<()> {
+    /// The next member, if there is one.
+    fn next(mut input: Peeked<R>) -> io::Result<Option<GzDecoder<Peeked<R>>>> {
         let next = input.peek(1)?;
         if next == [0] {
             input.skip_zeros()?;
             if input.peek(1)?.is_empty() {
-                return Ok(());
+                return Ok(None);
             }
             // Zeros between members are none that gzip(1) knows.
             return Err(io::Error::new(
@@ -149,25 +155,13 @@ impl<R: Read> Gzip<R> {
                 "zeros and then other bytes behind the compressed ones",
             ));
         }
-        if !next.is_empty() {
-            self.0 = Some(GzDecoder::new(input));
-        }
-        Ok(())
+        Ok((!next.is_empty()).then(|| GzDecoder::new(input)))
     }
 }
 
 impl<R: Read> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.0 {
-            let read = member.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            if let Some(ended) = self.0.take() {
-                self.begin(ended.into_inner())?;
-            }
-        }
-        Ok(0)
+        read_members(&mut self.0, buffer, |ended| Self::next(ended.into_inner()))
     }
 }
 
