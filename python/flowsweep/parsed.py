@@ -86,10 +86,10 @@ def parse(
     options = Options(
         bin_ns,
         udp_timeout_ns,
-        packets,
-        threads,
         verify_checksums,
         keep_duplicates=keep_duplicates,
+        packets=packets,
+        threads=threads,
     )
     names = [f"{table}.parquet" for table in ALL_TABLES]
     with file_set(folder, "tables", names, is_alone=True) as hidden:

@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from flowsweep import _parsers
 from flowsweep.defaults import BIN_NS, ORDER_WINDOW_NS, ORDER_WINDOW_PACKETS, UDP_TIMEOUT_NS
@@ -80,7 +81,8 @@ def readable_errors() -> Iterator[None]:
         raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True)
+class Settings:
     """How captures are read."""
 
     #: Length of a throughput bin.
@@ -100,21 +102,15 @@ class Settings(NamedTuple):
     by_network: bool = False
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True)
+class Options(Settings):
     """The same settings, the tables that are written, and how."""
 
-    bin_ns: int = BIN_NS
-    udp_timeout_ns: int = UDP_TIMEOUT_NS
     packets: bool = False
     #: 0 for one per core.
     threads: int = 0
-    verify_checksums: bool = False
     #: Bytes that the parser may take; None for three quarters of what is free.
     memory: int | None = None
-    order_window_ns: int = ORDER_WINDOW_NS
-    order_window_packets: int = ORDER_WINDOW_PACKETS
-    keep_duplicates: bool = False
-    by_network: bool = False
     #: Nothing follows in this process: memory need not be freed piece by piece.
     process_ends: bool = False
     #: Whether the files are safe on the disk before anything else happens.

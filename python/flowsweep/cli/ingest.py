@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -300,7 +300,7 @@ def _ingest_hosts(
 
     workers = options.threads or len(os.sched_getaffinity(0))
     # Hosts are the better unit of work; threads left over help within a host.
-    options = options._replace(threads=max(1, workers // len(hosts)))
+    options = replace(options, threads=max(1, workers // len(hosts)))
     is_stopped = False
 
     def look(_read: int, _packets: int) -> None:
