@@ -325,9 +325,9 @@ def test_a_report_that_a_kill_kept_from_the_last_hour_is_made(folder, once):
 
 def test_a_report_that_was_killed_is_an_error(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=-9))
-    told = watch._Told()
-    assert not watch._Watch(None, None, tmp_path, told)._report()
-    assert told.status == 2
+    log = watch._Log()
+    assert not watch._Watch(None, None, tmp_path, log)._report()
+    assert log.status == 2
     assert "report.html: was not made\n  found     flowsweep runs: killed by SIGKILL" in (
         capsys.readouterr().err
     )

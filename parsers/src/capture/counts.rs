@@ -73,7 +73,7 @@ impl CaptureRow {
     }
 
     /// The row of the interfaces that no block of a pcapng file describes.
-    pub(crate) fn of_undescribed(file: &str) -> Self {
+    pub(crate) fn undescribed(file: &str) -> Self {
         Self::new(file, UNDESCRIBED, Interface::undescribed())
     }
 

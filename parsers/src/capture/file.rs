@@ -119,7 +119,7 @@ impl CaptureFile {
             let row = CaptureRow::new(&self.name, number as u32, interface.clone());
             self.rows.push(row);
         }
-        let new = || CaptureRow::of_undescribed(&self.name);
+        let new = || CaptureRow::undescribed(&self.name);
         self.rows
             .extend(last.or_else(|| (undescribed > 0).then(new)));
     }

@@ -28,9 +28,9 @@ impl Beside {
         ahead: &mut Window,
         known: impl Fn(u64, i64) -> u32,
     ) -> u32 {
-        let of_sender =
+        let same_sender =
             |other: &Held| other.owner.key == packet.owner.key && other.side() == packet.side();
-        let own = look(packet, within_ns, ahead, &known, of_sender);
+        let own = look(packet, within_ns, ahead, &known, same_sender);
         // A SYN is sent again after a tenth of a second at the soonest.
         let enough = if packet.segment.has(flag::SYN) {
             1

@@ -131,7 +131,7 @@ def threshold(points: Points, level: float) -> Threshold:
             harder=points.x[harder],
             runs_beside=min(map(len, beside)),
         )
-    return _told(points, common, ends, level)
+    return _judged(points, common, ends, level)
 
 
 def _noise(line: slowdown.Line) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _noise(line: slowdown.Line) -> dict[str, Any]:
     return {"noise": "pooled", "spread": line.noise.spread}
 
 
-def _told(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
+def _judged(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
     """A threshold as far as its bracket tells it."""
     last_below, first_above = ends
     if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):

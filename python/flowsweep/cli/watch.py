@@ -69,12 +69,12 @@ def watch(
             f"--period {period:g}s: not a number of whole seconds",
             expected="1s or more, such as 1h",
         )
-    told = _Told()
-    captures = Folder(folder, quiet, told.failed)
+    log = _Log()
+    captures = Folder(folder, quiet, log.failed)
     captures.arrivals()  # says now where there is no such folder
     results = output or Path("results") / folder.resolve().name
     claim(results)
-    watched = _Watch(captures, Periods(folder, results, int(period)), results, told)
+    watched = _Watch(captures, Periods(folder, results, int(period)), results, log)
     try:
         while True:
             watched.look()
@@ -86,7 +86,7 @@ def watch(
         return 0
 
 
-class _Told:
+class _Log:
     """Notes and warnings, each said once and not again at the next look."""
 
     def __init__(self) -> None:
@@ -113,24 +113,24 @@ class _Told:
 class _Watch:
     """Looks at the folder, and brings the results up to date."""
 
-    def __init__(self, captures: Folder, periods: Periods, results: Path, told: _Told) -> None:
+    def __init__(self, captures: Folder, periods: Periods, results: Path, log: _Log) -> None:
         self._captures, self._periods = captures, periods
-        self._results, self._told = results, told
+        self._results, self._log = results, log
         self._is_current = _is_reported(results)
 
     def status(self) -> int:
         """The exit code of a single look."""
-        return self._told.status
+        return self._log.status
 
     def look(self) -> None:
         """Parses what is ready; the report is made anew where something was."""
         try:
             arrivals = self._captures.arrivals()
         except FlowsweepError as error:
-            self._told.failed(error)
+            self._log.failed(error)
             return
         if not arrivals:
-            self._told.note(f"{self._captures.path}: no captures there yet")
+            self._log.note(f"{self._captures.path}: no captures there yet")
         for run, some in self._periods.ready(arrivals, time.time_ns()).items():
             if self._attempt(partial(self._parse, run, some)):
                 self._is_current = False
@@ -142,16 +142,16 @@ class _Watch:
         """Says of which captures there are no tables, and why."""
         for one in arrivals:
             if not one.is_whole:
-                self._told.note(f"{one.path}: is being written, and waits until it is whole")
+                self._log.note(f"{one.path}: is being written, and waits until it is whole")
         for path in sorted(self._captures.passed_over):
-            self._told.note(passed_over(path))
+            self._log.note(passed_over(path))
         for run, path in self._periods.left_out(arrivals):
-            self._told.note(
+            self._log.note(
                 f"note: {path}: came when run {run} was parsed and other captures of it were gone; "
                 "it is left out"
             )
         for host, count, removed in self._periods.lost(arrivals):
-            self._told.lost(
+            self._log.lost(
                 f"{self._captures.path}: captures of {host} were removed before they were parsed\n"
                 f"  found     {count:,} of the {removed:,} files that its ring removed are in no "
                 "table\n"
@@ -165,7 +165,7 @@ class _Watch:
         try:
             work()
         except FlowsweepError as error:
-            self._told.failed(error)
+            self._log.failed(error)
             return False
         return True
 
@@ -176,7 +176,7 @@ class _Watch:
         for one in arrivals:
             hosts.setdefault(one.host, []).append(one.path)
             if one.is_cut:
-                self._told.note(
+                self._log.note(
                     f"note: {one.path}: its agent ended before the file did; parsed as far as it is"
                 )
         drops = self._periods.drops(run, arrivals)
@@ -184,7 +184,7 @@ class _Watch:
         try:
             ingest.write(found, self._results / "tables", "native", Options())
         except DamagedCaptureError as damaged:
-            self._told.failed(damaged)
+            self._log.failed(damaged)
         self._periods.record(run, arrivals, drops)
 
     def _report(self) -> bool:
@@ -203,7 +203,7 @@ class _Watch:
             )
             if done.returncode < 0:
                 name = signal.Signals(-done.returncode).name
-                self._told.failed(
+                self._log.failed(
                     FlowsweepError(
                         f"{results / 'report.html'}: was not made",
                         found=f"flowsweep {words[0]}: killed by {name}",
@@ -212,7 +212,7 @@ class _Watch:
                     )
                 )
             if done.returncode:
-                self._told.status = max(self._told.status, done.returncode)
+                self._log.status = max(self._log.status, done.returncode)
                 return False
         return True
 

@@ -70,15 +70,15 @@ class Part:
     def heading_of(self, context: Context) -> str:
         """The heading, which may tell of the rows."""
         made = getattr(self.drawing, "heading", None)
-        given = str(made(context)) if made else self._said("heading", self.heading, context)
+        given = str(made(context)) if made else self._worded("heading", self.heading, context)
         return given.replace("{per_point}", context.terms.per_point)
 
     def caption_of(self, context: Context) -> str:
         """The caption that the `.yaml` gives a table."""
-        return self._said("caption", self.caption, context)
+        return self._worded("caption", self.caption, context)
 
-    def _said(self, key: str, told: str, context: Context) -> str:
-        return (self.alone or {}).get(key, told) if context.stands_alone else told
+    def _worded(self, key: str, usual: str, context: Context) -> str:
+        return (self.alone or {}).get(key, usual) if context.stands_alone else usual
 
     def note(self, context: Context) -> str | None:
         """What the drawing adds to the caption."""

@@ -56,7 +56,7 @@ def marks(cuts: list[tuple[float, float]], end_s: float, x: alt.X, top: Any) -> 
         (False, [one for one in groups if one[0][0] <= end_s * 0.7]),
     ):
         if kept:
-            words = [{"start_s": one[0][0], "text": _told(one)} for one in kept]
+            words = [{"start_s": one[0][0], "text": _label(one)} for one in kept]
             text = alt.Chart(values(words)).mark_text(
                 align="right" if is_left else "left", dx=-4 if is_left else 4, baseline="top",
                 fontSize=11, color=theme.MUTED,
@@ -65,7 +65,7 @@ def marks(cuts: list[tuple[float, float]], end_s: float, x: alt.X, top: Any) -> 
     return found
 
 
-def _told(cuts: list[tuple[float, float]]) -> str:
+def _label(cuts: list[tuple[float, float]]) -> str:
     length = duration(sum(one for _, one in cuts))
     return f"{length} cut" if len(cuts) == 1 else f"{length} cut in {len(cuts)} silences"
 

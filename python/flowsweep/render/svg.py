@@ -95,10 +95,10 @@ class _Tags:
         tag = _LONG_NUMBER.sub(_two_decimals, _NOISE.sub("", found[0]))
         tag = _LINE.sub(_without_idle_points, tag)
         tag = _ID.sub(self._renamed, tag)
-        said = self._said(found[0])
-        return f"<{found[1]}{said}{tag[len(found[1]) + 1 :]}" if said else tag
+        attributes = self._attributes(found[0])
+        return f"<{found[1]}{attributes}{tag[len(found[1]) + 1 :]}" if attributes else tag
 
-    def _said(self, tag: str) -> str:
+    def _attributes(self, tag: str) -> str:
         """Attributes of an element that the script of the page reads."""
         label = _LABEL.search(tag)
         if label:

@@ -92,7 +92,7 @@ def verdict(
     apps = _by_application(varied)
     sentences: list[str] = []
     for of_app in list(apps.values())[:MAX_APPS]:
-        sentences += _told(of_app, runs, beside, is_only=len(apps) == 1)
+        sentences += _about(of_app, runs, beside, is_only=len(apps) == 1)
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
@@ -112,7 +112,7 @@ def verdict(
     )
 
 
-def _told(
+def _about(
     of_app: Sequence[Varied],
     runs: Sequence[dict[str, Any]],
     beside: Sequence[dict[str, Any]],

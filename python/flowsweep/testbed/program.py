@@ -158,10 +158,10 @@ def run_commands(
         finally:
             _end(processes)
         printed = os.pread(stdout.fileno(), BEGINNING_BYTES, 0).decode(errors="replace")
-        return Ended(code, _said(stderr), printed, limit_s, left)
+        return Ended(code, _ends_of(stderr), printed, limit_s, left)
 
 
-def _said(stderr: IO[bytes]) -> str:
+def _ends_of(stderr: IO[bytes]) -> str:
     """How what a program wrote begins and ends: that may be more than fits into memory."""
     size = os.fstat(stderr.fileno()).st_size
     begin = max(0, size - END_BYTES)

@@ -335,15 +335,15 @@ class Warehouse:
 
     def _frame(self, sql: str, are_many: bool = False) -> pl.DataFrame:
         """The rows of a query over what is made."""
-        with self._told():
+        with self._own_errors():
             return frame(self.connection, sql, are_many)
 
     def _execute(self, sql: str) -> None:
-        with self._told():
+        with self._own_errors():
             self.connection.execute(sql)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _own_errors(self) -> Iterator[None]:
         """Errors of DuckDB are those of flowsweep."""
         try:
             yield

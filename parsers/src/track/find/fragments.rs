@@ -132,12 +132,12 @@ impl Fragments {
     ) {
         self.make_room(time);
         let entry = self.datagrams.entry(datagram).or_default();
-        let goes_on = match &entry.first {
+        let is_same_packet = match &entry.first {
             // A copy of the first part.
             Some((before, _)) => *before == joined && entry.may_have(part, time),
             None => entry.may_have(part, time) && !entry.early.is_empty(),
         };
-        if !goes_on {
+        if !is_same_packet {
             *entry = Datagram::begin(time);
         }
         for time in std::mem::take(&mut entry.early) {

@@ -167,7 +167,7 @@ def _panel(
             "low": row["slowdown_low"],
             "high": row["slowdown_high"],
             "is_beyond": row["slowdown"] > CLIP,
-            TIP: _told(row, line),
+            TIP: _tooltip(row, line),
         }
         for row in rows.sort(pl.col("x"), nulls_last=True).iter_rows(named=True)
     ]
@@ -212,7 +212,7 @@ def _points(
     return [mark.encode(x=x, y=y)]
 
 
-def _told(row: dict[str, Any], line: Line) -> str:
+def _tooltip(row: dict[str, Any], line: Line) -> str:
     """A point in words."""
     low, high = row["slowdown_low"], row["slowdown_high"]
     has_interval = low is not None and not row["is_reference"]

@@ -121,7 +121,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
             "y": row["payload_bytes"] if row["payload_bytes"] > 0 else small / byte_step,
             "cut": row["is_cut"],
             "flows": row["flows"],
-            TIP: _told(row),
+            TIP: _tooltip(row),
         }
         for row in rows.iter_rows(named=True)
     ]
@@ -143,7 +143,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
     return panel
 
 
-def _told(row: dict[str, Any]) -> str:
+def _tooltip(row: dict[str, Any]) -> str:
     """Words for a flow direction, or for a cell of several."""
     return tip(
         f"{numbers.plural(row['flows'], 'flow direction')}, geometric means"

@@ -100,7 +100,7 @@ def _at_least(bounds: list[dict[str, Any]]) -> str:
     )
 
 
-def _told(name: str, row: dict[str, Any]) -> str:
+def _tooltip(name: str, row: dict[str, Any]) -> str:
     """Words for the messages at a point."""
     least = AT_LEAST if _is_bound(row) else ""
     return tip(
@@ -137,10 +137,10 @@ def _panels(
             "x": row["messages_s"],
             "high": row["messages_s_max"],
             "rate": (AT_LEAST if _is_bound(row) else "") + numbers.estimate(row["messages_s"]),
-            # a message has at least one octet; 0 has no place on this axis
+            # a message has at least one byte; 0 has no place on this axis
             **{key: max(row[f"{key}_bytes"], 1) for key in ("p10", "p50", "p90", "p99", "mean")},
             "filled": row["guessed_share"] <= MAX_GUESSED and not _is_bound(row),
-            TIP: _told(name, row),
+            TIP: _tooltip(name, row),
         }
         for name, row in zip(order, shown.iter_rows(named=True), strict=True)
     ]

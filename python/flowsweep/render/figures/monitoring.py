@@ -225,7 +225,7 @@ def _panel(
             "low": at(row["peak_mbit_s_min"]),
             "high": at(row["peak_mbit_s_max"]),
             "is_filled": row["shorter_runs"] == 0,
-            TIP: _told(row),
+            TIP: _tooltip(row),
             **{column: at(row[column]) for column in (*LINES, MEAN)},
         }
         for row in rows.iter_rows(named=True)
@@ -272,7 +272,7 @@ def _panel(
     )
 
 
-def _told(row: dict[str, Any]) -> str:
+def _tooltip(row: dict[str, Any]) -> str:
     """A row in words."""
     spread = [numbers.estimate(row[f"peak_mbit_s_{end}"]) for end in ENDS]
     return tip(

@@ -84,7 +84,7 @@ class Hub:
         self._mode = mode
         spec, self._spec = os.pipe()
         self._events, events = os.pipe()
-        self._said = os.memfd_create("stderr", 0)
+        self._stderr = os.memfd_create("stderr", 0)
         hub = [
             sys.executable,
             "-m",
@@ -98,13 +98,13 @@ class Hub:
             self._process = subprocess.Popen(
                 [*unshare_command(), *hub],
                 stdin=None if mode == "shell" else subprocess.DEVNULL,
-                stderr=None if mode == "shell" else self._said,
+                stderr=None if mode == "shell" else self._stderr,
                 pass_fds=(spec, events, lock),
                 start_new_session=mode != "shell",
                 preexec_fn=kernel.die_with_parent,  # noqa: PLW1509 - there is one thread
             )
         except OSError as error:
-            for descriptor in (self._spec, self._events, self._said):
+            for descriptor in (self._spec, self._events, self._stderr):
                 os.close(descriptor)
             raise TransientError(
                 "testbed: no process could be started",
@@ -120,7 +120,7 @@ class Hub:
         """Builds the testbed and does there what `mode` says: the exit code and the result."""
         with (
             os.fdopen(self._events) as reader,
-            os.fdopen(self._said, "r+b") as errors,
+            os.fdopen(self._stderr, "r+b") as errors,
             _ctrl_c_is_for_the_shell(self._mode),
         ):
             with signals.cleaning(lambda: _end(self._process, self._others)):
@@ -134,7 +134,7 @@ class Hub:
     def cancel(self) -> None:
         """Ends it before it was told anything."""
         _end(self._process, self._others)
-        for descriptor in (self._spec, self._events, self._said):
+        for descriptor in (self._spec, self._events, self._stderr):
             os.close(descriptor)
 
 
