@@ -37,7 +37,7 @@ class Summary(TypedDict):
     damage: list[Damage]
 
 class Unpacked:
-    """The plain octets of a file, unpacked if it is compressed.
+    """The plain bytes of a file, unpacked if it is compressed.
 
     Raises:
         ParseError: The file cannot be read.
@@ -55,7 +55,7 @@ class Unpacked:
         """Bytes of the file as it is stored that were read so far."""
 
 def count(octets: bytes, pattern: bytes) -> int:
-    """How often a pattern of one or two octets stands in `octets`; occurrences may overlap."""
+    """How often a pattern of one or two bytes stands in `octets`; occurrences may overlap."""
 
 def tables() -> list[str]:
     """Names of all tables."""

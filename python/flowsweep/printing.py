@@ -107,7 +107,7 @@ def styled(text: str) -> None:
 
 
 def exact(text: str) -> None:
-    """Data to stdout, octet for octet, in UTF-8 whatever the terminal has."""
+    """Data to stdout, byte for byte, in UTF-8 whatever the terminal has."""
     if sys.stdout is None:
         return
     stream = raw(sys.stdout)

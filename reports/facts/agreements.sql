@@ -2,7 +2,7 @@
 -- and why they differ. Connections are the same if their ends are, and their times overlap.
 with
 
--- Zeek's flows do not tell octets on the wire: where the engine is Zeek alone, nothing is compared.
+-- Zeek's flows do not tell bytes on the wire: where the engine is Zeek alone, nothing is compared.
 our_captures as (
     select distinct
         run,
@@ -180,7 +180,7 @@ odd as (
     group by run, host
 ),
 
--- Ethernet with two VLAN tags has 22 octets before IP, and small frames are filled up to 64.
+-- Ethernet with two VLAN tags has 22 bytes before IP, and small frames are filled up to 64.
 explained as (
     select
         pairs.*,
@@ -222,8 +222,8 @@ final as (
             when packets <> zeek_packets and tunnelled_packets > 0 then 'packets, tunnel'
             when packets <> zeek_packets and snapped_packets > 0 then 'packets, cut'
             when packets <> zeek_packets then 'packets'
-            when ip_bytes <> zeek_ip_bytes and super_packets > 0 then 'octets, no length'
-            when ip_bytes <> zeek_ip_bytes then 'octets'
+            when ip_bytes <> zeek_ip_bytes and super_packets > 0 then 'bytes, no length'
+            when ip_bytes <> zeek_ip_bytes then 'bytes'
             when our_initiator <> zeek_initiator then 'direction turned'
             when zeek_payload_bytes is null then 'payload not told'
             when payload_bytes <> zeek_payload_bytes and protocol like 'icmp%'

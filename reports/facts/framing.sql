@@ -1,5 +1,5 @@
 -- One row per run whose application counts its messages: bytes that ranks sent to ranks
--- on other hosts, and the new payload octets of the flows that carried them. What is
+-- on other hosts, and the new payload bytes of the flows that carried them. What is
 -- more in the flows is MPI's own: start-up, headers, acknowledgements of its protocol.
 -- Not where ranks also sent without TCP: what was sent twice there cannot be told.
 with
@@ -44,7 +44,7 @@ application as (
 carried as (
     select
         run,
-        -- a SYN or FIN that was sent again is one repeated octet, and no payload
+        -- a SYN or FIN that was sent again is one repeated byte, and no payload
         sum(
             payload_bytes
             - coalesce(retransmitted_bytes, 0)

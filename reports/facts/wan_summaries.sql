@@ -1,9 +1,9 @@
--- One row per run and sum of directions as in `wan_sums`: octets within the time of the run,
+-- One row per run and sum of directions as in `wan_sums`: bytes within the time of the run,
 -- mean, and quantiles and peak of the rate over that time, silence included. The rate at the
 -- quantile q is exceeded for at most 1 - q of the time.
 with
 
-octets as (
+sent as (
     select
         run,
         from_site,
@@ -98,27 +98,27 @@ peaks as (
 
 final as (
     select
-        octets.run,
-        octets.from_site,
-        octets.to_site,
+        sent.run,
+        sent.from_site,
+        sent.to_site,
         steps.step_ns,
         steps.length_ns,
-        coalesce(octets.wire_bytes, 0) as wire_bytes,
-        octets.all_bytes,
-        octets.is_far_side,
+        coalesce(sent.wire_bytes, 0) as wire_bytes,
+        sent.all_bytes,
+        sent.is_far_side,
         steps.is_doubtful,
-        coalesce(octets.wire_bytes, 0) * 8e3 / steps.length_ns as mean_mbit_s,
+        coalesce(sent.wire_bytes, 0) * 8e3 / steps.length_ns as mean_mbit_s,
         coalesce(quantiles.p50_bytes, 0) * 8e3 / steps.step_ns as p50_mbit_s,
         coalesce(quantiles.p95_bytes, 0) * 8e3 / steps.step_ns as p95_mbit_s,
         coalesce(quantiles.p99_bytes, 0) * 8e3 / steps.step_ns as p99_mbit_s,
         coalesce(peaks.peak_bytes, 0) * 8e3 / steps.step_ns as peak_mbit_s,
-    from octets
+    from sent
     inner join wan_steps as steps using (run)
     inner join wan_sums as sums
         on
-            octets.run = sums.run
-            and octets.from_site is not distinct from sums.from_site
-            and octets.to_site is not distinct from sums.to_site
+            sent.run = sums.run
+            and sent.from_site is not distinct from sums.from_site
+            and sent.to_site is not distinct from sums.to_site
     left join peaks using (sum_id)
     left join quantiles using (sum_id)
 )

@@ -1,6 +1,6 @@
 -- One row per valid run, direction between two sites and column of the time: what was sent
 -- over the wide-area link; with mean, quantiles and peak over the whole run. What was sent
--- before and after the time of the run has a row each, so that the octets of all rows are
+-- before and after the time of the run has a row each, so that the bytes of all rows are
 -- those of the captures.
 with
 

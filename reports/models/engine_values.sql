@@ -1,5 +1,5 @@
 -- One row per value that both engines have of a host's capture in the shown runs, and how often.
--- Values are in base units: octets, seconds, bit/s.
+-- Values are in base units: bytes, seconds, bit/s.
 with
 
 compared as (

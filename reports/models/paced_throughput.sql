@@ -1,4 +1,4 @@
--- As stg_throughput, with the octets of packets that offloading merged spread over the time since
+-- As stg_throughput, with the bytes of packets that offloading merged spread over the time since
 -- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
 -- those of the first over all of that. `way`: out of the host that captured it, in, or through,
 -- between others.

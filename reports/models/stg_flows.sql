@@ -23,7 +23,7 @@ contract as (
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as retransmitted_packets,
-        null::bigint as retransmitted_bytes,  -- octets sent again
+        null::bigint as retransmitted_bytes,  -- bytes sent again
         null::bigint as largest_packet_bytes,  -- of IP; merged by offloading, if above the MSS
         null::integer as mss,             -- that it announced
         null::bigint as outside_window_packets,  -- segments that a receiver would not accept

@@ -23,7 +23,7 @@ contract as (
         null::varchar as uid,
         null::varchar as conn_state,
         null::varchar as history,         -- its letters: zeek.org, conn.log
-        null::bigint as missed_bytes,     -- octets in gaps of the sequence numbers
+        null::bigint as missed_bytes,     -- bytes in gaps of the sequence numbers
         null::varchar as community_id,    -- null where the log has none
         null::varchar as tunnel_parents   -- uids of the tunnels around it; null: none
     where false

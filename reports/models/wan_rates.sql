@@ -1,6 +1,6 @@
 -- Rates between places, over a window of a step that moves bin by bin, so that they do not
 -- depend on where steps begin. One row per sum of directions as in `wan_sums` and stretch of time
--- for which the octets of the window stay the same, silent ones left out.
+-- for which the bytes of the window stay the same, silent ones left out.
 with
 
 members as (

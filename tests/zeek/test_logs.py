@@ -238,7 +238,7 @@ def test_octets_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
     done = run(tmp_path / "x.log", "-o", tmp_path / "out")
     assert done.returncode == 1
     assert "1 line not in UTF-8, kept" in done.stderr
-    assert "in line 9 octets" in done.stderr
+    assert "in line 9 bytes" in done.stderr
     table = pl.read_parquet(tmp_path / "out/x.parquet")
     assert table["name"].to_list() == ["\\xff\\xc3", "é?", "é?"]
     assert table["ts"].null_count() == 0

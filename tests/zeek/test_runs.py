@@ -34,7 +34,7 @@ HTTP = {"ts": 1.6, "uid": "C1", "method": "GET", "uri": "/a"}
 LARGER = [
     ("blitz-tcptrace/long_rtt.dmp.gz", {"packets, beyond the frame": 1}),
     ("blitz-tcptrace/pcap_v2.2.dmp.gz", {"packets, cut": 2}),
-    ("simsong-tcpflow/bug7.pcap", {"octets, no length": 1}),
+    ("simsong-tcpflow/bug7.pcap", {"bytes, no length": 1}),
     ("zeek-zeek/ip6_esp.pcap", {"ours alone, no transport": 12, "payload not told": 1}),
     ("kbandla-dpkt/nb6-http.pcap",
      {"ours alone, tunnel": 1, "packets, tunnel": 1, "duration": 2, "payload not told": 1,
@@ -153,7 +153,7 @@ def test_beside_a_capture_flows_are_the_native_ones(tmp_path: Path) -> None:
     native = warehouse.select("select * from file_flows")
     assert native["wire_bytes"].null_count() == 0
     assert "uid" not in native.columns
-    heading = "8 of 9 connections are the same (88.9 %), 1 more in packets and octets of IP"
+    heading = "8 of 9 connections are the same (88.9 %), 1 more in packets and bytes of IP"
     assert heading in page.build(tmp_path).html
     zeek = pl.read_parquet(tmp_path / "tables/run=r1/host=pc1/zeek_flows.parquet")
     assert zeek["packets"].sum() == native["packets"].sum() == 46
@@ -223,4 +223,4 @@ def test_every_class_says_where_it_comes_from(tmp_path: Path) -> None:
     )
     rows = Warehouse(tmp_path).rows("agreement")
     assert rows.height >= by_size(small=50, large=11_901)
-    assert not set(rows["class"]) & {"packets", "octets", "ours alone", "Zeek's alone"}
+    assert not set(rows["class"]) & {"packets", "bytes", "ours alone", "Zeek's alone"}

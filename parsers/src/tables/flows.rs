@@ -229,15 +229,15 @@ columns! {
         => rows.tcp(|row| row.side.own.tcp.fin_packets.into());
     Column::new("rst_packets", Int64, "packets", "Segments with RST. They may carry text, which is not part of the stream.", "RFC 9293 3.5.3").or_null()
         => rows.tcp(|row| row.side.own.tcp.rst_packets.into());
-    Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one octet seen before in this direction at this capture point; SYN and FIN count one octet each.", "RFC 9293 3.4").or_null()
+    Column::new("retransmitted_packets", Int64, "packets", "Segments that repeat at least one byte seen before in this direction at this capture point; SYN and FIN count one byte each.", "RFC 9293 3.4").or_null()
         => rows.tcp(|row| row.rare.retransmitted_packets.into());
-    Column::new("retransmitted_bytes", Int64, "B", "The octets repeated.", "RFC 9293 3.4").or_null()
+    Column::new("retransmitted_bytes", Int64, "B", "The bytes repeated.", "RFC 9293 3.4").or_null()
         => rows.tcp(|row| row.rare.retransmitted_bytes as i64);
-    Column::new("out_of_order_packets", Int64, "packets", "Segments whose payload fills a hole below the highest payload octet seen: sent again after a loss before the capture point, or overtaken.", "").or_null()
+    Column::new("out_of_order_packets", Int64, "packets", "Segments whose payload fills a hole below the highest payload byte seen: sent again after a loss before the capture point, or overtaken.", "").or_null()
         => rows.tcp(|row| row.rare.out_of_order_packets.into());
-    Column::new("keep_alives", Int64, "packets", "Segments of at most one octet just below what is sent and acknowledged.", "RFC 9293 3.8.4").or_null()
+    Column::new("keep_alives", Int64, "packets", "Segments of at most one byte just below what is sent and acknowledged.", "RFC 9293 3.8.4").or_null()
         => rows.tcp(|row| row.rare.keep_alives.into());
-    Column::new("window_probes", Int64, "packets", "Segments of at most one octet sent into a window of 0 where all before was acknowledged, or one octet below that.", "RFC 9293 3.8.6.1").or_null()
+    Column::new("window_probes", Int64, "packets", "Segments of at most one byte sent into a window of 0 where all before was acknowledged, or one byte below that.", "RFC 9293 3.8.6.1").or_null()
         => rows.tcp(|row| row.rare.window_probes.into());
     Column::new("outside_window_packets", Int64, "packets", "Segments whose numbers the receiver would not accept: outside its window, or they acknowledge what was never sent. Counted in packets and bytes; of no effect on any other column of TCP.", "RFC 9293 3.10.7.4, RFC 5961 5").or_null()
         => rows.tcp(|row| row.rare.outside_window_packets.into());
@@ -259,7 +259,7 @@ columns! {
         => rows.syn(|syn| syn.window_scale.map(i64::from));
     Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| { let peer = row.side.peer.map(|peer| &peer.tcp); row.side.own.tcp.max_window_bytes(peer) }));
-    Column::new("max_in_flight_bytes", Int64, "B", "Most payload octets sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first octet seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
+    Column::new("max_in_flight_bytes", Int64, "B", "Most payload bytes sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first byte seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
     Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement, by a RST too; null where the SYN was not captured, or was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));

@@ -71,9 +71,9 @@ columns! {
         => arrays::time(rows.iter().map(|row| row.first_time));
     Column::new("last_time", Time, "", "Time of its last segment.", "")
         => arrays::time(rows.iter().map(|row| row.last_time));
-    Column::new("bytes", Int64, "B", "Its payload octets, each counted once.", "")
+    Column::new("bytes", Int64, "B", "Its payload bytes, each counted once.", "")
         => arrays::int64(rows.iter().map(|row| row.bytes as i64));
-    Column::new("packets", Int64, "packets", "Segments that carried octets of it for the first time.", "")
+    Column::new("packets", Int64, "packets", "Segments that carried bytes of it for the first time.", "")
         => arrays::int64(rows.iter().map(|row| i64::from(row.packets)));
     Column::new("gap_before_ns", Int64, "ns", "From the last segment of the message before it in this direction; null for the first.", "").or_null()
         => arrays::int64_or_null(rows.iter().map(|row| Some(row.gap_before_ns).filter(|&gap| gap != NO_GAP)));

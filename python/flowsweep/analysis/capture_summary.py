@@ -283,7 +283,7 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
     if messages.is_empty():
         return {}
     sizes, why = messages["bytes"], messages["evidence"]
-    octets = max(int(sizes.sum()), 1)
+    total = max(int(sizes.sum()), 1)
     queued = messages.filter("merged_possible")
     return {
         "count": messages.height,
@@ -294,7 +294,7 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
         "guessed_share": float((~why.str.contains("turn|short|close")).mean() or 0),  # type: ignore[arg-type]
         # several writes may be in these
         "queued_share": queued.height / messages.height,
-        "queued_bytes_share": int(queued["bytes"].sum()) / octets,
+        "queued_bytes_share": int(queued["bytes"].sum()) / total,
         # those captured far from their sender, and those of which nobody knows
         "far_share": messages.filter(~pl.col("at_sender")).height / messages.height,
         "unplaced_share": messages["at_sender"].null_count() / messages.height,

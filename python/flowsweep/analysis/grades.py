@@ -355,12 +355,12 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
             f" ({kinds})"
         )
         yield Note("refused_packets", said, "B")
-    again, octets, sent = (
+    again, repeated, sent = (
         _number(facts, key) for key in ("repeated_packets", "repeated_bytes", "payload_bytes")
     )
-    if again >= DOUBLED_PACKETS and octets >= DOUBLED * sent:
+    if again >= DOUBLED_PACKETS and repeated >= DOUBLED * sent:
         said = (
-            f"{counted(again, 'packet')} of TCP repeat others ({percent(octets / sent)} of the"
+            f"{counted(again, 'packet')} of TCP repeat others ({percent(repeated / sent)} of the"
             " bytes): was everything captured more than once, as on a bridge and its port?"
         )
         yield Note("repeated_packets", said, "D")

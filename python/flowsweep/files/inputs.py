@@ -19,7 +19,7 @@ from flowsweep.errors import FlowsweepError
 
 #: Of numbers so much is read and checked in a second.
 MOST_BYTES = 8 * 2**20
-#: Objects and lists in a file, which take the most time of what fits into those octets.
+#: Objects and lists in a file, which take the most time of what fits into those bytes.
 MOST_OBJECTS = 250_000
 #: Objects and lists within each other.
 MOST_DEPTH = 64

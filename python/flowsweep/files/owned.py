@@ -58,8 +58,8 @@ def is_database(path: Path) -> bool:
     with path.open("rb") as file:
         if file.seek(0, os.SEEK_END) < 12:
             return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as octets:
-            return octets[8:12] == b"DUCK" and octets.find(DATABASE_MARK) >= 0
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content[8:12] == b"DUCK" and content.find(DATABASE_MARK) >= 0
 
 
 def is_table(path: Path) -> bool:

@@ -39,7 +39,7 @@ class Transfer(Record):
 
 
 class Sent(Record):
-    """Messages and octets that one rank sent to another."""
+    """Messages and bytes that one rank sent to another."""
 
     octets: Whole | None = Field(None, alias="bytes")
 

@@ -28,7 +28,7 @@ from flowsweep.warehouse.parts import FILE, PARTS, Part, Said
 from flowsweep.warehouse.signatures import Inputs
 
 FOLDER = "facts"
-#: Runs that are aggregated at once: so many, and so many octets of their tables.
+#: Runs that are aggregated at once: so many, and so many bytes of their tables.
 BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
 #: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
 #: class with more than `CLASS_PARTS` parts all are joined to one.
@@ -124,7 +124,7 @@ class Kept:
                 self._fill(part, missing, wanted)
         self._held |= {*missing}
         there = {run for part in self._parts for run in part.runs}
-        for runs in _batches([run for run in signatures if run not in there], wanted.octets):
+        for runs in _batches([run for run in signatures if run not in there], wanted.sizes):
             part = Part(os.urandom(8).hex(), {run: signatures[run] for run in runs})
             self._fill(part, sorted(self._held), wanted)
             self._parts.append(part)
@@ -135,7 +135,7 @@ class Kept:
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
         """Makes facts of the runs of a part, in batches."""
-        batches = list(_batches([*part.runs], inputs.octets))
+        batches = list(_batches([*part.runs], inputs.sizes))
         pieces = [Part(os.urandom(8).hex(), dict.fromkeys(runs, "")) for runs in batches]
         for piece in pieces if len(pieces) > 1 else [part]:
             place = functools.partial(self._place, part=piece)
@@ -232,15 +232,15 @@ class Kept:
                 path.unlink()
 
 
-def _batches(runs: Sequence[str], octets: Mapping[str, int]) -> Iterator[list[str]]:
+def _batches(runs: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """The runs in groups that are aggregated at once."""
     batch: list[str] = []
     size = 0
     for run in runs:
-        if batch and (len(batch) == BATCH_RUNS or size + octets[run] > BATCH_BYTES):
+        if batch and (len(batch) == BATCH_RUNS or size + sizes[run] > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(run)
-        size += octets[run]
+        size += sizes[run]
     if batch:
         yield batch

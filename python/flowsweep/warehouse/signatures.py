@@ -44,12 +44,12 @@ class Inputs:
 
     Attributes:
         signatures: By run, in the order of their names.
-        octets: Of the tables of each run.
+        sizes: Of the tables of each run.
         folders: Names of the folders of each run, below those of the tables.
     """
 
     signatures: Signatures
-    octets: dict[str, int]
+    sizes: dict[str, int]
     folders: dict[str, set[str]]
 
     def of(self, runs: Sequence[str]) -> Inputs:
@@ -57,7 +57,7 @@ class Inputs:
         return Inputs(
             *(
                 {run: known[run] for run in runs}
-                for known in (self.signatures, self.octets, self.folders)
+                for known in (self.signatures, self.sizes, self.folders)
             )  # type: ignore[arg-type]
         )
 
@@ -70,14 +70,14 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
         connection: Reads runs.parquet.
     """
     marks: dict[str, list[str]] = {}
-    octets: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     folders: dict[str, set[str]] = {}
     for folder in layout.run_folders(tables):
         run = unquote(folder.name.removeprefix("run="))
         for host, file in layout.files_of(folder):
             with suppress(OSError):
                 about = file.stat()
-                octets[run] = octets.get(run, 0) + about.st_size
+                sizes[run] = sizes.get(run, 0) + about.st_size
                 table = file.name.removesuffix(".parquet")
                 mark = f"{table} {host} {about.st_size} {about.st_mtime_ns}"
                 marks.setdefault(run, []).append(mark)
@@ -87,7 +87,7 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
     signatures = {run: digest("\n".join(sorted(marks[run]))) for run in sorted(marks)}
     return Inputs(
         signatures,
-        {run: octets.get(run, 0) for run in signatures},
+        {run: sizes.get(run, 0) for run in signatures},
         {run: folders.get(run, set()) for run in signatures},
     )
 

@@ -1,7 +1,7 @@
 """The logs of flowsweep's script for Zeek to the tables that a capture gives.
 
 The script is `workflows/zeek/flowsweep.zeek`; its logs say what `conn.log` does not: times of each
-direction, gaps between packets, messages, and octets over time.
+direction, gaps between packets, messages, and bytes over time.
 """
 
 from __future__ import annotations

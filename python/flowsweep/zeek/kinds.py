@@ -74,8 +74,8 @@ def elements(column: pl.Expr, kind: str, separator: str, unset: str) -> pl.Expr:
 @cache
 def plain(text: str) -> str:
     r"""A text whose escapes (`\x09`) are resolved; left as it is where that is no UTF-8."""
-    octets = ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
+    content = ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
     try:
-        return octets.decode()
+        return content.decode()
     except UnicodeDecodeError:
         return text

@@ -118,10 +118,10 @@ def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
 
 
 def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
-    """The octets of the capture; of further parts without their header."""
+    """The bytes of the capture; of further parts without their header."""
     first_header = b""
     for path in captures:
-        parts = _octets(path)
+        parts = _content(path)
         begin = b""
         while len(begin) < HEADER_BYTES and (part := next(parts, b"")):
             begin += part
@@ -141,7 +141,7 @@ def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
         yield from parts
 
 
-def _octets(path: Path) -> Iterator[bytes]:
+def _content(path: Path) -> Iterator[bytes]:
     ((_, name),) = named([path])
     with readable_errors():
         unpacked = _parsers.Unpacked(path, name)

@@ -26,7 +26,7 @@ class Summary:
         lost: Lines without a row, values that are none of their column's type, lines not in UTF-8.
         grade: Of `conn.log`: as in the report, by it and a `stats.log` beside it.
         reasons: What lowers the grade.
-        counts: Of `conn.log`: connections by protocol and state, octets, services.
+        counts: Of `conn.log`: connections by protocol and state, bytes, services.
         largest: Of `conn.log`: the flow directions with most payload.
     """
 

@@ -23,7 +23,7 @@ class Faults:
     Attributes:
         lines: Lines with another number of values than there are fields: they have no row.
         values: Values that are none of their column's type: null in their row.
-        texts: Lines with octets that are no UTF-8: kept as Zeek's escapes, such as `\xff`.
+        texts: Lines with bytes that are no UTF-8: kept as Zeek's escapes, such as `\xff`.
         first: What was found first, with its line, for the message.
     """
 
@@ -43,9 +43,9 @@ class Faults:
         self.first = self.first or f"in line {number} {found}"
 
     def text(self, number: int) -> None:
-        """One more line with octets that are no UTF-8."""
+        """One more line with bytes that are no UTF-8."""
         self.texts += 1
-        self.first = self.first or f"in line {number} octets that are no UTF-8"
+        self.first = self.first or f"in line {number} bytes that are no UTF-8"
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.values or self.texts)
@@ -192,7 +192,7 @@ def _note_lost(
 
 
 def _as_text(lines: bytes, faults: Faults, numbers: Sequence[int]) -> bytes:
-    """The lines with octets that are no UTF-8 as Zeek's escapes; such lines are noted."""
+    """The lines with bytes that are no UTF-8 as Zeek's escapes; such lines are noted."""
     try:
         lines.decode()
     except UnicodeDecodeError:

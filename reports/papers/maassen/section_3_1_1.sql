@@ -19,13 +19,13 @@ rates as (
     where is_baseline and app = 'modelcheck'
 ),
 
--- the size of message with most octets
+-- the size of message with most bytes
 sizes as (
-    select arg_max(bytes, octets) as bytes
+    select arg_max(bytes, total_bytes) as bytes
     from (
         select
             messages.bytes,
-            sum(messages.bytes) as octets,
+            sum(messages.bytes) as total_bytes,
         from messages
         inner join runs using (run)
         inner join main_problems using (app, problem)

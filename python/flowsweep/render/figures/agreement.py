@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 SAME = "the same"
 #: Each class of the query, the greatest difference first, and where it comes from.
 CLASSES = {
-    SAME: "packets, octets, payload, begin and end",
+    SAME: "packets, bytes, payload, begin and end",
     "microseconds": "the same; Zeek writes times with six decimals",
     "duration": "the same; Zeek's time ends when a connection is closed",
     "history cut": "the same counts; Zeek's history tells another begin or end",
     "payload not told": "the same counts; Zeek has no duration and no payload, as of one packet",
     "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
-    "payload sent again": "the same packets; Zeek counts octets that were sent again once",
+    "payload sent again": "the same packets; Zeek counts bytes that were sent again once",
     "missed bytes": "the same packets; Zeek's payload holds what gaps show was not captured",
     "payload": "the same packets; Zeek goes by sequence numbers, we by lengths",
     "direction turned": "the same counts; without a SYN Zeek goes by well-known ports",
-    "octets, no length": "the same packets; IP says length 0 (offloading), and we go by the frame",
-    "octets": "the same packets; lengths of IP are read otherwise",
-    "packets, beyond the frame": "IP says more octets than the frame has; Zeek drops such packets",
+    "bytes, no length": "the same packets; IP says length 0 (offloading), and we go by the frame",
+    "bytes": "the same packets; lengths of IP are read otherwise",
+    "packets, beyond the frame": "IP says more bytes than the frame has; Zeek drops such packets",
     "packets, cut": "Zeek drops packets of which too little was captured",
     "packets, tunnel": "what one of them counts as the tunnel, the other counts as what is in it",
     "packets": "some packets went to only one of the two",
@@ -61,7 +61,7 @@ def heading(context: Context) -> str:
     total = numbers.plural(rows.height, "connection")
     share = f" ({percent(same / rows.height)})" if same else ""
     more = (
-        f", {numbers.count(counted - same)} more in packets and octets of IP"
+        f", {numbers.count(counted - same)} more in packets and bytes of IP"
         if counted > same
         else ""
     )
