@@ -287,8 +287,11 @@ mod tests {
             let members = parts.iter().zip(&plain).flat_map(|(&(_, level), plain)| bzip2(plain, level));
             let mut packed: Vec<u8> = members.collect();
             prop_assert_eq!(all(Bzip2::new(Slow(&packed, step)).expect("opened")).expect("unpacked"), plain.concat());
-            let frames: Vec<u8> = plain.iter().flat_map(|plain| lz4(plain)).collect();
-            prop_assert_eq!(all(Lz4::new(Slow(&frames, step))).expect("unpacked"), plain.concat());
+            // An input that begins with the magic number of LZ4 has a frame.
+            if !plain.is_empty() {
+                let frames: Vec<u8> = plain.iter().flat_map(|plain| lz4(plain)).collect();
+                prop_assert_eq!(all(Lz4::new(Slow(&frames, step))).expect("unpacked"), plain.concat());
+            }
             // What is cut is no end.
             if let Some(cut) = cut {
                 packed.extend(&bzip2(&[], 9)[..cut]);
