@@ -1,6 +1,6 @@
--- One row per run, direction between two places, and column of the time in which something was
--- sent: at most 200 columns of whole steps. What was sent before the time of the run is in column
--- -1, what was sent after it behind the last column.
+-- One row per run, direction between two places, and column of the time, as in `wan_grid`, in which
+-- something was sent. What was sent before the time of the run is in column -1, what was sent after
+-- it behind the last column.
 with
 
 placed as (
@@ -12,19 +12,30 @@ placed as (
         traffic.wire_bytes,
         traffic.is_within,
         steps.bin_ns,
-        least(steps.steps, 200) as columns,
+        steps.steps,
         traffic.bin // steps.step_bins as step,
         -- the last step may be shorter
         steps.bin_ns
         * least(steps.step_bins, steps.bins - step * steps.step_bins)
             as width_ns,
-        case
-            when traffic.is_within then step * columns // steps.steps
-            when traffic.bin < 0 then -1
-            else columns
-        end as column_number,
     from wan_traffic as traffic
     inner join wan_steps as steps using (run)
+),
+
+numbered as (
+    select
+        placed.*,
+        grid.column_number,
+    from placed
+    asof inner join wan_grid as grid
+        on placed.run = grid.run and placed.step >= grid.begin_step
+    where placed.is_within
+    union all by name
+    select
+        *,
+        if(bin < 0, -1, steps) as column_number,
+    from placed
+    where not is_within
 ),
 
 in_steps as (
@@ -39,7 +50,7 @@ in_steps as (
         sum(wire_bytes) as wire_bytes,
         min(bin) as first_bin,
         max(bin) as last_bin,
-    from placed
+    from numbered
     group by run, from_site, to_site, is_within, column_number, step
 )
 

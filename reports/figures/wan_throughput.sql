@@ -13,38 +13,48 @@ chosen as (
         steps.bins,
         steps.step_bins,
         steps.steps,
-        least(steps.steps, 200) as columns,
+        runs.stands_alone,
     from wan_summaries as summaries
     inner join wan_steps as steps using (run)
+    inner join runs using (run)
     where summaries.from_site is not null and summaries.to_site is not null
-),
-
-grid as (
-    select
-        *,
-        unnest(generate_series(0, columns - 1)) as column_number,
-    from chosen
 ),
 
 edges as (
     select
+        chosen.*,
+        grid.* exclude (run),
+        grid.begin_step * chosen.step_bins as begin_bin,
+        least(grid.end_step * chosen.step_bins, chosen.bins) as end_bin,
+        -- of captures alone the long silences are cut out, where something follows
+        grid.is_silence and chosen.stands_alone and grid.end_step < chosen.steps
+            as is_cut,
+        if(is_cut, end_bin - begin_bin, 0) as silent_bins,
+    from chosen
+    inner join wan_grid as grid using (run)
+),
+
+cut as (
+    select
         *,
-        -- the first step of column c is the least s with s * columns // steps = c
-        (column_number * steps + columns - 1) // columns as begin_step,
-        ((column_number + 1) * steps + columns - 1) // columns as end_step,
-        begin_step * step_bins as begin_bin,
-        least(end_step * step_bins, bins) as end_bin,
-    from grid
+        coalesce(
+            lag(silent_bins) over (
+                partition by run, from_site, to_site order by column_number
+            ),
+            0
+        ) as cut_bins,
+    from edges
+    qualify not is_cut
 ),
 
 within as (
     select
-        edges.*,
+        cut.*,
         end_step - begin_step as column_steps,
         reduced.max_mbit_s,
         coalesce(reduced.wire_bytes, 0) as column_bytes,
         true as is_within,
-    from edges
+    from cut
     left join wan_columns as reduced using (run, from_site, to_site, column_number)
 ),
 
@@ -54,6 +64,7 @@ outside as (
         chosen.*,
         if(sent.column_number < 0, sent.first_packet_bin, chosen.bins) as begin_bin,
         if(sent.column_number < 0, 0, sent.last_packet_bin + 1) as end_bin,
+        0 as cut_bins,
         0 as column_steps,
         null::double as max_mbit_s,
         sent.wire_bytes as column_bytes,
@@ -91,6 +102,7 @@ final as (
             as mean_mbit_s,
         column_steps as steps,
         step_ns / 1e6 as step_ms,
+        cut_bins * bin_ns / 1e9 as cut_before_s,
         round(columns.mean_mbit_s, 4) as run_mean_mbit_s,
         round(columns.p50_mbit_s, 4) as run_p50_mbit_s,
         round(columns.p95_mbit_s, 4) as run_p95_mbit_s,

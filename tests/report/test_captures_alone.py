@@ -136,6 +136,22 @@ def test_a_long_silence_is_cut_out_of_the_axis_and_told(experiment: Path, html: 
     assert sum(row["cut_s"] for row in series if row["run"] == "laptop") == pytest.approx(86_399.9)
 
 
+def test_a_long_silence_is_cut_out_of_what_crosses_between_hosts(
+    experiment: Path, html: str
+) -> None:
+    rows = Warehouse(experiment).rows("wan_throughput").to_dicts()
+    mine = [row for row in rows if (row["run"], row["from_site"]) == ("laptop", "laptop")]
+    # steps are 100 ms wide
+    assert [row["cut_before_s"] for row in mine if row["cut_before_s"]] == [
+        pytest.approx(86_399.9, abs=0.1)
+    ]
+    assert sum(row["wire_bytes"] for row in mine) == 1_400
+    assert sum(row["steps"] for row in mine) == 2
+    figure = html.split('id="figure-wan_throughput"')[1].split("</figure>", maxsplit=1)[0]
+    assert "24 h 0 min cut" in figure
+    assert "a silence is cut out of the axis" in figure
+
+
 def test_pauses_of_a_program_that_comes_and_goes_are_not_cut(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [{"run": "r", "status": "no record"}])
     run(tmp_path, "r", {minute * 9_000: 500 for minute in range(20)})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, link_changes, merged, theme
+from flowsweep.render import axes, cuts, doubts, link_changes, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import altair as alt
 
     from flowsweep.render.theme import Series
@@ -51,8 +50,6 @@ def draw(context: Context) -> Figure | None:
     if every.is_empty():
         return None
     runs = shown_runs(context, every)
-    silent = _silent(context, runs)
-    runs = {key: run for key, run in runs.items() if run not in silent}
     shown = [one for one in context.series_in(every) if (one.app, one.problem) in runs]
     if not shown:
         return None
@@ -128,9 +125,7 @@ def draw(context: Context) -> Figure | None:
             "column, silence included; pale: its busiest step; the last step is as short as what "
             f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
             merged.note(context, rows),
-            f"Not drawn, as silences are nearly all of them: {', '.join(silent)}."
-            if silent
-            else None,
+            silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
             f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
             if outside
             else None,
@@ -158,15 +153,6 @@ def draw(context: Context) -> Figure | None:
         rows=first,
         all_rows=count,
     )
-
-
-def _silent(context: Context, runs: Mapping[tuple[str, str], str]) -> list[str]:
-    """Captures alone with silences so long that nothing of them would be seen in this figure."""
-    if not context.stands_alone:
-        return []
-    silent = set(context.model("long_silences")["run"]) & set(runs.values())
-    # Where there is nothing else, they are drawn as they are.
-    return sorted(silent) if silent < set(runs.values()) else []
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
@@ -236,9 +222,13 @@ def _panel(
     import altair as alt
 
     there, back = (
-        rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b)).sort("start_s")
+        silences.without(
+            rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b)).sort("start_s"),
+            "cut_before_s",
+        )
         for a, b in (pair, pair[::-1])
     )
+    gaps = there.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     peaks = _rates(rows, pair)[1:]
     # the last step is shorter, and may be higher than the peak
     tops = [float(side["max_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
@@ -252,8 +242,8 @@ def _panel(
             up, down = (max(up, rates[0]), down) if sign > 0 else (up, max(down, rates[0]))
     end = float(there["end_s"].max())  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
-    x = alt.X(
-        "x:Q",
+    x = partial(
+        alt.X,
         title=f"time since its start ({unit})",
         scale=axes.scale(domain=[0, end], nice=False),
         axis=axes.axis(**options),
@@ -285,8 +275,8 @@ def _panel(
             interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
         )
         layers += [
-            area.encode(x=x, y=y("mean:Q"), y2="top:Q"),
-            line.encode(x=x, y=y("mean:Q")),
+            area.encode(x=x("x:Q"), y=y("mean:Q"), y2="top:Q"),
+            line.encode(x=x("x:Q"), y=y("mean:Q")),
         ]
     zero = alt.Chart(values([{"y": 0}])).mark_rule(color=theme.AXIS)
     layers.append(zero.encode(y=y("y:Q")))
@@ -294,7 +284,8 @@ def _panel(
         limit = alt.Chart(values(rules)).mark_rule(strokeDash=[2, 2], color=theme.MUTED)
         layers.append(limit.encode(y=y("y:Q")))
     if not steps_of_links.is_empty():
-        layers += link_changes.lines(steps_of_links, (-down, up), x, y)
+        layers += link_changes.lines(steps_of_links, (-down, up), x("x:Q"), y)
+    layers += silences.marks(gaps, end, x("start_s:Q"), 2)
     told = f"peak {numbers.estimate(peaks[0])}, back {numbers.estimate(peaks[1])} Mbit/s"
     if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
         told = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
