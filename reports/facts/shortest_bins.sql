@@ -1,16 +1,28 @@
 -- One row per run, host and way of what its own capture holds (out of it, in, or through, between
--- others), where packets were merged by offloading: the shortest bin whose rate is known. A merged
--- packet passed at once at the capture point and took its time on the wire, at the rate of its
--- way; of a shorter time nothing is known.
+-- others), where packets were merged by offloading, or lack times of their own: the shortest bin
+-- whose rate is known. A merged packet passed at once at the capture point and took its time on the
+-- wire, at the rate of its way; of a shorter time nothing is known. Packets without a time of their
+-- own (`is_borrowed`) have that of another one: which bin they belong to is not known, so that no
+-- bin is shorter than the whole time.
 with
+
+kinds as (
+    select
+        run,
+        host,
+        sum(super_packets) > 0 as is_merging,
+        coalesce(sum(untimed_packets), 0)
+        + coalesce(sum(times_out_of_range), 0) > 0 as is_borrowed,
+    from stg_captures
+    group by run, host
+),
 
 merging as (
     select
         run,
         host,
-    from stg_captures
-    group by run, host
-    having sum(super_packets) > 0
+    from kinds
+    where is_merging and not is_borrowed
 ),
 
 pairs as (
@@ -86,7 +98,19 @@ select
             * summed.duration_ns::double
             / summed.wire_bytes
         ),
-        greatest(windows.end_ns - windows.start_ns, 1)
+        greatest(windows.bins, 1) * windows.bin_ns
     )::bigint as shortest_ns,
+    false as is_borrowed,
 from summed
 inner join windows using (run, host)
+union all by name
+select
+    run,
+    host,
+    unnest(['out', 'in', 'through']) as way,
+    null::bigint as largest_bytes,
+    greatest(windows.bins, 1) * windows.bin_ns as shortest_ns,
+    true as is_borrowed,
+from kinds
+inner join windows using (run, host)
+where kinds.is_borrowed

@@ -4,7 +4,8 @@
 -- steps exceed. Steps begin with the run and are all of one width: where the run does not fill the
 -- last one, it holds silence behind the run. `steps` less the sum of `steps_in` are those without a
 -- packet; `steps_up_to` are those at the rate of a bucket or below it, without a packet too.
--- `is_short`: a step is shorter than the shortest time whose rate is known, see `shortest_bins`.
+-- `is_short`: a step is shorter than the shortest time whose rate is known, see `shortest_bins`;
+-- with packets that have no time of their own no step is long enough.
 with
 
 hosts_and_pairs as (
@@ -163,7 +164,8 @@ select
     series.is_longer,
     series.steps,
     series.step_bins * series.bin_ns
-    < coalesce(own.shortest_ns, wide.shortest_ns, 0) as is_short,
+    < coalesce(own.shortest_ns, wide.shortest_ns, 0)
+    or coalesce(own.is_borrowed, wide.is_borrowed, false) as is_short,
     coalesce(listed.buckets, []) as buckets,
     coalesce(listed.steps_in, []) as steps_in,
     coalesce(listed.steps_up_to, []) as steps_up_to,

@@ -46,7 +46,7 @@ bins as (
     from (
         select
             told_bins.*,
-            traffic.bin_start_ns // told_bins.bin_ns as bin,
+            (traffic.bin_start_ns - told_bins.origin_ns) // told_bins.bin_ns as bin,
             sum(traffic.wire_bytes)::bigint as wire_bytes,
         from shown_host_traffic as traffic
         inner join told_bins using (run, host, direction)
@@ -75,6 +75,7 @@ traffic as (
         ) as p99_mbit_s,
         any_value(traffic.bin_ns) / 1e6 as bin_ms,
         any_value(traffic.shortest_ns) / 1e6 as shortest_ms,
+        any_value(traffic.is_borrowed) as is_borrowed,
     from bins as traffic
     inner join shown_runs using (run)
     inner join shown_hosts using (run, host)
@@ -94,6 +95,7 @@ busier as (
         max(mean_mbit_s) as mean_mbit_s,
         arg_max(bin_ms, (mean_mbit_s, direction)) as bin_ms,
         arg_max(shortest_ms, (mean_mbit_s, direction)) as shortest_ms,
+        bool_or(is_borrowed) as is_borrowed,
     from traffic
     group by app, problem
 ),
@@ -139,11 +141,13 @@ final as (
         baselines.buffer_bytes,
         limits.* exclude (app, problem),
         busier.direction as busier_direction,
-        rounded(busier.peak_mbit_s) as peak_mbit_s,
-        rounded(busier.p99_mbit_s) as p99_mbit_s,
+        -- of a time without a peak that is known
+        if(busier.is_borrowed, null, rounded(busier.peak_mbit_s)) as peak_mbit_s,
+        if(busier.is_borrowed, null, rounded(busier.p99_mbit_s)) as p99_mbit_s,
         rounded(busier.mean_mbit_s) as mean_mbit_s,
         busier.bin_ms,
         busier.shortest_ms,
+        busier.is_borrowed,
         counts.runs_used,
         counts.runs_left_out,
         grades.worst_grade,

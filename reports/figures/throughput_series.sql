@@ -21,9 +21,11 @@ cuts as (
         runs_shown.run,
         runs_shown.direction,
         greatest(
-            (silences.begin_ns + bin_ns - 1) // bin_ns - first_bin, 0
+            (silences.begin_ns - origin_ns + bin_ns - 1) // bin_ns - first_bin,
+            0
         ) as from_bin,
-        least(silences.end_ns // bin_ns - first_bin, bins) as to_bin,
+        least((silences.end_ns - origin_ns) // bin_ns - first_bin, bins)
+            as to_bin,
     from runs_shown
     inner join long_silences as silences using (run)
     inner join runs using (run)
@@ -111,7 +113,8 @@ bins as (
         runs_shown.run,
         runs_shown.direction,
         runs_shown.bins,
-        traffic.bin_start_ns // runs_shown.bin_ns - runs_shown.first_bin as bin,
+        (traffic.bin_start_ns - runs_shown.origin_ns) // runs_shown.bin_ns
+        - runs_shown.first_bin as bin,
         bin between 0 and runs_shown.bins - 1 as is_within,
         sum(traffic.wire_bytes)::bigint as wire_bytes,
         sum(traffic.wire_bytes) * 8e3 / runs_shown.bin_ns as mbit_s,
@@ -120,7 +123,7 @@ bins as (
     inner join runs_shown using (run, host, direction)
     group by
         runs_shown.run, runs_shown.direction, runs_shown.bins,
-        runs_shown.bin_ns, runs_shown.first_bin, bin
+        runs_shown.bin_ns, runs_shown.origin_ns, runs_shown.first_bin, bin
 ),
 
 placed as (
@@ -192,9 +195,11 @@ final as (
         host,
         direction,
         round(
-            ((first_bin + begin_bin) * bin_ns - start_ns) / 1e9, 6
+            (origin_ns + (first_bin + begin_bin) * bin_ns - start_ns) / 1e9, 6
         ) as start_s,
-        round(((first_bin + end_bin) * bin_ns - start_ns) / 1e9, 6) as end_s,
+        round(
+            (origin_ns + (first_bin + end_bin) * bin_ns - start_ns) / 1e9, 6
+        ) as end_s,
         all_columns.is_within,
         end_bin - begin_bin as bins,
         coalesce(busy_bins, 0) as busy_bins,
@@ -207,6 +212,7 @@ final as (
         bin_ns / 1e6 as bin_ms,
         cut_bins * bin_ns / 1e9 as cut_before_s,
         shortest_ns / 1e6 as shortest_ms,
+        is_borrowed,
     from all_columns
     left join reduced
         using (run, direction, stretch, column_number, is_within)

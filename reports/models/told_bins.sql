@@ -1,6 +1,8 @@
 -- One row per run, host and direction in its own capture: the bins of which a peak may be told, and
 -- the time of the run in them, as in `windows`. They are the bins of the tables; where offloading
--- merged packets, so many of these together as the shortest time takes whose rate is known.
+-- merged packets or some have no time of their own, so many of these together as the shortest time
+-- takes whose rate is known. Bins begin with that of the tables in which the run does: bin 0 begins
+-- at `origin_ns`, the run in `first_bin`.
 with
 
 sized as (
@@ -12,6 +14,8 @@ sized as (
         windows.end_ns,
         windows.bins * windows.bin_ns as length_ns,
         shortest.shortest_ns,
+        coalesce(shortest.is_borrowed, false) as is_borrowed,
+        windows.first_bin * windows.bin_ns as begin_ns,
         windows.bin_ns * greatest(
             (coalesce(shortest.shortest_ns, 0) + windows.bin_ns - 1)
             // windows.bin_ns,
@@ -27,7 +31,8 @@ sized as (
 )
 
 select
-    *,
-    start_ns // bin_ns as first_bin,
-    greatest((end_ns + bin_ns - 1) // bin_ns - start_ns // bin_ns, 0) as bins,
+    * exclude (begin_ns),
+    begin_ns % bin_ns as origin_ns,
+    begin_ns // bin_ns as first_bin,
+    greatest((end_ns - begin_ns + bin_ns - 1) // bin_ns, 0) as bins,
 from sized

@@ -1,6 +1,6 @@
--- One row per run and direction between two places with packets that offloading merged: the
--- shortest time whose rate is known, in the captures that tell what was sent. As in `wan_traffic`
--- these are the senders', and the receivers' where no sender was captured.
+-- One row per run and direction between two places with packets that offloading merged or that have
+-- no time of their own: the shortest time whose rate is known, in the captures that tell what was
+-- sent. As in `wan_traffic` these are the senders', and the receivers' where none was captured.
 with
 
 captured as (
@@ -18,6 +18,7 @@ final as (
         directions.from_site,
         directions.to_site,
         max(shortest.shortest_ns) as shortest_ns,
+        bool_or(shortest.is_borrowed) as is_borrowed,
     from wan_directions as directions
     inner join captured
         on

@@ -13,6 +13,7 @@ from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
 from flowsweep.render.terminal import capture
 
 KEPT = Path(__file__).parents[1] / "truth" / "data" / "messages"
+THREADS = Path(__file__).parents[1] / "data" / "threads"
 CLIENT, SERVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
 
 
@@ -217,3 +218,20 @@ def test_brackets_in_a_name_are_not_markup(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shown(tmp_path / "a[red]b.pcap", pcap([]), capsys)[0].startswith("a[red]b.pcap  ")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_no_rate_rests_on_packets_without_a_time_of_their_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # 2 of 3 packets are Simple Packet Blocks.
+    (path,) = THREADS.glob("35-*")
+    summary = summarise(path)
+    assert summary.borrowed_times == 2
+    assert summary.out_mbit_s == summary.in_mbit_s == []
+    assert summary.mean_out_mbit_s is None
+    assert {row["mbit_s"] for row in summary.top} == {None}
+    capture.print_summaries([summary])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "throughput not measurable: 2 packets without a time of their own" in text
+    assert "bit/s" not in text

@@ -57,8 +57,10 @@ class Summary:
     shortest_ms: float | None = None
     out_mbit_s: list[float] = field(default_factory=list)
     in_mbit_s: list[float] = field(default_factory=list)
-    mean_out_mbit_s: float = 0.0
-    mean_in_mbit_s: float = 0.0
+    mean_out_mbit_s: float | None = 0.0
+    mean_in_mbit_s: float | None = 0.0
+    #: Packets without a time of their own: no rate is known, and none is there.
+    borrowed_times: int = 0
     empty_bins: float = 0.0
     column_s: float = 0.0
     flows: int = 0
@@ -100,10 +102,16 @@ def summarise(path: Path, **settings: Any) -> Summary:
         notes=_notes(grade, captures, flows, parsed["damage"]),
         flows=flows.height,
         top=_top(flows),
+        borrowed_times=merged_packets.borrowed(captures),
         messages=_messages(tables["messages"]),
     )
     summary.host = addresses.guess(flows)
-    _throughput(summary, tables, BIN_NS)
+    if summary.borrowed_times:
+        summary.mean_out_mbit_s = summary.mean_in_mbit_s = None
+        for row in summary.top:
+            row["mbit_s"] = None
+    else:
+        _throughput(summary, tables, BIN_NS)
     return summary
 
 

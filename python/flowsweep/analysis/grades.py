@@ -106,7 +106,7 @@ RULES = (
         "untimed_packets",
         "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
         " before it, so peaks and gaps are not known",
-        c=0.0, spoils=GAPS,
+        c=0.0, d=0.01, spoils=GAPS,
     ),
     Rule(
         "length_conflict_packets",

@@ -1,5 +1,7 @@
 """Packets that offloading merged, to the shortest bins whose rate is known, and rates over those.
 
+Of packets without a time of their own (`borrowed`) no rate of any bin is known.
+
 The fact `shortest_bins` and the model `paced_throughput` of the report say the same in SQL, for
 many captures at once.
 """
@@ -28,6 +30,12 @@ class Merged:
 
     largest_bytes: int
     shortest_ns: int
+
+
+def borrowed(captures: pl.DataFrame) -> int:
+    """Packets of the table `captures` that have the time of another one."""
+    columns = ("untimed_packets", "times_out_of_range")
+    return sum(int(captures[name].sum()) for name in columns if name in captures.columns)
 
 
 def merged(

@@ -1,4 +1,4 @@
-"""Which times are too short for a rate, because offloading merged packets: in words."""
+"""Which times are too short for a rate, of merged packets and of borrowed times: in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.render.figure import sentence
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
@@ -16,19 +17,43 @@ MAX_NAMED = 4
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:
-    """Says below which times nothing is measurable, and of which runs; None of whole packets.
+    """Says of which times nothing is measurable, and in which runs; None where all is known.
 
     Args:
-        context: Knows which packets were merged.
+        context: Knows which packets were merged, and which have no time of their own.
         rows: Of the runs of these points, or of these runs.
     """
+    drawn = _shortest(context, rows)
+    return sentence(_merged(drawn), borrowed(drawn.filter("is_borrowed")["run"])) or None
+
+
+def borrowed(runs: pl.Series) -> str | None:
+    """Says which runs have packets without a time of their own; None where none is."""
+    named = sorted(set(runs))
+    if not named:
+        return None
+    told = ", ".join(named[:MAX_NAMED])
+    if len(named) > MAX_NAMED:
+        told += f" and {len(named) - MAX_NAMED} more"
+    return (
+        f"No peak is known of {told}: some packets there have no time of their own, but that of "
+        "the packet before."
+    )
+
+
+def _shortest(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `shortest_bins` of the runs that are drawn."""
     # A point of several runs has no run in its rows.
     runs = context.model("pool_runs").select("run", "point")
     key = "point" if "point" in rows.columns else "run"
     drawn = runs.join(rows.select(key).unique(), on=key, how="semi") if key == "point" else rows
     known = context.model("shortest_bins").filter(pl.col("way") != "through")
+    return known.join(drawn.select("run").unique(), on="run", how="semi")
+
+
+def _merged(shortest: pl.DataFrame) -> str | None:
     found = (
-        known.join(drawn.select("run").unique(), on="run", how="semi")
+        shortest.filter(~pl.col("is_borrowed"))
         .group_by("run")
         .agg(pl.col("shortest_ns").max())
         .sort("shortest_ns", "run", descending=[True, False])

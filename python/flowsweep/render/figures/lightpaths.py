@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
-from flowsweep.render import doubts
+from flowsweep.render import doubts, merged
 from flowsweep.render.figure import sentence
 from flowsweep.render.tables import (
     Column,
@@ -82,5 +82,12 @@ def heading(context: Context) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Which captures the traffic rests on."""
-    return sentence(doubts.unplaced(context), doubts.of_traffic(context)) or None
+    """Which captures the traffic rests on, and how finely it is known."""
+    return (
+        sentence(
+            doubts.unplaced(context),
+            merged.note(context, context.rows("lightpaths")),
+            doubts.of_traffic(context),
+        )
+        or None
+    )

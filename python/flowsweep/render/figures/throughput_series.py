@@ -179,6 +179,8 @@ def _series_panel(
         interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
     sent = f"peak {rates_told(peak, mean)}"
+    if rows["is_borrowed"].any():
+        sent = f"mean {numbers.rate(mean)}, no peak is known"
     return alt.layer(
         area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
         line.encode(x=x, y=y("mean_mbit_s:Q")),

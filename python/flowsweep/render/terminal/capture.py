@@ -21,6 +21,7 @@ MENTIONED = 0.001
 NEXT_LINE = "\n  "
 #: The same behind `messages` and `held by`.
 BEHIND_TITLE = "\n          "
+BEHIND_THROUGHPUT = BEHIND_TITLE + "  "
 
 
 def print_summaries(summaries: list[Summary]) -> None:
@@ -113,6 +114,13 @@ def _shortened(name: str, width: int) -> str:
 
 
 def _print_throughput(console: Any, summary: Summary) -> None:
+    if summary.borrowed_times:
+        text = (
+            f"not measurable: {counted(summary.borrowed_times, 'packet')} without a time of"
+            f" {'its' if summary.borrowed_times == 1 else 'their'} own"
+        )
+        console.print(f"\nthroughput  {_wrapped(text, console, BEHIND_THROUGHPUT)}")
+        return
     if summary.host is None or not summary.out_mbit_s:
         return
     columns = len(summary.out_mbit_s)
