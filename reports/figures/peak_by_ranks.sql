@@ -52,10 +52,14 @@ by_point as (
             as busiest_to,
         max(sums.step_ns) / 1e6 as step_ms,
         count(*) filter (sums.is_doubtful) as doubtful_runs,
+        max(shortest.shortest_ns) / 1e6 as shortest_ms,
+        bool_and(coalesce(shortest.is_peak_known, true)) as is_peak_known,
     from sums
     inner join point_runs using (run)
     inner join counts using (run)
     inner join busiest using (run)
+    left join wan_shortest_runs as shortest
+        on sums.run = shortest.run and shortest.site is null
     group by point_runs.point
 ),
 

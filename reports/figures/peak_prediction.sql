@@ -14,6 +14,16 @@ measured as (
     group by app, problem, ranks
 ),
 
+-- of the runs that were measured or predict
+shortest as (
+    select
+        app,
+        problem,
+        max(shortest_ns) / 1e6 as shortest_ms,
+    from rank_peaks
+    group by app, problem
+),
+
 bases as (
     select
         app,
@@ -47,8 +57,10 @@ final as (
             as lightpaths_predicted,
         ceil(measured.direction_peak_mbit_s / bases.lightpath_mbit_s)::bigint
             as lightpaths_measured,
+        shortest.shortest_ms,
     from rank_fits as fits
     left join bases using (app, problem)
+    left join shortest using (app, problem)
     left join measured using (app, problem, ranks)
 )
 

@@ -47,6 +47,8 @@ by_run as (
         coalesce(received.mean_mbit_s, 0) / counts.ranks as received_mbit_s,
         coalesce(received.peak_mbit_s, 0) / counts.ranks
             as received_peak_mbit_s,
+        shortest.shortest_ns,
+        coalesce(shortest.is_peak_known, true) as is_peak_known,
     from counts
     inner join wan_steps using (run)
     left join sent
@@ -57,6 +59,10 @@ by_run as (
         on
             counts.run = received.run
             and counts.site is not distinct from received.site
+    left join wan_shortest_runs as shortest
+        on
+            counts.run = shortest.run
+            and counts.site is not distinct from shortest.site
     where counts.ranks > 0 and counts.run in (select run from wan_summaries)
 ),
 
@@ -73,6 +79,8 @@ by_point as (
         median(by_run.sent_peak_mbit_s) as sent_peak_mbit_s,
         median(by_run.received_mbit_s) as received_mbit_s,
         median(by_run.received_peak_mbit_s) as received_peak_mbit_s,
+        max(by_run.shortest_ns) / 1e6 as shortest_ms,
+        bool_and(by_run.is_peak_known) as is_peak_known,
     from by_run
     inner join point_runs using (run)
     group by point_runs.point, by_run.site

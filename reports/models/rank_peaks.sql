@@ -1,5 +1,6 @@
 -- One row per run that counts, at points that differ in the number of ranks alone: the peak between
--- the sites, of all links and directions together and of the busiest direction.
+-- the sites, of all links and directions together and of the busiest direction. Runs of which no
+-- peak is known, as packets were merged by offloading or have no time of their own, have none.
 with
 
 -- ranks in all, of a host, and hosts of a site are three ways to have more of them
@@ -40,13 +41,20 @@ final as (
         counts.ranks,
         sums.peak_mbit_s,
         busiest.peak_mbit_s as direction_peak_mbit_s,
-    from line
-    inner join points using (point)
+        shortest.shortest_ns,
+    from points
     inner join point_runs using (point)
     inner join counts using (run)
     inner join wan_summaries as sums using (run)
     inner join busiest using (run)
-    where sums.from_site is null and sums.to_site is null and counts.ranks > 0
+    left join wan_shortest_runs as shortest
+        on point_runs.run = shortest.run and shortest.site is null
+    where
+        points.point in (select point from line)
+        and sums.from_site is null
+        and sums.to_site is null
+        and counts.ranks > 0
+        and coalesce(shortest.is_peak_known, true)
 )
 
 select * from final

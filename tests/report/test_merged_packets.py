@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import ranked
 import tiny
 
 from flowsweep.analysis import merged_packets
@@ -76,6 +77,48 @@ def test_whole_packets_keep_their_bins(tmp_path: Path) -> None:
     assert set(rows["bin_ms"]) == {10.0}
     assert rows["shortest_ms"].null_count() == rows.height
     assert rows["max_mbit_s"].max() == pytest.approx(1_514 * 8e-4)
+
+
+RANKED = ("peak_by_ranks", "throughput_per_core", "peak_prediction")
+
+
+def ranked_and_merged(directory: Path, gap_ms: int) -> Path:
+    """A sweep over the ranks, with a merged packet of 65 kB in so many ms at both hosts."""
+    ranked.make(directory)
+    for path in (directory / "tables").glob("run=*/host=*"):
+        run, host = (part.split("=")[1] for part in path.parts[-2:])
+        tiny.table(directory, "captures", run, host, [tiny.capture(super_packets=9)])
+        ways = [(ranked.PC1, ranked.PC3), (ranked.PC3, ranked.PC1)]
+        last = tiny.T0 + 10 * gap_ms * tiny.MS
+        tiny.table(directory, "flows", run, host, [
+            tiny.flow(*way, wire_bytes=10 * SIZE, last_time=last, mss=1460,
+                      largest_packet_bytes=SIZE)
+            for way in ways
+        ])  # fmt: skip
+    return directory
+
+
+def test_peaks_of_ranks_state_the_shortest_time_whose_rate_is_known(tmp_path: Path) -> None:
+    warehouse = Warehouse(ranked_and_merged(tmp_path, 40))
+    for query in RANKED:
+        rows = warehouse.rows(query)
+        assert rows.height, query
+        assert set(rows["shortest_ms"]) == {40.0}, query
+    assert warehouse.rows("peak_by_ranks")["is_peak_known"].all()
+
+
+def test_no_peak_of_ranks_is_of_a_shorter_time(tmp_path: Path) -> None:
+    directory = ranked_and_merged(tmp_path, 250)
+    warehouse = Warehouse(directory)
+    for query in RANKED[:2]:
+        rows = warehouse.rows(query)
+        assert set(rows["shortest_ms"]) == {250.0}, query
+        assert not rows["is_peak_known"].any(), query
+    assert warehouse.lack("peak_prediction")
+    html = page.build(directory).html
+    assert "At the peak" not in html
+    assert "The largest peak is" not in html
+    assert "peak not known" in html
 
 
 def test_show_and_report_know_the_same_shortest_bin(merged: Path) -> None:

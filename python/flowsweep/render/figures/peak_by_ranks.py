@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import in_points
-from flowsweep.render import axes, cuts, doubts, theme
+from flowsweep.render import axes, cuts, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -30,7 +30,7 @@ def draw(context: Context) -> Figure | None:
     rows = context.rows("peak_by_ranks")
     lines = []
     for one in context.series_in(rows):
-        line = _over_ranks(context.of(rows, one))
+        line = _over_ranks(context.of(rows, one)).filter("is_peak_known")
         if line["ranks"].n_unique() > 1:
             lines.append((one, line))
     if not lines:
@@ -52,6 +52,7 @@ def draw(context: Context) -> Figure | None:
             "the runs; line: from the run with the least to the one with the most; open: mean over "
             "the run.",
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
+            merged.note(context, rows),
             doubts.of_traffic(context),
             cuts.told(
                 sum(line.height for _, line in lines),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, points, theme
+from flowsweep.render import axes, doubts, merged, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -40,7 +40,7 @@ def draw(context: Context) -> Figure | None:
     count = f"{ranks[0]} ranks" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]} ranks"
     widest = int(context.model("wan_steps")["step_ns"].max())  # type: ignore[arg-type]
     steps = numbers.plain(widest / 1e6)
-    most = float(whole["sent_peak_mbit_s"].max())  # type: ignore[arg-type]
+    known = whole.filter("is_peak_known")["sent_peak_mbit_s"].to_list()
     chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
     return Figure(
         name="throughput_per_core",
@@ -49,8 +49,11 @@ def draw(context: Context) -> Figure | None:
             f"receive least to the one with most; tick: the most in any {steps} ms, all sites "
             "together.",
             f"Divided by all {count}, idle ones included; medians over the runs.",
-            f"The largest peak is {numbers.estimate(most)} Mbit/s, "
-            f"{numbers.estimate(most / 8)} MB/s per rank.",
+            f"The largest peak is {numbers.estimate(max(known))} Mbit/s, "
+            f"{numbers.estimate(max(known) / 8)} MB/s per rank."
+            if known
+            else None,
+            merged.note(context, whole),
             doubts.of_traffic(context),
             points.left_out(frames, "throughput_per_core"),
             f"Not drawn: {numbers.plural(guessed, 'row')} whose number of ranks is guessed; all: "
@@ -75,6 +78,8 @@ def _core_panel(
     for row, full in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):
         same = pl.all_horizontal(pl.col(key).eq_missing(full[key]) for key in columns - {"ranks"})
         sites = rows.filter(same & pl.col("site").is_not_null())
+        peak = full["sent_peak_mbit_s"] if full["is_peak_known"] else None
+        told = "not known" if peak is None else numbers.estimate(peak)
         means = [*sites["sent_mbit_s"], *sites["received_mbit_s"], full["sent_mbit_s"]]
         data.append(
             {
@@ -82,17 +87,16 @@ def _core_panel(
                 "low": min(means),
                 "x": full["sent_mbit_s"],
                 "high": max(means),
-                "peak": full["sent_peak_mbit_s"],
-                "text": f"{numbers.estimate(full['sent_mbit_s'])}, "
-                f"peak {numbers.estimate(full['sent_peak_mbit_s'])}",
+                "peak": peak,
+                "text": f"{numbers.estimate(full['sent_mbit_s'])}, peak {told}",
                 TIP: tip(
                     names[row],
                     f"mean {numbers.estimate(full['sent_mbit_s'])} Mbit/s per rank",
-                    f"peak {numbers.estimate(full['sent_peak_mbit_s'])} Mbit/s per rank",
+                    f"peak {told}{'' if peak is None else ' Mbit/s per rank'}",
                     f"sites and directions: {numbers.estimate(min(means))} to "
                     f"{numbers.estimate(max(means))} Mbit/s per rank",
                 ),
-                "end": max(*means, full["sent_peak_mbit_s"]),
+                "end": max(*means, peak or 0.0),
             }
         )
     order = [row["point"] for row in data]
@@ -118,7 +122,9 @@ def _core_panel(
         base.mark_bar(height=6, opacity=0.35, color=one.colour).encode(
             x=x("low:Q"), x2="high:Q", y=y
         ),
-        base.mark_tick(thickness=2, height=12, color=one.colour).encode(x=x("peak:Q"), y=y),
+        base.transform_filter("isValid(datum.peak)")
+        .mark_tick(thickness=2, height=12, color=one.colour)
+        .encode(x=x("peak:Q"), y=y),
         base.mark_point(shape=one.shape, size=45, color=one.colour, filled=True).encode(
             x=x("x:Q"), y=y
         ),
