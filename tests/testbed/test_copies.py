@@ -11,27 +11,70 @@ import pytest
 EXPERIMENT = """\
 sites: {{west: [pc1], east: [pc2]}}
 link: {{rtt: 10ms, rate: 50Mbit/s, {disturbance}}}
-workload: {{app: pingpong, problem: {{message_bytes: 1048576, repetitions: 3, warmup: 0}}}}
+workload: {{app: {workload}}}
 limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 1s}}
 """
 
 
-@pytest.mark.parametrize("disturbance", ["loss: 1%", "loss: 0.5%, duplicate: 1%"])
-def test_copies_are_what_the_emulator_duplicated(
-    tmp_path: Path, flowsweep, namespaces, disturbance: str
-) -> None:
-    (tmp_path / "small.yaml").write_text(EXPERIMENT.format(disturbance=disturbance))
+PINGPONG = "pingpong, problem: {message_bytes: 1048576, repetitions: 3, warmup: 0}"
+BULK = "bulk, problem: {{transport: {}, megabytes: 8, start_mbit_s: 20}}"
+#: Packets overtake each other.
+OVERTAKING = "loss: 0.5%, jitter: 3ms, reorder: true"
+#: A full segment with its link header.
+FRAME = 1514
+
+
+def run(
+    tmp_path: Path, flowsweep, workload: str, disturbance: str
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Runs and ingests one experiment: what the emulator counted on the way there and back."""
+    text = EXPERIMENT.format(disturbance=disturbance, workload=workload)
+    (tmp_path / "small.yaml").write_text(text)
     done = flowsweep("run", tmp_path / "small.yaml", "-o", tmp_path / "one")
     assert done.returncode == 0, done.stderr
     done = flowsweep("ingest", tmp_path / "one", "-o", tmp_path / "tables")
     assert done.returncode == 0, done.stderr
     there, back = json.loads((tmp_path / "one/run.json").read_text())["emulator"]["links"]
     assert there["dropped_loss"] + back["dropped_loss"] > 10
+    return there, back
+
+
+def table(tmp_path: Path, host: str, name: str) -> pl.DataFrame:
+    return pl.read_parquet(tmp_path / f"tables/run=one/host={host}/{name}.parquet")
+
+
+@pytest.mark.parametrize("disturbance", ["loss: 1%", "loss: 0.5%, duplicate: 1%"])
+def test_copies_are_what_the_emulator_duplicated(
+    tmp_path: Path, flowsweep, namespaces, disturbance: str
+) -> None:
+    there, back = run(tmp_path, flowsweep, PINGPONG, disturbance)
     # A host records a copy for each frame that the link towards it duplicated.
     for host, link in (("pc1", back), ("pc2", there)):
-        tables = tmp_path / f"tables/run=one/host={host}"
-        captures = pl.read_parquet(tables / "captures.parquet")
+        captures = table(tmp_path, host, "captures")
         assert captures["duplicate_packets"].sum() == link["duplicated"]
         assert (link["duplicated"] > 10) == ("duplicate" in disturbance)
-        sent = pl.read_parquet(tables / "flows.parquet")
-        assert sent["retransmitted_packets"].sum() > 0
+        assert table(tmp_path, host, "flows")["retransmitted_packets"].sum() > 0
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.parametrize("disturbance", ["loss: 1%", OVERTAKING])
+def test_what_was_lost_or_overtaken_is_no_copy(
+    tmp_path: Path, flowsweep, namespaces, transport: str, disturbance: str
+) -> None:
+    there, _ = run(tmp_path, flowsweep, BULK.format(transport), disturbance)
+    for host in ("pc1", "pc2"):
+        captures = table(tmp_path, host, "captures")
+        assert captures["duplicate_packets"].sum() == 0
+        assert captures["packets"].sum() > 5_000
+    # pc1 sends, and what was lost of TCP it sends again.
+    sent = table(tmp_path, "pc1", "flows").filter(
+        (pl.col("src_ip") == "10.77.1.1") & (pl.col("protocol") == transport)
+    )
+    if transport == "tcp":
+        lost = there["dropped_loss_bytes"] // FRAME
+        assert sent["retransmitted_packets"].sum() >= lost > 10
+    else:
+        # UDP has no numbers: each packet arrives or is lost.
+        arrived = table(tmp_path, "pc2", "flows").filter(pl.col("protocol") == "udp")
+        gone = sent["packets"].sum() - arrived["packets"].sum()
+        assert abs(gone - there["dropped_loss"]) <= 5
