@@ -59,6 +59,9 @@ class Summary:
     in_mbit_s: list[float] = field(default_factory=list)
     mean_out_mbit_s: float | None = 0.0
     mean_in_mbit_s: float | None = 0.0
+    #: Of `packets` and `wire_bytes`: the copies of others, which the wire did not carry.
+    duplicate_packets: int = 0
+    duplicate_bytes: int = 0
     #: Packets without a time of their own: no rate is known, and none is there.
     borrowed_times: int = 0
     empty_bins: float = 0.0
@@ -102,6 +105,8 @@ def summarise(path: Path, **settings: Any) -> Summary:
         notes=_notes(grade, captures, flows, parsed["damage"]),
         flows=flows.height,
         top=_top(flows),
+        duplicate_packets=int(captures["duplicate_packets"].sum()),
+        duplicate_bytes=int(captures["duplicate_bytes"].sum()),
         borrowed_times=merged_packets.borrowed(captures),
         messages=_messages(tables["messages"]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ MENTIONED = 0.001
 NEXT_LINE = "\n  "
 #: The same behind `messages` and `held by`.
 BEHIND_TITLE = "\n          "
+#: The space between a number and what it counts; a space at which no line ends.
+NUMBER_AND_UNIT, HELD = re.compile(r"(?<=[0-9]) (?=\S)"), "\N{NO-BREAK SPACE}"
 BEHIND_THROUGHPUT = BEHIND_TITLE + "  "
 
 
@@ -51,12 +54,7 @@ def _print_all(console: Any, summaries: list[Summary]) -> None:
             _print_flows(console, summary)
             _print_pieces(console, summary)
     if len(summaries) > 1:
-        packets = sum(summary.packets for summary in summaries)
-        size = sum(summary.wire_bytes for summary in summaries)
-        console.print(
-            f"\nall    {len(summaries)} files  {counted(packets, 'packet')}"
-            f"  {_bytes(size)} on the wire"
-        )
+        console.print(f"\nall    {len(summaries)} files  {_on_the_wire(*summaries)}")
 
 
 def _print_head(console: Any, summary: Summary) -> None:
@@ -77,13 +75,21 @@ def _print_head(console: Any, summary: Summary) -> None:
         _print_notes(console, [note for note in summary.notes if note.level == "bad"])
         return
     console.print(
-        f"{_duration(summary.duration_s)}  {counted(summary.packets, 'packet')}"
-        f"  {_bytes(summary.wire_bytes)} on the wire"
+        f"{_duration(summary.duration_s)}  {_on_the_wire(summary)}"
         f"  {counted(summary.connections, 'connection')}"
     )
     letter = summary.grade if _is_unicode(console) else summary.grade.replace(grades.UNKNOWN, "-")
     console.print(f"\nquality  [bold]{letter}[/]   {summary.grade_means}")
     _print_notes(console, summary.notes)
+
+
+def _on_the_wire(*summaries: Summary) -> str:
+    """The packets of captures, and the bytes that the wire carried: each once, copies apart."""
+    packets = sum(one.packets for one in summaries)
+    copies = sum(one.duplicate_packets for one in summaries)
+    size = sum(one.wire_bytes - one.duplicate_bytes for one in summaries)
+    said = f", {copies:,} of them copies" if copies else ""
+    return f"{counted(packets, 'packet')}{said}  {_bytes(size)} on the wire"
 
 
 def _is_unicode(console: Any) -> bool:
@@ -100,9 +106,13 @@ def _print_notes(console: Any, notes: list[Note]) -> None:
 
 
 def _wrapped(text: str, console: Any, next_line: str) -> str:
-    """The text in lines that fit behind `next_line`, which is between them."""
+    """The text in lines that fit behind `next_line`, which is between them.
+
+    A number stays with its unit.
+    """
     room = max(20, console.width - len(next_line.lstrip("\n")))
-    return next_line.join(textwrap.wrap(text, room, break_on_hyphens=False))
+    kept = NUMBER_AND_UNIT.sub(HELD, text)
+    return next_line.join(textwrap.wrap(kept, room, break_on_hyphens=False)).replace(HELD, " ")
 
 
 def _shortened(name: str, width: int) -> str:
