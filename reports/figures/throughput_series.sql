@@ -8,7 +8,7 @@ runs_shown as (
         shown_runs.app,
         shown_runs.problem,
         shown_runs.run,
-        told_bins.* exclude (run, end_ns, length_ns),
+        told_bins.* exclude (run, end_ns),
     from shown_runs
     inner join told_bins using (run)
     inner join shown_hosts using (run, host)
@@ -187,6 +187,23 @@ all_columns as (
     select * from outside
 ),
 
+-- bins of merged packets reach beyond the end of the run
+means as (
+    select
+        run,
+        direction,
+        sum(wire_bytes) filter (is_within) * 8e3
+        / greatest(
+            any_value(length_ns)
+            - sum(cut_bins) filter (is_within) * any_value(bin_ns),
+            1
+        ) as run_mean_mbit_s,
+    from all_columns
+    left join reduced
+        using (run, direction, stretch, column_number, is_within)
+    group by run, direction
+),
+
 final as (
     select
         app,
@@ -209,6 +226,7 @@ final as (
             coalesce(wire_bytes, 0) * 8e3 / ((end_bin - begin_bin) * bin_ns), 4
         ) as mean_mbit_s,
         round((max_at_ns - start_ns) / 1e9, 6) as max_at_s,
+        round(means.run_mean_mbit_s, 7) as run_mean_mbit_s,
         bin_ns / 1e6 as bin_ms,
         cut_bins * bin_ns / 1e9 as cut_before_s,
         shortest_ns / 1e6 as shortest_ms,
@@ -216,6 +234,7 @@ final as (
     from all_columns
     left join reduced
         using (run, direction, stretch, column_number, is_within)
+    left join means using (run, direction)
 )
 
 select * from final

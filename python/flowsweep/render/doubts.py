@@ -52,8 +52,13 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
     if not bad.is_empty():
         parts.append(f"Not to be relied on: {_by_grade(bad)}.")
     if not some.is_empty():
-        parts.append(f"{_by_grade(some)}: read with their notes in the quality table.")
+        parts.append(f"{_by_grade(some)}: {read_with_notes(some.height)}")
     return " ".join(parts) or None
+
+
+def read_with_notes(captures: int) -> str:
+    """What to do about so many captures of grade C."""
+    return f"read with {'its' if captures == 1 else 'their'} notes in the quality table."
 
 
 def of_tcp_alone(rows: pl.DataFrame) -> str | None:

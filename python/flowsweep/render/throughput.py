@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from flowsweep.render.figure import Context
 
+#: Below it a rate has a smaller unit.
+SMALL_MBIT_S = 0.01
 DIRECTIONS = ("out", "in")
 
 
@@ -32,11 +34,11 @@ def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(shown, on=["point", "host"], how="semi")
 
 
-def rates_told(peak: float, mean: float) -> str:
+def rates_told(first: float, second: float, name: str = "mean") -> str:
     """`67.5, mean 1.04 Mbit/s`; where one is far below 1 Mbit/s each has a unit of its own."""
-    if all(rate == 0 or rate >= numbers.SMALL_MBIT_S for rate in (peak, mean)):
-        return f"{numbers.estimate(peak)}, mean {numbers.estimate(mean)} Mbit/s"
-    return f"{numbers.rate(peak)}, mean {numbers.rate(mean)}"
+    if all(rate == 0 or rate >= SMALL_MBIT_S for rate in (first, second)):
+        return f"{numbers.estimate(first)}, {name} {numbers.estimate(second)} Mbit/s"
+    return f"{numbers.rate(first)}, {name} {numbers.rate(second)}"
 
 
 def bins_told(rows: pl.DataFrame) -> str:

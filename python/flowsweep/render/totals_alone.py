@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from markupsafe import Markup
 
 from flowsweep import numbers
 from flowsweep.render.axes import LONG_S
@@ -13,8 +14,6 @@ from flowsweep.units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from markupsafe import Markup
 
     from flowsweep.render.figure import Context
 
@@ -89,7 +88,8 @@ def _bytes(megabytes: float | None) -> str:
     return numbers.NONE if megabytes is None else numbers.size(1e6 * megabytes)
 
 
-def _peak(peak: Row | None) -> str:
-    if peak is None or peak["bin_ms"] is None:
+def _peak(peak: Row | None) -> str | Markup:
+    if peak is None or peak["peak_mbit_s"] is None:
         return numbers.NONE
-    return f"{numbers.rate(peak['peak_mbit_s'])} ({numbers.plain(peak['bin_ms'])} ms)"
+    rate = numbers.rate(peak["peak_mbit_s"])
+    return Markup("{} <small>({} ms)</small>").format(rate, numbers.plain(peak["bin_ms"]))

@@ -40,8 +40,8 @@ def verdict(
         unknown.append(
             f"traffic of {_listed(sorted(bad))}, whose captures have grade D: see the quality table"
         )
-    if any(row["grade"] == numbers.NONE for row in grades):
-        unknown.append("whether packets were dropped: some captures have no manifest")
+    if any(row["dropped_kernel"] is None for row in grades):
+        unknown.append("whether packets were dropped: of some captures nothing says")
     return Verdict(sentences, unknown, [])
 
 

@@ -97,7 +97,7 @@ FLOWS = [
     Sentence("message_rate", r"A pause or a PUSH flag alone marks the end, and may lie within a "
              r"message: .+? of the ends, per point\.(?: Open points: .+? may be compared with "
              r"others\.)?", _open_points),
-    Sentence("message_rate", rf"{N} captures? of grade C: read with their notes in the quality "
+    Sentence("message_rate", rf"{N} captures? of grade C: read with (?:its|their) notes in the quality "
              r"table\.",
              due=lambda asked: int(asked.rows("message_rate")["doubtful_captures"].sum()) > 0),
     left_out("has_content"),

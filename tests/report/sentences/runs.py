@@ -96,7 +96,8 @@ def traffic(query: str) -> list[Sentence]:
     return [
         Sentence(query, r"Not to be relied on: .*?of grade D\.",
                  lambda asked, _: asked.yes("captures where grade = 'D'")),
-        Sentence(query, rf"{N} captures? of grade C: read with their notes in the quality table\.",
+        Sentence(query, rf"{N} captures? of grade C: read with (its|their) notes in the quality "
+                 r"table\.",
                  lambda asked, _: asked.yes("captures where grade = 'C'")),
     ]  # fmt: skip
 

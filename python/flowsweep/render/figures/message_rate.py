@@ -72,8 +72,7 @@ def draw(context: Context) -> Figure | None:
                 if guessed[1] > MAX_GUESSED or bounds
                 else ""
             ),
-            f"{numbers.plural(doubtful, 'capture')} of grade C: read with their notes in the "
-            "quality table."
+            f"{numbers.plural(doubtful, 'capture')} of grade C: {doubts.read_with_notes(doubtful)}"
             if doubtful
             else None,
             left_out,

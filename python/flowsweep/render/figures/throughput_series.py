@@ -146,8 +146,7 @@ def _series_panel(
     if peak * OWN_SCALE < top:
         top = peak
     top = top or 1e-3
-    weights = mine["bins"]
-    mean = float((mine["mean_mbit_s"] * weights).sum()) / max(int(weights.sum()), 1)
+    mean = float(mine["run_mean_mbit_s"].max() or 0)  # type: ignore[arg-type]
     mine = silences.without(mine, "cut_before_s")
     gaps = mine.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     steps = mine.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()

@@ -11,6 +11,7 @@ from flowsweep import numbers
 from flowsweep.render import axes, cuts, doubts, link_changes, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
+from flowsweep.render.throughput import rates_told
 
 if TYPE_CHECKING:
     import altair as alt
@@ -286,7 +287,7 @@ def _panel(
     if not steps_of_links.is_empty():
         layers += link_changes.lines(steps_of_links, (-down, up), x("x:Q"), y)
     layers += silences.marks(gaps, end, x("start_s:Q"), 2)
-    told = f"peak {numbers.estimate(peaks[0])}, back {numbers.estimate(peaks[1])} Mbit/s"
+    told = f"peak {rates_told(peaks[0], peaks[1], 'back')}"
     if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
         told = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
     sent = f"{pair[0]} {ARROW} {pair[1]} {told}"
