@@ -87,7 +87,7 @@ def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
     figure = monitoring.draw(drawing(tmp_path))
     assert figure
     assert figure.finding == (
-        "app, out: the busiest 10 ms carry 100 Mbit/s, the busiest 300 s 0.00333 Mbit/s, "
+        "app, out: the busiest 10 ms carry 100 Mbit/s, the busiest 300 s 3.33 kbit/s, "
         "< 0.1 % of it."
     )
 

@@ -51,7 +51,7 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
         return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
     said = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
     if peak.get("is_borrowed"):
-        return f"{said}; how fast is not known, as packets have no time of their own."
+        return f"{said}; no peak is known, as some of its packets have no time of their own."
     if not peak.get("peak_mbit_s"):
         return f"{said}."
     width = f"{numbers.plain(peak['bin_ms'])} ms"

@@ -153,11 +153,10 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
     wide = filled.filter(*same).sort("window_ms").row(-1, named=True)
     if wide["window_ms"] == busiest["window_ms"]:
         return None
-    peaks = [numbers.estimate(row["peak_mbit_s"]) for row in (busiest, wide)]
+    peaks = [numbers.rate(row["peak_mbit_s"]) for row in (busiest, wide)]
     return wide["peak_share"], (
-        f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]} "
-        f"Mbit/s, the busiest {_width(wide)} {peaks[1]} Mbit/s, "
-        f"{numbers.share(wide['peak_share'])} of it."
+        f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]}, "
+        f"the busiest {_width(wide)} {peaks[1]}, {numbers.share(wide['peak_share'])} of it."
     )
 
 
