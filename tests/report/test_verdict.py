@@ -103,6 +103,20 @@ def test_what_a_number_between_two_points_assumes_is_said() -> None:
         assert any("assumes a straight line" in clause for clause in found.unknown) == is_said
 
 
+def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
+    """The clause stood above nine measured pairs of RTT and rate."""
+    rows = [threshold("rtt", low=4.0, high=16.0), threshold("rate", low=20.0, high=50.0)]
+    both = {"app": "lu", "problem": "", "is_used": True, "is_traffic_used": True}
+    at = [(0.3, 200.0), (16.0, 200.0), (0.3, 20.0), (16.0, 20.0)]
+    runs = [
+        both | {"rtt_asked_ms": rtt, "rate_asked_mbit_s": rate, "is_baseline": number == 0}
+        for number, (rtt, rate) in enumerate(at)
+    ]
+    for some, is_said in ((runs[:3], True), (runs, False)):
+        found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"}, some)
+        assert any("do together: each was varied" in one for one in found.unknown) == is_said
+
+
 def test_an_open_interval_is_named() -> None:
     row = threshold("rate", state="one-sided", low=150.0)
     assert "[150, not bounded above by this sweep]" in sentences(row)[0]

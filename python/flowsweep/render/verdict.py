@@ -107,9 +107,27 @@ def verdict(
         sentences.append(said)
     return Verdict(
         sentences,
-        verdict_limits.unknown(thresholds, rows, few),
+        verdict_limits.unknown(thresholds, rows, few, _not_crossed(varied, runs)),
         verdict_limits.assumed(thresholds, labels),
     )
+
+
+def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Names of the applications of which RTT and rate were varied, but never both at once."""
+    found = []
+    for label, row, mine in varied:
+        if {one["axis"] for one in mine} != {"rtt", "rate"}:
+            continue
+        own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
+        bases = [run for run in own if run["is_baseline"]]
+        crossed = bases and any(
+            run["is_used"]
+            and all(run[axis] != bases[0][axis] for axis in ("rtt_asked_ms", "rate_asked_mbit_s"))
+            for run in own
+        )
+        if not crossed:
+            found.append(label)
+    return found
 
 
 def _about(

@@ -52,7 +52,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unknown(
-    thresholds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], few: list[str]
+    thresholds: Sequence[dict[str, Any]],
+    rows: Sequence[dict[str, Any]],
+    few: list[str],
+    not_crossed: list[str],
 ) -> list[str]:
     """What the sweep does not tell, short clauses.
 
@@ -60,6 +63,7 @@ def unknown(
         thresholds: Rows of the query `thresholds`.
         rows: Rows of the query `requirement`.
         few: Names of applications with too few runs for an interval.
+        not_crossed: Names of those of which RTT and rate were varied, but never both at once.
     """
     found = []
     if few:
@@ -73,11 +77,13 @@ def unknown(
             "bracket nothing"
         )
     axes = {row["axis"] for row in thresholds}
-    if axes == {"rtt", "rate"}:
+    if not_crossed:
+        whose = "" if len(not_crossed) == len(rows) else f" to {_listed(not_crossed)}"
         found.append(
-            "what long RTT and low rate do together: each was varied with the other at the baseline"
+            f"what long RTT and low rate do together{whose}: each was varied with the other at the "
+            "baseline"
         )
-    elif axes:
+    if len(axes) == 1:
         missing = "rate" if "rtt" in axes else "RTT"
         found.append(f"which {missing} is needed: it was not varied")
     grades = {row["worst_grade"] for row in rows}
