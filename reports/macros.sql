@@ -2,6 +2,14 @@
 create or replace temp macro above_ns(total, q) as
 total - ceil(total * q - 0.001);
 
+-- Payload of a flow without what was sent again: a SYN or FIN that is repeated counts as a byte of
+-- it, and is no payload.
+create or replace temp macro new_payload_bytes(flow) as
+flow.payload_bytes
+- coalesce(flow.retransmitted_bytes, 0)
++ greatest(coalesce(flow.syn_packets, 0) - 1, 0)
++ greatest(coalesce(flow.fin_packets, 0) - 1, 0);
+
 -- Four decimals, or so many that a small value keeps three digits and does not become 0. A quotient
 -- by 0 is no number, and null.
 create or replace temp macro rounded(value) as

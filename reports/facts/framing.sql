@@ -44,13 +44,7 @@ application as (
 carried as (
     select
         run,
-        -- a SYN or FIN that was sent again is one repeated byte, and no payload
-        sum(
-            payload_bytes
-            - coalesce(retransmitted_bytes, 0)
-            + greatest(coalesce(syn_packets, 0) - 1, 0)
-            + greatest(coalesce(fin_packets, 0) - 1, 0)
-        )::bigint as payload_bytes,
+        sum(new_payload_bytes(flows))::bigint as payload_bytes,
     from flows
     where
         is_counted

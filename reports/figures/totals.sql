@@ -9,6 +9,7 @@ own as (
         sum(wire_bytes) filter (sender = shown_hosts.host) as out_bytes,
         sum(wire_bytes) as all_bytes,
         sum(packets) as all_packets,
+        sum(new_payload_bytes(flows)) as data_bytes,
         any_value(shown_hosts.host) as host,
     from flows
     left join shown_hosts using (run)
@@ -41,6 +42,7 @@ by_point as (
         ) as out_bytes_s,
         median(own.all_bytes) as all_bytes,
         median(own.all_packets) as all_packets,
+        median(own.data_bytes) as data_bytes,
     from point_runs
     inner join runs using (run)
     left join spans using (run)
@@ -55,6 +57,7 @@ bases as (
         points.problem,
         arg_min(by_point.all_bytes, by_point.point) as all_bytes,
         arg_min(by_point.all_packets, by_point.point) as all_packets,
+        arg_min(by_point.data_bytes, by_point.point) as data_bytes,
     from points
     inner join by_point using (point)
     where points.is_baseline
@@ -77,6 +80,7 @@ final as (
         round(by_point.all_bytes / bases.all_bytes - 1, 4) as bytes_change,
         round(by_point.all_packets / bases.all_packets - 1, 4)
             as packets_change,
+        rounded(by_point.data_bytes / bases.data_bytes - 1) as data_change,
     from points
     inner join by_point on points.point = by_point.point
     left join bases

@@ -262,6 +262,25 @@ def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
     assert "into the host shown" in html
 
 
+def test_what_is_sent_again_is_no_other_data(tmp_path: Path) -> None:
+    """The table said of a lossy link that the application sends other data there."""
+    tiny.runs(tmp_path, [
+        tiny.run("a", baseline=True), tiny.run("b", rtt_asked_ns=9 * tiny.MS),
+        tiny.run("c", rtt_asked_ns=99 * tiny.MS),
+    ])  # fmt: skip
+    again = {"retransmitted_bytes": 3_001, "syn_packets": 2, "wire_bytes": 14_000}
+    for run, changes in (
+        ("a", {}), ("b", again | {"payload_bytes": 12_000}), ("c", {"payload_bytes": 12_000})
+    ):  # fmt: skip
+        tiny.table(tmp_path, "flows", run, "pc1", [tiny.flow(WEST, EAST, **changes)])
+    totals = Warehouse(tmp_path).rows("totals")
+    assert totals["bytes_change"].to_list() == [0, 0.4, 0]
+    assert totals["data_change"].to_list() == [0, 0, 0.3333]
+    html = page.build(tmp_path).html
+    assert "<b>+33 %</b>" in html
+    assert "<b>+40 %</b>" not in html
+
+
 @pytest.mark.parametrize("packets", [0, 1724])
 def test_captures_hold_no_packet_only_where_they_do(tmp_path: Path, packets: int) -> None:
     """Runs of 3 ms: all their packets lie in bins that the time of the run does not hold."""

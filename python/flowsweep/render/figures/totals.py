@@ -65,7 +65,7 @@ def draw(context: Context) -> Markup | None:
     spanner = "all hosts"
     columns += [
         figures("MB", [row["all_mb"] for row in rows], spanner),
-        Column("change", [_change(row["bytes_change"], row) for row in rows], spanner=spanner),
+        Column("data", [_change(row["data_change"], row) for row in rows], spanner=spanner),
         Column("packets", [numbers.count(row["all_packets"]) for row in rows], spanner=spanner),
         figures("time (s)", [row["completion_s"] for row in rows]),
         Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
