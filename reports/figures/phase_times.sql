@@ -2,6 +2,26 @@
 -- its record tells.
 with
 
+ordered as (
+    select
+        *,
+        max(end_s) over (
+            partition by run, "rank" order by start_s, end_s
+            rows between unbounded preceding and 1 preceding
+        ) as reached_s,
+    from app_phases
+),
+
+doubled as (
+    select
+        run,
+        "rank",
+        sum(greatest(least(end_s, coalesce(reached_s, start_s)) - start_s, 0))
+            as overlap_s,
+    from ordered
+    group by run, "rank"
+),
+
 summed as (
     select
         run,
@@ -30,10 +50,13 @@ final as (
         round(summed.longest_s, 6) as longest_s,
         round(summed.first_start_s, 6) as first_start_s,
         round(summed.last_end_s, 6) as last_end_s,
+        round(coalesce(doubled.overlap_s, 0), 6) as overlap_s,
         round(runs.completion_s, 6) as completion_s,
     from summed
-    inner join runs using (run)
-    inner join point_runs using (run)
+    inner join doubled
+        on summed.run = doubled.run and summed.rank = doubled.rank
+    inner join runs on summed.run = runs.run
+    inner join point_runs on summed.run = point_runs.run
     inner join points on point_runs.point = points.point
     left join app_ranks
         on summed.run = app_ranks.run and summed.rank = app_ranks.rank

@@ -16,6 +16,7 @@ def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:
         {"name": name, "rank": rank, "start_s": start, "end_s": end}
         for name, rank, start, end in (
             ("busy", 2, 1.0, 3.0), ("sync", 2, 3.0, 3.5), ("busy", 2, 4.0, 4.5), ("init", 0, 0, 1),
+            ("busy", 1, 0.0, 4.0), ("sync", 1, 1.0, 2.0), ("sync", 1, 3.0, 4.5),
         )
     ]  # fmt: skip
     tiny.runs(tmp_path, [
@@ -28,10 +29,14 @@ def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:
     ]
     assert found == [
         (0, "west", "init", 1, 1.0, 0.2),
+        (1, "west", "busy", 1, 4.0, 0.8),
+        (1, "west", "sync", 2, 2.5, 0.5),
         (2, "east", "busy", 2, 2.5, 0.5),
         (2, "east", "sync", 1, 0.5, 0.1),
     ]
-    busy = rows(tmp_path, "phase_times", phase="busy")[0]
+    overlap = {row["rank"]: row["overlap_s"] for row in rows(tmp_path, "phase_times")}
+    assert overlap == {0: 0.0, 1: 2.0, 2: 0.0}
+    busy = rows(tmp_path, "phase_times", phase="busy")[1]
     assert (busy["longest_s"], busy["first_start_s"], busy["last_end_s"]) == (2.0, 1.0, 4.5)
 
 

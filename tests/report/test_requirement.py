@@ -70,7 +70,8 @@ def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:
 
 @pytest.mark.parametrize(("slowdowns", "runs", "bars", "thin"), [
     ({1: 1.0, 4: 1.02, 16: 1.3}, 3, True, False),
-    ({1: 1.0, 4: 1.02, 16: 1.3}, 2, False, True),
+    ({1: 1.0, 4: 1.02, 16: 1.3}, 2, True, False),
+    ({1: 1.0, 4: 1.02, 16: 1.3}, 1, False, True),
     # Nothing is drawn between points, though there are runs enough.
     ({1: 1.0, 4: 1.0, 16: 1.0}, 3, False, False),
     ({1: 1.0, 4: 1.0, 16: 1.0}, 2, False, False),

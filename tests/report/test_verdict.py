@@ -335,6 +335,7 @@ def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any
         "app": app, "problem": "", "site_a": "east", "site_b": "west", "is_baseline": True,
         "is_rate_assumed": False, "doubtful_runs": 0, "lightpath_mbit_s": 100.0,
         "p99_lightpaths": number, "peak_lightpaths": peak, "is_supply_limited": False,
+        "capacity_mbit_s": None, "peak_mbit_s": 100.0 * peak,
     }  # fmt: skip
     return row | changes
 
@@ -374,6 +375,17 @@ def test_who_fills_the_links_might_use_more() -> None:
         "2 lightpaths of 100 Mbit/s between the sites carry what film sends for 99 % of the time, "
         "but more might be sent: its peak is above 80 % of what the path carries."
     )
+
+
+def test_links_that_carried_all_are_enough() -> None:
+    """Two lightpaths were called for where one had carried it."""
+    burst = {"is_supply_limited": True, "peak_mbit_s": 177.4}
+    assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst)) == (
+        "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends, "
+        "but in bursts of up to 177 Mbit/s, which wait in front of the link: more might be sent."
+    )
+    two = lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=200.0, **burst))
+    assert two.startswith("At the baseline 2 lightpaths of 100 Mbit/s between the sites carry what")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,15 @@ class Answer:
         number: So many carry it for 99 % of the time.
         peak: So many carry it all the time; 0 where that is not known.
         is_filled: The peak comes near to what the links carry.
+        burst_mbit_s: The most that was sent in front of the links, where 1 % of the time it was
+            more than they carry; else None.
     """
 
     rate_mbit_s: float
     number: int
     peak: int
     is_filled: bool
+    burst_mbit_s: float | None = None
 
 
 def sentence(
@@ -49,9 +53,13 @@ def sentence(
             continue
         most = max(mine, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
         is_filled = any(row["is_supply_limited"] for row in mine)
+        number, carried_by = max(most["p99_lightpaths"], 1), _links(most)
+        is_burst = carried_by is not None and number > carried_by
         answer = Answer(
             rate_mbit_s=most["lightpath_mbit_s"],
-            number=max(most["p99_lightpaths"], 1),
+            # Bursts are captured in front of the links, which did carry them.
+            number=carried_by if carried_by and is_burst else number,
+            burst_mbit_s=most["peak_mbit_s"] if is_burst else None,
             # Over more links it would be another one.
             peak=0 if is_filled else most["peak_lightpaths"],
             is_filled=is_filled,
@@ -68,6 +76,12 @@ def _counts(row: Row) -> bool:
     return bool(row["is_baseline"]) and not row["is_rate_assumed"]
 
 
+def _links(row: Row) -> int | None:
+    """How many lightpaths the links of the point are, where their rate is known."""
+    capacity = row["capacity_mbit_s"]
+    return None if capacity is None else math.ceil(capacity / row["lightpath_mbit_s"] - 1e-9)
+
+
 def _is_merged(row: Row) -> bool:
     """Whether one merged packet takes longer than the time over which the demand was measured."""
     return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
@@ -79,6 +93,12 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
     send = "sends" if len(named) == 1 else "send"
     rate = f"{numbers.plain(answer.rate_mbit_s)} Mbit/s"
     between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
+    if answer.burst_mbit_s is not None:
+        burst = f"{numbers.estimate(answer.burst_mbit_s)} Mbit/s"
+        return (
+            f"{between} all that {_named(named)} {send}, but in bursts of up to {burst}, "
+            "which wait in front of the link: more might be sent"
+        )
     if answer.is_filled:
         they = "its peak is" if len(named) == 1 else "their peaks are"
         return (

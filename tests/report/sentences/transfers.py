@@ -59,6 +59,13 @@ TRANSFERS = [
     Sentence("phase_times", rf"Seconds of a rank in each phase, mean over the \S+(?: to \S+)? ranks of "
              rf"a run, median over the runs of a point \(({N}) runs?\), from the application's "
              r"record\.", counts(f"select count(distinct run) from app_phases where run in {VALID}")),
+    Sentence("phase_times", rf"In ({N}) of ({N}) records? of a rank, phases overlap: such time counts "
+             r"for each of them\.", counts(
+                 "select count(distinct (one.run, one.rank)) from app_phases as one inner join "
+                 "app_phases as other on one.run = other.run and one.rank = other.rank and "
+                 "one.start_s < other.end_s and other.start_s < one.end_s and "
+                 "(one.start_s, one.end_s, one.phase) < (other.start_s, other.end_s, other.phase) "
+                 f"where one.run in {VALID}")),
     *always("phase_times", r"A bar ends before the completion time where ranks waited outside of "
              r"phases, or had nothing to do\.",
              rf"{N} of {N} points are drawn; all: flowsweep query phase_times DIR\."),

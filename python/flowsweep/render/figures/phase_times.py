@@ -46,6 +46,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"Seconds of a rank in each phase, mean over the {count} ranks of a run, median over "
             f"the runs of a point ({numbers.plural(runs, 'run')}), from the application's record.",
+            _overlap(rows),
             "A bar ends before the completion time where ranks waited outside of phases, or had "
             "nothing to do.",
             "Scales differ between applications." if len(shown) > 1 else None,
@@ -53,6 +54,18 @@ def draw(context: Context) -> Figure | None:
         ),
         chart=chart,
         rows=rows,
+    )
+
+
+def _overlap(rows: pl.DataFrame) -> str | None:
+    """That time counts twice, where the record tells two phases at once."""
+    ranks = rows.unique(["run", "rank"])
+    several = ranks.filter(pl.col("overlap_s") > 0).height
+    if not several:
+        return None
+    return (
+        f"In {several} of {numbers.plural(ranks.height, 'record')} of a rank, phases overlap: such "
+        "time counts for each of them."
     )
 
 

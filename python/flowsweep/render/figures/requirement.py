@@ -91,3 +91,22 @@ def _threshold_cell(found: list[Row]) -> str:
         if row["low"] is not None and row["high"] is not None:
             second = f"{numbers.interval(row['low'], row['high'])}: {second}"
     return Markup("{}<small>{}</small>").format(first, second)
+
+
+def note(context: Context) -> str | None:
+    """Why a peak may be more than the link carries."""
+    above = [
+        row
+        for row in context.rows("requirement").rows(named=True)
+        if row["peak_mbit_s"] is not None
+        and row["baseline_rate_mbit_s"] is not None
+        and row["peak_mbit_s"] > row["baseline_rate_mbit_s"]
+    ]
+    if not above:
+        return None
+    rates = sorted({row["baseline_rate_mbit_s"] for row in above})
+    rate = " to ".join(dict.fromkeys(numbers.estimate(one) for one in (rates[0], rates[-1])))
+    return (
+        f"A peak may be above the rate of the link ({rate} Mbit/s): packets are captured at the "
+        "host, where a burst has not waited for the link yet, and traffic within a site never does."
+    )

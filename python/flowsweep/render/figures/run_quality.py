@@ -71,12 +71,12 @@ def _is_fine(row: Row) -> bool:
 def heading(context: Context) -> str:
     """Captures by grade, and whether packets are conserved."""
     rows = context.rows("run_quality").filter(pl.col("host").is_not_null())
-    found = rows.group_by("grade").len().sort("grade")
+    counting = context.rows("run_table").filter("is_traffic_used")["run"].to_list()
+    by_use = [rows.filter(pl.col("run").is_in(counting) == counts) for counts in (True, False)]
     parts = [
-        f"{numbers.count(number)} of grade {grade}"
-        + (" (drops unknown)" if grade == grades.UNKNOWN else "")
-        for grade, number in found.iter_rows()
-        if grade is not None
+        f"{_by_grade(found)}{'' if counts else ' in runs that do not count'}"
+        for found, counts in zip(by_use, (True, False), strict=True)
+        if not found.is_empty()
     ]
     known = rows.filter(pl.col("unexplained_packets").is_not_null())
     lost = known.filter(pl.col("unexplained_packets") > 0)["run"].n_unique()
@@ -91,7 +91,16 @@ def heading(context: Context) -> str:
             else f"; in {numbers.plural(lost, 'run')} of {numbers.count(total)} packets between "
             "the sites are unexplained"
         )
-    return f"{numbers.plural(rows.height, 'capture')}: {', '.join(parts)}{conserved}"
+    return f"{numbers.plural(rows.height, 'capture')}: {'; '.join(parts)}{conserved}"
+
+
+def _by_grade(rows: pl.DataFrame) -> str:
+    return ", ".join(
+        f"{numbers.count(number)} of grade {grade}"
+        + (" (drops unknown)" if grade == grades.UNKNOWN else "")
+        for grade, number in rows.group_by("grade").len().sort("grade").iter_rows()
+        if grade is not None
+    )
 
 
 def note(context: Context) -> str | None:
