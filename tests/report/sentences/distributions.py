@@ -6,9 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import polars as pl
+
 from sentences.asked import VALID, Asked, N, Sentence, always, counts
 from sentences.runs import traffic
 
+_IS_FILLED = pl.col("shorter_runs") < pl.col("runs")
 POOLED = "(select run from pool_runs)"
 ALL_FLOWS = f"flows where is_counted and protocol in ('tcp', 'udp') and run in {POOLED}"
 CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin', 'rst'))"
@@ -90,7 +93,11 @@ DISTRIBUTIONS = [
              r"most; grey: mean\.", due=_has_several("monitoring")),
     *always("monitoring", r"The last window of a run holds silence behind it\."),
     Sentence("monitoring", r"Open points: a run is shorter than the window\.",
-             due=lambda asked: asked.rows("monitoring")["shorter_runs"].max() > 0),
+             due=lambda asked: any(row["shorter_runs"] for row in asked.rows("monitoring").filter(
+                 _IS_FILLED | (pl.col("window_ms") == pl.col("window_ms").min())).to_dicts())),
+    Sentence("monitoring", r"Windows that are longer than all runs are not drawn\.",
+             due=lambda asked: asked.rows("monitoring").filter(
+                 ~_IS_FILLED & (pl.col("window_ms") > pl.col("window_ms").min())).height > 0),
     *traffic("monitoring"),
     *_flow_distribution("flow_durations", "duration_ns is not null"),
     *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),

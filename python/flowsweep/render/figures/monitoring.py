@@ -36,7 +36,10 @@ def draw(context: Context) -> Figure | None:
     import altair as alt
 
     every = context.rows(QUERY)
-    rows = of_shown_host(context, every)
+    shown_host = of_shown_host(context, every)
+    # A window that holds the whole of every run tells no more than the mean.
+    is_filled = pl.col("shorter_runs") < pl.col("runs")
+    rows = shown_host.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
@@ -92,6 +95,9 @@ def draw(context: Context) -> Figure | None:
             "The last window of a run holds silence behind it.",
             "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()
+            else None,
+            "Windows that are longer than all runs are not drawn."
+            if rows.height < shown_host.height
             else None,
             merged.note(context, rows),
             doubts.of_traffic(context),
