@@ -15,7 +15,7 @@ from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
 from flowsweep.render import page, svg
 from flowsweep.render.figure import Context
-from flowsweep.render.figures import completion
+from flowsweep.render.figures import completion, completion_by_rtt
 from flowsweep.warehouse import Warehouse
 
 # What each axis changes of a run, mildest first; the baseline has none of it.
@@ -177,3 +177,21 @@ def test_rtt_and_rate_alone_have_their_own_figures(one_app: Path) -> None:
 def test_without_a_sweep_there_is_no_line(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("a", baseline=True), tiny.run("b", baseline=True)])
     assert Warehouse(tmp_path).rows("completion").is_empty()
+
+
+def test_no_slowdown_is_drawn_at_another_place(tmp_path: Path) -> None:
+    """12.3 and 12.9 times were a plateau at 3.4, and 0.7 times stood at 0.9."""
+    slowdowns = {1: 1.0, 4: 0.7, 16: 3.4, 64: 12.3, 256: 12.9}
+    tiny.runs(tmp_path, [
+        tiny.run(f"{rtt}-{number}", baseline=rtt == 1, completion_s=2 * slowdown,
+                 rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS)
+        for rtt, slowdown in slowdowns.items() for number in range(3)
+    ])  # fmt: skip
+    warehouse = Warehouse(tmp_path)
+    context = Context(warehouse, page._series(warehouse, ""))
+    spec = completion_by_rtt.draw(context).chart.to_dict()
+    scales = re.findall(r"'scale': ({[^}]*'domain'[^}]*})", str(spec))
+    (domain,) = {scale for scale in scales if "1.6" in scale or "13.6" in scale}
+    low, high = map(float, re.findall(r"[\d.]+", domain.partition("domain")[2])[:2])
+    assert low < 0.7 < 12.9 < high
+    assert "clamp" not in str(spec)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import altair as alt
+    import polars as pl
 
 MAX_TICKS = 8
 LONG_S, DAY_S = 10_000, 86_400
+SLOWDOWN_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 def axis(**options: Any) -> dict[str, Any]:
@@ -125,17 +127,25 @@ def given_labels(labels: dict[float, str]) -> str:
 
 
 def slowdown_y(
-    largest: float, title: str | None = "completion time ÷ baseline", **options: Any
+    drawn: pl.Series, title: str | None = "completion time ÷ baseline", **options: Any
 ) -> alt.Y:
-    """The log axis from 0.9 with ticks at 1, 1.1, 1.5, 2 and beyond."""
+    """A log axis that holds all these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
     import altair as alt
 
-    top = max(1.6, largest * 1.06)
-    ticks = [tick for tick in (1, 1.1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= top]
+    known = [float(one) for one in drawn if one is not None]
+    bottom, top = min([0.9, *(one / 1.06 for one in known)]), slowdown_top(drawn)
+    ticks = [tick for tick in SLOWDOWN_TICKS if bottom <= tick <= top]
+    if top > 12 * bottom:  # 1 and 1.1 would stand on each other
+        ticks = log_ticks(bottom, top)
     return alt.Y(
         "slowdown:Q",
         title=title,
-        scale=scale(type="log", domain=[0.9, top], nice=False, clamp=True),
-        axis=axis(values=ticks, labelExpr=number_labels([float(tick) for tick in ticks])),
+        scale=scale(type="log", domain=[bottom, top], nice=False),
+        axis=axis(values=ticks, labelExpr=number_labels(ticks)),
         **options,
     )
+
+
+def slowdown_top(drawn: pl.Series) -> float:
+    """The upper end of the axis of slowdowns."""
+    return max(1.6, 1.06 * max((float(one) for one in drawn if one is not None), default=1.0))

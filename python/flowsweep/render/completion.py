@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 SAMPLES = 8
-CLIP = 10.0
 HEIGHT, HALF_HEIGHT = 260, 190
 LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
 MAX_SINGLE_RUNS = 400
@@ -86,8 +85,7 @@ def _panel(
     )
     low = float(everything.select(pl.col(axis.columns[0].shown).min()).item())
     high = float(everything.select(pl.col(axis.columns[0].shown).max()).item())
-    drawn = runs.filter(pl.col("slowdown") <= CLIP)["slowdown"].max()
-    largest = float(drawn) if isinstance(drawn, float) else 1.0
+    drawn = pl.concat([runs["slowdown"], everything["slowdown"]])
     measured = "measured" if runs["is_x_measured"].any() else "as asked"
     ticks = axes.log_ticks(low * 0.95, high * 1.05)
     x = alt.X(
@@ -96,9 +94,9 @@ def _panel(
         scale=axes.scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
         axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
-    y = axes.slowdown_y(largest)
+    y = axes.slowdown_y(drawn)
     mild_end = low * 0.94 if axis.name == "rtt" else high * 1.06
-    layers: list[Any] = [*_levels(x, y, axis, mild_end, largest)]
+    layers: list[Any] = [*_levels(x, y, axis, mild_end, axes.slowdown_top(drawn))]
     for other in shown:
         if other != one:
             lines = _interpolated(context.of(everything, other), axis)
@@ -115,14 +113,12 @@ def _panel(
     )
 
 
-def _levels(x: alt.X, y: alt.Y, axis: Axis, mild_end: float, largest: float) -> list[alt.Chart]:
+def _levels(x: alt.X, y: alt.Y, axis: Axis, mild_end: float, top: float) -> list[alt.Chart]:
     """Dotted rules at 1.1 and 1.5, named on the side where no curve runs."""
     import altair as alt
 
     rows = [
-        {"slowdown": level, "x": mild_end, "text": text}
-        for level, text in LEVELS
-        if level <= max(1.6, largest * 1.06)
+        {"slowdown": level, "x": mild_end, "text": text} for level, text in LEVELS if level <= top
     ]
     data = values(rows)
     rule = alt.Chart(data).mark_rule(strokeDash=[2, 2], color=theme.MUTED).encode(y=y)
@@ -218,7 +214,7 @@ def _median(row: dict[str, Any], axis: Axis) -> str:
 
 
 def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Medians and their intervals; what is beyond the clip as a triangle with its number."""
+    """Medians and their intervals."""
     import altair as alt
 
     data = rows.rename({axis.columns[0].shown: "x"})
@@ -234,25 +230,10 @@ def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> 
         marks.append(rule.encode(x=x, y=y, y2="slowdown_high:Q"))
     inside = [
         {"x": row["x"], "slowdown": row["slowdown"], TIP: _median(row, axis)}
-        for row in data.filter(pl.col("slowdown") <= CLIP).iter_rows(named=True)
+        for row in data.iter_rows(named=True)
     ]
     point = alt.Chart(values(inside)).mark_point(size=45, shape=one.shape, color=one.colour)
     marks.append(point.encode(x=x, y=y))
-    beyond = data.filter(pl.col("slowdown") > CLIP)
-    if not beyond.is_empty():
-        rows_beyond = [
-            {
-                "x": row["x"],
-                "text": f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}",
-                TIP: _median(row, axis),
-            }
-            for row in beyond.iter_rows(named=True)
-        ]
-        base = alt.Chart(values(rows_beyond)).encode(x=x, y=alt.value(6))
-        marks.append(base.mark_point(shape="triangle-up", filled=False, size=60, color=one.colour))
-        marks.append(
-            base.mark_text(dy=14, fontSize=11, color=one.text_colour).encode(text="text:N")
-        )
     return marks
 
 

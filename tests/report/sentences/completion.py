@@ -86,8 +86,6 @@ EVERY_AXIS = [
              r"at the baseline; straight lines join the medians\.",
              rf"{N} of {N} lines are drawn; all: flowsweep query completion DIR\."),
     Sentence("completion", r"Vertical rules: 95 % interval\.", due=_is_apart),
-    Sentence("completion", r"Triangle: more than 10 times the baseline\.",
-             due=lambda asked: (_on_lines(asked)["slowdown"].max() or 0) > 10),
     Sentence("completion", rf"Not drawn: ({N}) points? without a valid run, of its own or at the "
              r"baseline\.",
              lambda asked, match: match[1] == numbers.count(_without_slowdown(asked)),

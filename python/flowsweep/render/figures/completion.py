@@ -14,12 +14,11 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
 from flowsweep.render import axes, cuts, distributions, points, theme
-from flowsweep.render.completion import CLIP, LEVELS
+from flowsweep.render.completion import LEVELS
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from flowsweep.experiment.axis import Column
     from flowsweep.render.theme import Series
@@ -75,11 +74,12 @@ def draw(context: Context) -> Figure | None:
         if not (mine := _of(context.of(usable, one), line)).is_empty()
     ]
     drawn = found[:MAX_PANELS]
-    top = min(float(usable["slowdown"].max() or 1.0), CLIP)  # type: ignore[arg-type]
     columns = min(max(len(drawn), 2), COLUMNS)
     alone = len({one for _, one, _ in drawn}) == 1
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
-    panels = [_panel(mine, line, one, (top, width), alone=alone) for line, one, mine in drawn]
+    panels = [
+        _panel(mine, line, one, usable["slowdown"], width, alone=alone) for line, one, mine in drawn
+    ]
     chart: Any = (
         alt.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
             title=alt.TitleParams(
@@ -97,9 +97,6 @@ def draw(context: Context) -> Figure | None:
             "Median completion time at the points that vary one axis alone, all else as at the "
             "baseline; straight lines join the medians.",
             "Vertical rules: 95 % interval." if _has_interval(usable) else None,
-            f"Triangle: more than {CLIP:.0f} times the baseline."
-            if (usable["slowdown"] > CLIP).any()
-            else None,
             f"Not drawn: {numbers.plural(hidden, 'point')} without a valid run, of its own or at "
             "the baseline."
             if hidden
@@ -139,11 +136,10 @@ def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
 
 
 def _panel(
-    rows: pl.DataFrame, line: Line, one: Series, size: tuple[float, int], *, alone: bool
+    rows: pl.DataFrame, line: Line, one: Series, every: pl.Series, width: int, *, alone: bool
 ) -> Any:
     import altair as alt
 
-    top, width = size
     tried = sorted(set(rows["x"].drop_nulls()))
     names = {line.at(x): points.written(line.column, x) if x else "0" for x in tried}
     if rows["x"].null_count():
@@ -159,14 +155,13 @@ def _panel(
             labelFontSize=11, labelSeparation=6,
         ),
     )  # fmt: skip
-    y = axes.slowdown_y(top, title=None)
+    y = axes.slowdown_y(every, title=None)
     places = [
         {
             "x": line.at(row["x"]),
-            "slowdown": min(row["slowdown"], CLIP),
+            "slowdown": row["slowdown"],
             "low": row["slowdown_low"],
             "high": row["slowdown_high"],
-            "is_beyond": row["slowdown"] > CLIP,
             TIP: _tooltip(row, line),
         }
         for row in rows.sort(pl.col("x"), nulls_last=True).iter_rows(named=True)
@@ -174,7 +169,7 @@ def _panel(
     layers: list[Any] = [
         alt.Chart(values([{"slowdown": level}])).mark_rule(strokeDash=[2, 2]).encode(y=y)
         for level, _ in LEVELS
-        if level <= max(1.6, top * 1.06)
+        if level <= axes.slowdown_top(every)
     ]
     joined = alt.Chart(values([{key: row[key] for key in ("x", "slowdown")} for row in places]))
     layers.append(joined.mark_line(color=one.colour, clip=True).encode(x=x, y=y))
@@ -184,32 +179,16 @@ def _panel(
             strokeWidth=2, opacity=0.6, color=one.colour, clip=True
         )
         layers.append(rule.encode(x=x, y=y, y2="high:Q"))
-    for is_beyond in (False, True):
-        layers += _points(places, one, (x, y), is_beyond=is_beyond)
+    mark = alt.Chart(values(places)).mark_point(
+        size=40, shape=one.shape, color=one.colour, filled=True
+    )
+    layers.append(mark.encode(x=x, y=y))
     return alt.layer(*layers).properties(
         width=width,
         height=HEIGHT,
         title=panel_title("", "" if alone else one.label, one, width),
         description=about(y="completion time ÷ baseline", application=one.label, axis=head),
     )
-
-
-def _points(
-    places: Sequence[dict[str, Any]], one: Series, where: tuple[Any, Any], *, is_beyond: bool
-) -> list[Any]:
-    import altair as alt
-
-    chosen = [row for row in places if row["is_beyond"] == is_beyond]
-    if not chosen:
-        return []
-    x, y = where
-    mark = alt.Chart(values(chosen)).mark_point(
-        size=60 if is_beyond else 40,
-        shape="triangle-up" if is_beyond else one.shape,
-        color=one.colour,
-        filled=not is_beyond,
-    )
-    return [mark.encode(x=x, y=y)]
 
 
 def _tooltip(row: dict[str, Any], line: Line) -> str:
