@@ -6,6 +6,7 @@ import ast
 import json
 
 import altair as alt
+import polars as pl
 import pytest
 
 
@@ -75,3 +76,25 @@ def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monke
                 exec(compile(ast.Module([last], []), path.name, "exec"), names)
         assert drawn, path.name
         assert all(len(next(iter(one["datasets"].values()))) > 1 for one in drawn), path.name
+
+
+def test_the_matrix_counts_each_packet_of_a_baseline_run_once(
+    notebooks, captured_demo, monkeypatch
+):
+    """It added the captures of both ends, of all runs and the warm-up."""
+    monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
+    names: dict = {}
+    for cell in cells(notebooks[3])[:2]:
+        exec("".join(cell["source"]), names)
+    addresses = {"pc1": "10.77.1.1", "pc2": "10.77.1.2", "pc3": "10.77.2.1", "pc4": "10.77.2.2"}
+    flows = pl.scan_parquet(captured_demo / "tables/*/*/flows.parquet", hive_partitioning=True)
+    sent = flows.filter(
+        pl.col("run").str.contains("-baseline-r")
+        & (pl.col("src_ip") == pl.col("host").cast(pl.String).replace_strict(addresses))
+    )
+    runs = sent.select(pl.col("run").n_unique()).collect().item()
+    pairs = sent.group_by("src_ip", "dst_ip").agg(mb=pl.sum("payload_bytes") / 1e6 / runs)
+    expected = pairs.sort("src_ip", "dst_ip").collect()
+    matrix = names["matrix"]
+    assert matrix.select("src_ip", "dst_ip").rows() == expected.select("src_ip", "dst_ip").rows()
+    assert matrix["mb"].to_list() == pytest.approx(expected["mb"].to_list())
