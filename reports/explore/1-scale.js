@@ -52,7 +52,7 @@ class Scale {
   }
 
   get canToggle() {
-    return this.first.low >= 0;
+    return this.first.low >= 0 && !(this.isLength && this.first.kind === "linear");
   }
 
   // The lower end that there is at most.

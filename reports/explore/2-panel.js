@@ -67,6 +67,8 @@ class Panel {
     this.marks = groups.flatMap((group) =>
       [...group.children].map((mark) => this.read(mark, group.classList[1])),
     );
+    this.fix("x", 0);
+    this.fix("y", this.height);
     this.groups = groups
       .filter((group) => CLIPPED.includes(group.classList[1]))
       .map((group) => ({ group, clip: group.getAttribute("clip-path") }));
@@ -76,6 +78,14 @@ class Panel {
       this.axes[this.sideOf(group)].push({ group, kind: group.classList[0], drawn: null });
     this.labels = { x: this.ownLabels("x"), y: this.ownLabels("y") };
     this.write = {};
+  }
+
+  // Bars that begin at 0 tell by their length: on a logarithmic axis the first part of one would look
+  // like most of it.
+  fix(axis, zero) {
+    const begins = ({ kind, corners }) =>
+      kind === "rect" && corners?.some((corner) => Math.abs(corner[axis] - zero) < 0.5);
+    if (this.scales[axis]) this.scales[axis].isLength = this.marks.some(begins);
   }
 
   // Takes the labels of an axis, of another panel where it has none of its own, as examples.
