@@ -21,19 +21,31 @@ const isLine = (mark) =>
   mark.corners?.length > 1 &&
   (mark.tip || !/--(axis|context)/.test(mark.node.getAttribute("stroke")));
 
+// Both edges of an area from left to right: its path goes along one and comes back along the other.
+const edges = ({ corners: path }) => {
+  const places = path.filter(({ command }) => command !== "Z");
+  const turn = places.findIndex(({ x }, place) => place > 0 && x < places[place - 1].x - 0.01);
+  const back = turn < 0 ? places.length : turn;
+  // The corner at the right end of the way back, where both edges end at one place.
+  const from = back > 1 && Math.abs(places[back - 1].x - places[back - 2].x) < 0.01 ? back - 1 : back;
+  return [places.slice(0, from), places.slice(from).reverse()];
+};
+
+// Where an edge is at x; of a step where it is behind it.
+const edgeAt = (edge, x) => edge.filter((corner) => corner.x <= x + 0.01).at(-1)?.y;
+
 // Whether an area has an edge below that is not the axis.
-const isBand = ({ corners: path }) => {
-  const below = path.filter(({ command }) => command !== "Z").slice(path.length / 2);
+const isBand = (mark) => {
+  const [, below] = edges(mark);
   return below.some(({ y }) => Math.abs(y - below[0].y) > 0.05);
 };
 
 // The band beside a line at one of its corners.
 const bandAt = (panel, x) => {
   const area = panel.marks.find((mark) => mark.kind === "area" && mark.corners && isBand(mark));
-  const there = area?.corners.filter((corner) => corner.x === x) || [];
-  const [one, other] = there.length === 4 ? there.slice(1, 3) : there;
-  if (!one || !other || Math.abs(one.y - other.y) < 0.05) return [];
-  const ends = [Math.max(one.y, other.y), Math.min(one.y, other.y)].map(
+  const [one, other] = area ? edges(area).map((edge) => edgeAt(edge, x)) : [];
+  if (one === undefined || other === undefined || Math.abs(one - other) < 0.05) return [];
+  const ends = [Math.max(one, other), Math.min(one, other)].map(
     (y) => panel.words("y", y).split(": ").at(-1),
   );
   return [`pale: ${ends.join(" to ")}`];
@@ -69,8 +81,9 @@ const nearest = (panel, px, py) => {
     const last = bar.corners[2] || bar.corners[0];
     return read(panel, (x + last.x) / 2, (y + last.y) / 2, bar);
   }
+  // Between points a line is drawn, not measured.
   const [line] = panel.marks
-    .filter(isLine)
+    .filter((mark) => isLine(mark) && !points(panel).length)
     .map((mark) => {
       const places = vertices(mark).filter(({ x, y }) => panel.isInside(...panel.moved(x, y)));
       const across = places.map(({ x, y }) => Math.abs(panel.moved(x, y)[0] - px));

@@ -204,6 +204,37 @@ def test_a_log_axis_becomes_linear(opened: Callable[..., Any], one_app_report: P
     assert points(tab, "completion_by_rtt") == whole
 
 
+@pytest.mark.parametrize("name", ["throughput_cdf", "flow_durations", "message_sizes"])
+def test_a_value_lies_in_the_band_that_stands_beside_it(
+    opened: Callable[..., Any], one_app_report: Path, name: str
+) -> None:
+    tab = opened(one_app_report)
+    picture(tab, name).focus()
+    seen = 0
+    for _ in range(4):
+        for _ in range(30):
+            tab.keyboard.press("ArrowRight")
+            lines = tip(tab)
+            if lines[-1].startswith("pale: "):
+                low, high = (float(one) for one in re.findall(r"[\d.]+", lines[-1]))
+                value = float(re.findall(r"[\d.]+", lines[-2].split(": ")[-1])[0])
+                assert low - 0.02 * value <= value <= high + 0.02 * value + 0.01, lines
+                seen += 1
+        tab.keyboard.press("ArrowDown")
+    assert seen > 3
+
+
+def test_nothing_is_read_between_points(opened: Callable[..., Any], one_app_report: Path) -> None:
+    tab = opened(one_app_report)
+    box = picture(tab, "completion_by_rtt").bounding_box()
+    read = set()
+    for step in range(60):
+        tab.mouse.move(box["x"] + box["width"] * step / 60, box["y"] + box["height"] / 2)
+        read.add(tuple(tip(tab)))
+    texts = [words for words in read if words]
+    assert all(any("median of" in line or "-r" in line for line in words) for words in texts)
+
+
 def test_bars_have_no_logarithmic_axis(opened: Callable[..., Any], one_app_report: Path) -> None:
     """The first part of a bar, 0.4 of 2.2 s, looked like most of it."""
     tab = opened(one_app_report)
