@@ -194,6 +194,7 @@ class _Writer:
         try:
             if not self._appears:
                 staging.make_missing(folder, made)
+                folder.mkdir(exist_ok=True)  # says so where a file is in its place
             # What a killed writer of this set left is finished or removed first.
             staging.roll_forward(folder, self._work, say)
             staging.empty(self._work)
