@@ -74,6 +74,13 @@ def test_runs_that_take_equally_long_have_an_interval_without_width() -> None:
     assert 1 < low < 1.5 < high < 3
 
 
+def test_a_baseline_that_scatters_is_not_taken_for_outliers() -> None:
+    """Beside points whose runs are 0.1 % apart."""
+    times = [[0.8, 1.001, 1.3], [1.0, 1.001, 1.002], [1.3, 1.301, 1.302]]
+    low, high = slowdown.Line(times, times[0], 0).intervals[2]
+    assert low < 1.1 < 1.3 < high
+
+
 def test_an_interval_by_hand() -> None:
     """Without outliers: Student's t on the difference of two means of logarithms."""
     times = [[10.0, 10.1, 10.3, 9.9], [11.0, 11.2, 10.9], [12.4, 12.0, 12.1]]

@@ -41,8 +41,6 @@ LEAST_OWN_FREEDOM = 4
 TAIL = 0.0125
 #: In standard deviations: from where a run is an outlier, and for how much one counts.
 OUTLIER, WINSOR = 4.0, 2.5
-#: So many runs tell by themselves what is an outlier among them, if they scatter more than others.
-MANY_RUNS = 5
 # If two runs are further apart than this many standard deviations, one of them is an outlier, and
 # nothing tells which: their point is as unsure as if it had one run.
 MOST_APART = 3 * 2**0.5
@@ -152,8 +150,9 @@ def _spread(logs: Sequence[Floats]) -> float:
 
 
 def _own_spread(logs: Floats, spread: float) -> float:
-    """That of a point alone where it has many runs which scatter more."""
-    return max(spread, _spread([logs])) if len(logs) >= MANY_RUNS else spread
+    """That of a point alone where several of its runs lie apart: these are no outliers."""
+    outside = np.abs(logs - np.median(logs)) > WINSOR * spread
+    return max(spread, _spread([logs])) if np.count_nonzero(outside) > 1 else spread
 
 
 def _squares(logs: Floats, spread: float) -> float:
