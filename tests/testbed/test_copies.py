@@ -20,6 +20,7 @@ PINGPONG = "pingpong, problem: {message_bytes: 1048576, repetitions: 3, warmup: 
 BULK = "bulk, problem: {{transport: {}, megabytes: 8, start_mbit_s: 20}}"
 #: Packets overtake each other.
 OVERTAKING = "loss: 0.5%, jitter: 3ms, reorder: true"
+HALF_RTT_NS = 5_000_000
 #: A full segment with its link header.
 FRAME = 1514
 
@@ -48,10 +49,14 @@ def test_copies_are_what_the_emulator_duplicated(
     tmp_path: Path, flowsweep, namespaces, disturbance: str
 ) -> None:
     there, back = run(tmp_path, flowsweep, PINGPONG, disturbance)
+    emulator = json.loads((tmp_path / "one/run.json").read_text())["emulator"]
+    # The second frame of a pair, sent half a round trip later by a busy machine, looks sent again.
+    most_missed = 2 if emulator["lateness_ns"]["max"] > HALF_RTT_NS else 0
     # A host records a copy for each frame that the link towards it duplicated.
     for host, link in (("pc1", back), ("pc2", there)):
         captures = table(tmp_path, host, "captures")
-        assert captures["duplicate_packets"].sum() == link["duplicated"]
+        missed = link["duplicated"] - captures["duplicate_packets"].sum()
+        assert 0 <= missed <= most_missed
         assert (link["duplicated"] > 10) == ("duplicate" in disturbance)
         assert table(tmp_path, host, "flows")["retransmitted_packets"].sum() > 0
 
