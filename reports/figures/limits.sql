@@ -1,6 +1,7 @@
 -- One row per application, problem and point: what held the TCP senders back, as shares
 -- of the time from the first data to the last acknowledgement of each flow direction
--- between the sites, added up over all of them.
+-- between the sites. A direction weighs as much as its payload: one that is open and carries
+-- nothing holds nothing back.
 with
 
 grades as (
@@ -61,14 +62,22 @@ summed as (
         count(unknown_because) as unknown_directions,
         string_agg(distinct unknown_because, '; ' order by unknown_because)
             as refused_because,
-        sum(duration_ns) filter (unknown_because is not null) as refused_ns,
-        sum(untold_ns) filter (unknown_because is null) as untold_ns,
         sum(sending_ns) filter (unknown_because is null) as sending_ns,
-        sum(app_limited_ns) filter (unknown_because is null) as app_ns,
-        sum(sender_limited_ns) filter (unknown_because is null) as sender_ns,
-        sum(receiver_limited_ns) filter (unknown_because is null)
-            as receiver_ns,
-        sum(network_limited_ns) filter (unknown_because is null) as network_ns,
+        sum(payload_bytes) filter (unknown_because is not null)
+            as refused_bytes,
+        -- payload that was sent in one moment waited for nothing
+        sum(payload_bytes) filter (unknown_because is null and sending_ns > 0)
+            as told_bytes,
+        sum(payload_bytes * untold_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as untold_bytes,
+        sum(payload_bytes * app_limited_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as app_bytes,
+        sum(payload_bytes * sender_limited_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as sender_bytes,
+        sum(payload_bytes * receiver_limited_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as receiver_bytes,
+        sum(payload_bytes * network_limited_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as network_bytes,
         -- the flow direction that was held back most, by anything but the application
         max(1 - (app_limited_ns + untold_ns) / sending_ns)
         filter (unknown_because is null and sending_ns > 0)
@@ -87,16 +96,48 @@ payload as (
     group by point_runs.point
 ),
 
+-- how much of its rate the busier direction between two sites used, over the time of a run
+used as (
+    select
+        points.point,
+        seen.run,
+        max(
+            seen.mean_mbit_s / coalesce(
+                limits.limit_mbit_s,
+                points.rate_asked_mbit_s * coalesce(points.links, 1)
+            )
+        ) as link_share,
+    from wan_summaries as seen
+    inner join point_runs using (run)
+    inner join points using (point)
+    left join wan_limits as limits
+        on
+            seen.run = limits.run
+            and seen.from_site = limits.from_site
+            and seen.to_site = limits.to_site
+    where seen.from_site is not null and seen.to_site is not null
+    group by points.point, seen.run
+),
+
+links as (
+    select
+        point,
+        median(link_share) as link_share,
+    from used
+    group by point
+),
+
 shares as (
     select
         *,
-        nullif(coalesce(sending_ns, 0) + coalesce(refused_ns, 0), 0) as all_ns,
-        coalesce(refused_ns, 0) + coalesce(untold_ns, 0) as unknown_ns,
+        nullif(coalesce(told_bytes, 0) + coalesce(refused_bytes, 0), 0)
+            as all_bytes,
+        coalesce(refused_bytes, 0) + coalesce(untold_bytes, 0) as unknown_bytes,
         nullif(
             concat_ws(
                 '; ',
                 refused_because,
-                case when untold_ns > 0 then 'headers do not tell' end
+                case when untold_bytes > 0 then 'headers do not tell' end
             ),
             ''
         ) as unknown_because,
@@ -112,19 +153,23 @@ final as (
         shares.unknown_directions,
         shares.unknown_because,
         round(shares.sending_ns / 1e9, 6) as sending_s,
-        round(coalesce(shares.app_ns, 0) / shares.all_ns, 6) as app_share,
-        round(coalesce(shares.sender_ns, 0) / shares.all_ns, 6) as sender_share,
-        round(coalesce(shares.receiver_ns, 0) / shares.all_ns, 6)
+        round(coalesce(shares.app_bytes, 0) / shares.all_bytes, 6)
+            as app_share,
+        round(coalesce(shares.sender_bytes, 0) / shares.all_bytes, 6)
+            as sender_share,
+        round(coalesce(shares.receiver_bytes, 0) / shares.all_bytes, 6)
             as receiver_share,
-        round(coalesce(shares.network_ns, 0) / shares.all_ns, 6)
+        round(coalesce(shares.network_bytes, 0) / shares.all_bytes, 6)
             as network_share,
-        round(shares.unknown_ns / shares.all_ns, 6)
+        round(shares.unknown_bytes / shares.all_bytes, 6)
             as unknown_share,
         round(shares.most_held_share, 6) as most_held_share,
         round(payload.udp_share, 6) as udp_share,
+        round(links.link_share, 6) as link_share,
     from points
     inner join shares on points.point = shares.point
     left join payload on points.point = payload.point
+    left join links on points.point = links.point
 )
 
 select

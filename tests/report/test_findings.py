@@ -25,7 +25,8 @@ def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, A
     """A row of `limits` with the shares of its five classes."""
     names = [column for column, *_ in limits.CLASSES]
     row = AXES | dict(zip(names, shares, strict=True))
-    row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None}
+    row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None,
+            "link_share": None}  # fmt: skip
     return row | changes
 
 
@@ -51,6 +52,25 @@ def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
     assert limits.finding([rows], ["lu"]) == (
         "At the baseline the network set the pace of lu for 80 % of the sending time; "
         "the network held it most also there, for 80 %."
+    )
+
+
+def test_the_application_is_not_named_where_the_link_was_full() -> None:
+    """redis over 5 Mbit/s filled 4.99 of them, and the page said: application 100 %."""
+    slow = {"rate_mbit_s": 5.0, "rate_asked_mbit_s": 5.0}
+    wide = point(1, 0, 0, 0, 0, baseline=True, link_share=0.3)
+    rows = frame(wide, point(1, 0, 0, 0, 0, **slow, link_share=0.998))
+    assert limits.finding([rows], ["redis"]) == (
+        "At the baseline the application itself set the pace of redis for 100 % of the sending "
+        "time. The link was full for redis at 5.00 Mbit/s: what the senders waited for there was "
+        "the network's doing."
+    )
+    full = frame(
+        point(0.9, 0, 0, 0.1, 0, baseline=True, link_share=0.95), point(1, 0, 0, 0, 0, **FAR)
+    )
+    assert limits.finding([full], ["redis"]) == (
+        "At the baseline the link set the pace of redis: it was 95 % full; the network held it "
+        "most also there, for 10 %."
     )
 
 

@@ -70,14 +70,16 @@ NEEDS = [
              counts(f"select count(*) from {ON_PATH}")),
     of_tcp_alone("limits"),
     accompanied("limits"),
-    Sentence("limits", r"Bars: time from first data to last acknowledgement, added up over the flows, "
-             r"so a flow that is open for long and sends little counts like a busy one; in single "
-             r"flows up to (\S+ %) was not the application's\.",
+    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
+             r"counts as much as its payload; in single flows up to (\S+ %) was not the "
+             r"application's\.",
              lambda asked, match: match[1] == numbers.share(_most_held(asked) or 0.0),
              lambda asked: _most_held(asked) is not None),
+    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
+             r"counts as much as its payload\.", due=lambda asked: _most_held(asked) is None),
     *always("limits", r"Application: nothing was left to send; waiting for an answer from the other "
-             r"side belongs to it, and with it what a longer RTT costs a program that asks and "
-             r"waits\.",
+             r"side belongs to it, and with it what a longer RTT or a full link costs a program that "
+             r"asks and waits\.",
              r"Network: congestion window, rate or recovery from loss\.", r"Inferred from headers\.",
              rf"{N} of {N} points are drawn; all: flowsweep query limits DIR\."),
     Sentence("limits", r"Cannot tell: .+?\)\.", _untold, _is_untold),

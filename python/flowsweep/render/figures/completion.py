@@ -19,7 +19,6 @@ from flowsweep.render.figure import Context, Figure, empty, panel_title, sentenc
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
-
     from flowsweep.experiment.axis import Column
     from flowsweep.render.theme import Series
 

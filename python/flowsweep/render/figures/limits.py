@@ -36,6 +36,8 @@ BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
 #: Less of the sending time than this known: no sentence about it.
 MOSTLY = 0.5
+#: A link is full that carries so much of its rate, mean over the run.
+FULL = 0.9
 #: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
 BESIDE = 0.1
 
@@ -71,13 +73,16 @@ def draw(context: Context) -> Figure | None:
             + ", each in the capture of the host that sent.",
             doubts.of_tcp_alone(rows),
             doubts.accompanied(context),
-            "Bars: time from first data to last acknowledgement, added up over the flows, so a "
-            "flow that is open for long and sends little counts like a busy one; in single flows "
-            f"up to {numbers.share(_most(rows))} was not the application's."
-            if _most(rows) is not None
-            else None,
+            "Bars: the time of each flow from first data to last acknowledgement; a flow counts as "
+            "much as its payload"
+            + (
+                f"; in single flows up to {numbers.share(_most(rows))} was not the application's."
+                if _most(rows) is not None
+                else "."
+            ),
             "Application: nothing was left to send; waiting for an answer from the other side "
-            "belongs to it, and with it what a longer RTT costs a program that asks and waits. "
+            "belongs to it, and with it what a longer RTT or a full link costs a program that asks "
+            "and waits. "
             "Network: congestion window, rate or recovery from loss. Inferred from headers.",
             _untold(unknown, reasons),
             points.left_out(frames, "limits"),
@@ -128,6 +133,8 @@ class Held:
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
         untold: Largest share at any of these points for which headers do not tell.
+        link: How full the link was at the point of `begin`, if it was.
+        full: The other points at which it was.
     """
 
     label: str
@@ -137,6 +144,8 @@ class Held:
     is_first: bool
     points: int
     untold: float
+    link: float | None
+    full: Sequence[str]
 
 
 def held(rows: pl.DataFrame, label: str) -> Held | None:
@@ -165,7 +174,17 @@ def held(rows: pl.DataFrame, label: str) -> Held | None:
         is_first=-place == chosen,
         points=known.height,
         untold=known["unknown_share"].max(),  # type: ignore[arg-type]
+        link=first["link_share"] if _is_full(first) else None,
+        full=[
+            names[known.row(number)]
+            for number, row in enumerate(known.iter_rows(named=True))
+            if number != chosen and _is_full(row)
+        ],
     )
+
+
+def _is_full(row: dict[str, Any]) -> bool:
+    return row["link_share"] is not None and row["link_share"] >= FULL
 
 
 def _is_clear(row: dict[str, Any]) -> bool:
@@ -186,6 +205,7 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
     known = [one for one in told if one is not None]
     many = len(known) > FEW
     said = [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
+    said += _full_links(known)
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         said.append(
@@ -215,23 +235,50 @@ def _one(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
     where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
     said = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
+    if one.link is not None:
+        said = (
+            f"At {one.begin} the link set the pace of {one.label}: it was {_filled(one.link)} full"
+        )
     holder, most, where = one.most
     if one.points == 1:
         return f"{said}."
     if most < NOTABLE:
+        if one.link is not None or one.full:
+            return f"{said}."
         nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
         return f"{said}; at no point {nothing}."
     at = "also there" if one.is_first else f"at {where}"
     return f"{said}; {holder} held it most {at}, for {numbers.share(most)}."
 
 
+def _filled(share: float) -> str:
+    return numbers.share(min(share, 1.0))
+
+
+def _full_links(known: Sequence[Held]) -> list[str]:
+    """Where the link was full, so that what the senders waited for was the network's doing."""
+    found = [
+        f"{one.label}{' also' if one.link is not None else ''} at {_listed(one.full[:FEW])}"
+        + (f" and {len(one.full) - FEW} more points" if len(one.full) > FEW else "")
+        for one in known
+        if one.full
+    ]
+    where = _listed(found) if found else ""
+    said = (
+        f"The link was full for {where}: what the senders waited for there was the network's doing."
+    )
+    return [said] if found else []
+
+
 def _paces(known: Sequence[Held]) -> str:
     """Who set the pace of how many at the baseline; who was not the application is named."""
-    own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2])
+    own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2] and one.link is None)
     others = [
         f"{one.pace[0]} that of {one.label} for {numbers.share(one.pace[1])}"
+        if one.link is None
+        else f"the link, {_filled(one.link)} full, that of {one.label}"
         for one in known
-        if one.pace[0] != CLASSES[0][2]
+        if one.pace[0] != CLASSES[0][2] or one.link is not None
     ]
     parts = []
     if own:
