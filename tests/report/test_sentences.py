@@ -141,6 +141,19 @@ def test_sentences_are_true_of_an_axis_beside_rtt_and_rate(tmp_path: Path, is_ha
     ]))  # fmt: skip
 
 
+def test_sentences_are_true_of_runs_of_which_one_is_shorter_than_a_window(tmp_path: Path) -> None:
+    ends = {"short": 500, "long": 5_000}
+    tiny.runs(tmp_path, [
+        tiny.run(name, baseline=True, repetition=number, end=tiny.T0 + end * tiny.MS)
+        for number, (name, end) in enumerate(ends.items(), start=1)
+    ])  # fmt: skip
+    for name in ends:
+        tiny.table(tmp_path, "captures", name, "pc3", [tiny.capture()])
+        bins = tiny.bins("10.77.2.1", "10.77.1.1", dict.fromkeys(range(40), 125_000))
+        tiny.table(tmp_path, "throughput", name, "pc3", bins)
+    check(tmp_path)
+
+
 def test_sentences_are_true_of_a_run_longer_than_every_window(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True, end=tiny.T0 + 600_000 * tiny.MS)])
     tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
