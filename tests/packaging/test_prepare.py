@@ -22,7 +22,7 @@ def started(policy: Path, *command: object) -> subprocess.Popen[bytes]:
     )
 
 
-def asked(policy: Path) -> int:
+def ask_policy(policy: Path) -> int:
     return subprocess.run([policy], check=False).returncode
 
 
@@ -52,10 +52,10 @@ def test_after_sigkill_services_start_again(
     policy, begun = tmp_path / "policy", tmp_path / "begun"
     process = started(policy, "sh", "-c", f"touch {begun}; exec sleep 3")
     until(begun.exists, "the command")
-    assert asked(policy) == FORBIDDEN
+    assert ask_policy(policy) == FORBIDDEN
     process.kill()
     process.wait()
-    assert asked(policy) == ALLOWED
+    assert ask_policy(policy) == ALLOWED
     assert started(policy, "true").wait() == 0
     assert not policy.exists()
 

@@ -57,7 +57,7 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
 
 
 def read_with_notes(captures: int) -> str:
-    """What to do about so many captures of grade C."""
+    """Sentence that sends the reader to the notes of so many captures of grade C."""
     return f"read with {'its' if captures == 1 else 'their'} notes in the quality table."
 
 

@@ -82,7 +82,7 @@ def heading(context: Context) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Which captures the traffic rests on, and how finely it is known."""
+    """Sentences on the captures behind the traffic, and on the shortest time it is known for."""
     return (
         sentence(
             doubts.unplaced(context),

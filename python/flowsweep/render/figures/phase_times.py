@@ -58,7 +58,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _overlap(rows: pl.DataFrame) -> str | None:
-    """That time counts twice, where the record tells two phases at once."""
+    """Sentence on ranks whose phases overlap, so that their time counts twice; None without any."""
     ranks = rows.unique(["run", "rank"])
     several = ranks.filter(pl.col("overlap_s") > 0).height
     if not several:

@@ -63,7 +63,7 @@ def _private_state(spec: Spec) -> None:
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
     with _folder_in_sight(Path(spec.folder), (specs.STATE, SHARED_MEMORY)):
         kernel.mount("tmpfs", specs.STATE, "tmpfs", options="mode=755")
-        # What a killed MPI leaves there goes with us.
+        # A killed MPI leaves files there; an own file system removes them with the testbed.
         kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs")
     for folder in (specs.NETNS, specs.HOST_NAMES, specs.SCRIPTS, specs.LOGS, specs.STATE / "t"):
         folder.mkdir()
