@@ -22,6 +22,10 @@ contract as (
         null::bigint as payload_bytes,    -- by the headers' own lengths
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
+        null::bigint as ecn_capable_packets,  -- that a queue may mark
+        null::bigint as ce_packets,       -- that one marked
+        null::bigint as ece_packets,      -- that tell the other side of marks
+        null::bigint as cwr_packets,      -- that answer that
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- bytes sent again
         null::bigint as largest_packet_bytes,  -- of IP; merged by offloading, if above the MSS

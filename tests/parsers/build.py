@@ -28,8 +28,8 @@ def tcp(
     if sack is not None:
         options += struct.pack(">BBBBII", 1, 1, 5, 10, *sack)
     offset = (5 + len(options) // 4) << 4
-    fields = (sport, dport, seq, ack, offset, flags, window, 0, 0)
-    segment = struct.pack(">HHIIBBHHH", *fields) + options
+    fields = (sport, dport, seq, ack, offset << 8 | flags, window, 0, 0)
+    segment = struct.pack(">HHIIHHHH", *fields) + options
     return _ethernet(src, dst, 6, segment + bytes(payload))
 
 

@@ -209,7 +209,7 @@ impl Chunk {
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
                 if fast && plain(record, bytes, &self.hashing, recent, notice, slot) {
-                    row.count_plain(segment.ip_bytes, segment.payload);
+                    row.count_plain(segment.ip_bytes(), segment.payload);
                     continue;
                 }
                 any(

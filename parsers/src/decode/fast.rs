@@ -163,7 +163,7 @@ pub(crate) fn plain(
     }
     *segment = Segment::plain(record.time, flags, recent.from_high, options > 0);
     segment.wire = record.wire;
-    segment.ip_bytes = ip_bytes;
+    segment.set_ip(ip_bytes, head[15] & 3);
     segment.payload = ip_bytes - 40 - options;
     segment.seq = word(38);
     segment.ack = word(42);

@@ -44,6 +44,7 @@ impl Walk<'_> {
             v6: true,
             ident: 0,
             ttl: header[7],
+            ecn: header[1] >> 4 & 3,
             bytes: payload + 40,
             payload: self.bounded(payload + 40).saturating_sub(40),
             offloaded: stated == 0 && payload > 0 && jumbogram.is_none(),

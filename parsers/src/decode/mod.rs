@@ -151,6 +151,8 @@ pub(crate) struct Packet {
     pub ident: u16,
     /// Its TTL or hop limit.
     pub ttl: u8,
+    /// Its congestion marks: [`ecn`].
+    pub ecn: u8,
     /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
     pub checksum_field: u16,
     /// The TCP fields below are valid.
@@ -187,6 +189,15 @@ pub(crate) mod flag {
     pub(crate) const RST: u16 = 0x04;
     pub(crate) const PSH: u16 = 0x08;
     pub(crate) const ACK: u16 = 0x10;
+    pub(crate) const ECE: u16 = 0x40;
+    pub(crate) const CWR: u16 = 0x80;
+    pub(crate) const AE: u16 = 0x100;
+}
+
+/// Values of the two ECN bits of an IP header, RFC 3168 5. 1 and 2 are ECT(1) and ECT(0).
+pub(crate) mod ecn {
+    pub(crate) const NOT_CAPABLE: u8 = 0;
+    pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 }
 
 /// Decodes the packet of `record` in `window`, which begins with a header of `link`, into `packet`, of which every field that is read afterwards is
@@ -211,6 +222,7 @@ pub(crate) fn decode(
     packet.payload = 0;
     packet.tcp = false;
     (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
+    packet.ecn = ecn::NOT_CAPABLE;
     (packet.link_bytes, packet.transport_at) = (0, 0);
     packet.checksum = if verify {
         Checksum::Right

@@ -17,6 +17,8 @@ pub(super) struct Ip {
     pub ident: u16,
     /// TTL or hop limit.
     pub ttl: u8,
+    /// Congestion marks: [`ecn`](super::ecn).
+    pub ecn: u8,
     /// Length of the whole packet.
     pub bytes: u32,
     /// Bytes behind the headers read so far.
@@ -54,6 +56,7 @@ impl Walk<'_> {
             v6: false,
             ident: u16::from_be_bytes([header[4], header[5]]),
             ttl: header[8],
+            ecn: header[1] & 3,
             bytes,
             payload: self
                 .bounded(bytes)
@@ -147,6 +150,7 @@ impl Walk<'_> {
         packet.offloaded = ip.offloaded;
         packet.payload = 0;
         (packet.ident, packet.ttl, packet.checksum_field) = (ip.ident, ip.ttl, 0);
+        packet.ecn = ip.ecn;
         packet.tcp = false;
     }
 }

@@ -2,6 +2,8 @@
 
 use foldhash::fast::RandomState;
 
+#[cfg(doc)]
+use crate::decode::ecn;
 use crate::decode::{Key, Outcome, Packet, Part, flag};
 use crate::records::Record;
 
@@ -72,7 +74,8 @@ impl Owner {
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
-    pub ip_bytes: u32,
+    /// Length of the IP packet, and its ECN bits above.
+    ip: u32,
     pub payload: u32,
     pub seq: u32,
     pub ack: u32,
@@ -81,6 +84,8 @@ pub(crate) struct Segment {
     bits: u16,
 }
 
+/// Where the ECN bits begin: no packet has a gigabyte.
+const ECN: u32 = 30;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
@@ -97,11 +102,11 @@ impl Segment {
         let mut segment = Self {
             time: record.time,
             wire: packet.wire,
-            ip_bytes: packet.ip_bytes,
             payload: packet.payload,
             bits: if packet.from_high { FROM_HIGH } else { 0 },
             ..Self::default()
         };
+        segment.set_ip(packet.ip_bytes, packet.ecn);
         if packet.tcp {
             segment.seq = packet.seq;
             segment.ack = packet.ack;
@@ -125,6 +130,29 @@ impl Segment {
             bits: flags | TCP | from_high | if stamped { STAMPED } else { 0 },
             ..Self::default()
         }
+    }
+
+    /// Sets the length of the IP packet, and its ECN bits.
+    #[inline]
+    pub(crate) fn set_ip(&mut self, bytes: u32, ecn: u8) {
+        self.ip = bytes.min((1 << ECN) - 1) | u32::from(ecn) << ECN;
+    }
+
+    #[inline]
+    pub(crate) fn ip_bytes(&self) -> u32 {
+        self.ip & ((1 << ECN) - 1)
+    }
+
+    /// One of the values of [`ecn`].
+    #[inline]
+    pub(crate) fn ecn(&self) -> u8 {
+        (self.ip >> ECN) as u8
+    }
+
+    /// Its sender, or the network, says something of congestion marks.
+    #[inline]
+    pub(crate) fn tells_of_marks(&self) -> bool {
+        self.ip >> ECN != 0 || self.tcp() && self.has(flag::ECE | flag::CWR | flag::AE)
     }
 
     #[inline]

@@ -161,6 +161,15 @@ impl<'a> FlowRows<'a> {
         arrays::int64_where(self.with_tcp.as_ref(), self.each().map(value))
     }
 
+    /// A count of TCP that the headers need not tell; null for other protocols too.
+    fn tcp_or_null(&self, value: fn(&Direction) -> Option<u64>) -> Making<'a> {
+        let rows = self.each();
+        arrays::int64_or_null(rows.map(move |row| {
+            let known = row.tcp.then(|| value(row.side.own)).flatten();
+            known.map(|count| count as i64)
+        }))
+    }
+
     /// What a SYN announced; null where none was captured.
     fn syn(&self, value: fn(&SynOptions) -> Option<i64>) -> Making<'a> {
         arrays::int64_or_null(self.each().map(move |row| value(&row.side.own.tcp.syn()?)))
@@ -219,6 +228,14 @@ columns! {
         => rows.int(|own| own.payload_bytes);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", "")
         => rows.int(Direction::time_regressions);
+    Column::new("ecn_capable_packets", Int64, "packets", "Packets whose innermost IP header has ECT(0), ECT(1) or CE: a queue may mark them instead of dropping them.", "RFC 3168 5")
+        => rows.int(|own| own.marks().capable_packets);
+    Column::new("ce_packets", Int64, "packets", "Those of them that a queue before the capture point marked: Congestion Experienced. A mark on the outer header of a tunnel is not counted.", "RFC 3168 5")
+        => rows.int(|own| own.marks().marked_packets);
+    Column::new("ece_packets", Int64, "packets", "Segments of this side with ECE, SYNs apart: each says that a packet it received was marked, and a receiver repeats that until it sees CWR. Null where AE shows that the bits are the counter of AccECN.", "RFC 3168 6.1.3, RFC 9768 3.2.2").or_null()
+        => rows.tcp_or_null(|own| own.marks().echoes());
+    Column::new("cwr_packets", Int64, "packets", "Segments of this side with CWR, SYNs apart: it reduced its congestion window because of a mark or a loss. Null as ece_packets.", "RFC 3168 6.1.2").or_null()
+        => rows.tcp_or_null(|own| own.marks().answers());
     Column::new("start", Text, "", "syn: a SYN of the connection was captured; midstream: none was; null for protocols other than TCP.", "").or_null().in_dictionary()
         => numbered(&STARTS, rows.with_tcp.as_ref(), rows.each().map(FlowRow::start));
     Column::new("end", Text, "", "rst: either side sent one; fin: this side sent one; open: neither; null for protocols other than TCP.", "").or_null().in_dictionary()

@@ -145,6 +145,8 @@ columns! {
         => arrays::int64(rows.segments.iter().map(|it| i64::from(it.payload)));
     Column::new("gap_ns", Int64, "ns", "Time since the packet before it in its connection and direction; below 0 where time stamps go back, null for the first.", "").or_null()
         => arrays::int64_or_null(rows.facts.iter().map(|facts| facts.gap_ns));
+    Column::new("ecn", Int32, "", "ECN bits of the innermost IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE; null for a packet that belongs to no flow.", "RFC 3168 5").or_null()
+        => arrays::int32_where(rows.in_flow.as_ref(), rows.segments.iter().map(|it| i32::from(it.ecn())));
     Column::new("tcp_flags", Int32, "", "The 12 flag bits of the TCP header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128, AE 256.", "RFC 9293 3.1").or_null()
         => arrays::int32_where(rows.with_tcp.as_ref(), rows.segments.iter().map(|it| i32::from(it.flags())));
     Column::new("seq", Int64, "", "TCP sequence number as in the header.", "RFC 9293 3.1").or_null()

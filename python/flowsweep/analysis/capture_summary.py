@@ -69,6 +69,8 @@ class Summary:
     flows: int = 0
     top: list[dict[str, Any]] = field(default_factory=list)
     messages: dict[str, Any] = field(default_factory=dict)
+    #: Packets that a queue could mark, those that one marked, and segments that echo marks.
+    marks: dict[str, Any] = field(default_factory=dict)
 
 
 def summarise(path: Path, **settings: Any) -> Summary:
@@ -109,6 +111,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         duplicate_bytes=int(captures["duplicate_bytes"].sum()),
         borrowed_times=merged_packets.borrowed(captures),
         messages=_messages(tables["messages"]),
+        marks=_marks(flows),
     )
     summary.host = addresses.guess(flows)
     if summary.borrowed_times:
@@ -287,6 +290,22 @@ def _limits(row: dict[str, Any]) -> dict[str, int] | None:
     """Nanoseconds by what limited the sender; None for what is not TCP."""
     found = {name: row[column] for column, name in LIMITS.items() if row[column] is not None}
     return found if len(found) == len(LIMITS) else None
+
+
+def _marks(flows: pl.DataFrame) -> dict[str, Any]:
+    """Counts of congestion marks, RFC 3168; empty where no packet could be marked.
+
+    Echoes are None where a flow may have some that headers do not tell.
+    """
+    capable = int(flows["ecn_capable_packets"].sum())
+    if not capable:
+        return {}
+    echoes = flows.filter(protocol="tcp")["ece_packets"]
+    return {
+        "capable": capable,
+        "marked": int(flows["ce_packets"].sum()),
+        "echoes": None if echoes.is_empty() or echoes.null_count() else int(echoes.sum()),
+    }
 
 
 def _messages(messages: pl.DataFrame) -> dict[str, Any]:

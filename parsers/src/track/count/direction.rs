@@ -1,6 +1,7 @@
 //! What is counted for one direction of one connection, whatever its protocol.
 
 use super::gaps::Gaps;
+use super::marks::Marks;
 use crate::decode::segment::Segment;
 use crate::track::tcp::Tcp;
 
@@ -17,16 +18,18 @@ pub(crate) struct Direction {
     pub ip_bytes: u64,
     pub payload_bytes: u64,
     pub gaps: Gaps,
-    /// Counts of times that went back; `None` where none did.
-    regressions: Option<Box<Regressions>>,
+    /// What most directions have nothing of.
+    rare: Option<Box<Rare>>,
     pub tcp: Tcp,
 }
 
 #[derive(Debug)]
-struct Regressions {
-    count: u64,
+struct Rare {
+    /// Times that went back.
+    regressions: u64,
     /// Latest time before the last of them.
     latest: i64,
+    marks: Marks,
 }
 
 /// Nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::decode::segment::since) its sign tells whether time went
@@ -54,7 +57,7 @@ impl Direction {
             ip_bytes: 0,
             payload_bytes: 0,
             gaps: Gaps::default(),
-            regressions: None,
+            rare: None,
             tcp: Tcp::default(),
         }
     }
@@ -76,27 +79,36 @@ impl Direction {
         self.last_time = segment.time;
         self.packets += 1;
         // A branch, because few packets are longer than all before them.
-        if segment.ip_bytes > self.largest_packet {
-            self.largest_packet = segment.ip_bytes;
+        let ip_bytes = segment.ip_bytes();
+        if ip_bytes > self.largest_packet {
+            self.largest_packet = ip_bytes;
         }
         self.wire_bytes += u64::from(segment.wire);
-        self.ip_bytes += u64::from(segment.ip_bytes);
+        self.ip_bytes += u64::from(ip_bytes);
         self.payload_bytes += u64::from(segment.payload);
+        if segment.tells_of_marks() {
+            self.rarely().marks.count(segment);
+        }
         gap
+    }
+
+    fn rarely(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(|| {
+            Box::new(Rare {
+                regressions: 0,
+                latest: i64::MIN,
+                marks: Marks::default(),
+            })
+        })
     }
 
     #[cold]
     fn went_back(&mut self, time: i64) {
         self.earliest = self.earliest.min(time);
         let last = self.last_time;
-        let back = self.regressions.get_or_insert_with(|| {
-            Box::new(Regressions {
-                count: 0,
-                latest: last,
-            })
-        });
-        back.count += 1;
-        back.latest = back.latest.max(last);
+        let rare = self.rarely();
+        rare.regressions += 1;
+        rare.latest = rare.latest.max(last);
     }
 
     /// Asks for the memory behind this, which must be at hand itself.
@@ -107,11 +119,17 @@ impl Direction {
     }
 
     pub(crate) fn latest(&self) -> i64 {
-        let before = self.regressions.as_ref().map_or(i64::MIN, |it| it.latest);
+        let before = self.rare.as_ref().map_or(i64::MIN, |it| it.latest);
         before.max(self.last_time)
     }
 
     pub(crate) fn time_regressions(&self) -> u64 {
-        self.regressions.as_ref().map_or(0, |it| it.count)
+        self.rare.as_ref().map_or(0, |it| it.regressions)
+    }
+
+    pub(crate) fn marks(&self) -> Marks {
+        self.rare
+            .as_ref()
+            .map_or_else(Marks::default, |it| it.marks)
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod bucket_counts;
 pub(crate) mod buckets;
 pub(crate) mod direction;
 pub(crate) mod gaps;
+mod marks;
 pub(crate) mod partition;
 pub(crate) mod state;
 pub(crate) mod states;

@@ -225,7 +225,16 @@ class _Column:
 
 
 def _print_pieces(console: Any, summary: Summary) -> None:
-    """A line on messages, and one on what held the senders of the top flows back."""
+    """Lines on congestion marks, on messages, and on what held the senders of top flows back."""
+    marks = summary.marks
+    if marks:
+        text = (
+            f"{marks['marked']:,} of {counted(marks['capable'], 'ECN-capable packet')} marked"
+            f" ({percent(marks['marked'] / marks['capable'])})"
+        )
+        if marks["echoes"] is not None:
+            text += f"; echoed by {counted(marks['echoes'], 'segment')}"
+        console.print(f"\necn       {_wrapped(text, console, BEHIND_TITLE)}")
     found = summary.messages
     if found:
         queued = _whole_percent(found["queued_share"])
@@ -245,7 +254,9 @@ def _print_pieces(console: Any, summary: Summary) -> None:
             f" {_whole_percent(found['guessed_share'])} of ends guessed"
         )
         text = "; ".join([text, *said])
-        console.print(f"\nmessages  {_wrapped(text, console, BEHIND_TITLE)}")
+        if not marks:
+            console.print()
+        console.print(f"messages  {_wrapped(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:
         return

@@ -1,0 +1,48 @@
+"""Congestion marks in report and `show`: what a capture nearest to the receiver saw of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+
+from flowsweep.analysis.capture_summary import summarise
+from flowsweep.render.terminal import capture
+from flowsweep.warehouse import Warehouse
+
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+THREAD = Path(__file__).parents[1] / "data" / "threads" / "44-ce-marks.pcap"
+
+
+def directions(marked: int, *, capable: int = 100) -> list[dict[str, object]]:
+    """One connection that sends to the east, which echoes each mark twice."""
+    counts = {"ece_packets": 0, "cwr_packets": 3, "ecn_capable_packets": capable}
+    sent = tiny.flow(WEST, EAST, ce_packets=marked, **counts)
+    answers = {"src_port": 2000, "dst_port": 1000, "direction": "backward"}
+    counts = {"ece_packets": 20, "cwr_packets": 0, "ecn_capable_packets": 0, "ce_packets": 0}
+    return [sent, tiny.flow(EAST, WEST, **answers, **counts)]
+
+
+def test_marks_are_counted_where_most_of_them_are_seen(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    # The queue that marks is between the two captures.
+    for host, marked in (("pc1", 0), ("pc3", 10)):
+        tiny.table(tmp_path, "flows", "r", host, directions(marked))
+    (row,) = Warehouse(tmp_path).rows("congestion_marks").to_dicts()
+    assert (row["sender"], row["receiver"], row["run"]) == ("pc1", "pc3", "r")
+    assert (row["capable_packets"], row["marked_packets"]) == (100, 10)
+    assert row["marked_share"] == pytest.approx(0.1)
+    assert (row["echo_packets"], row["reduced_packets"]) == (20, 3)
+
+
+def test_tables_of_an_earlier_version_have_no_marks(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST)])
+    assert Warehouse(tmp_path).rows("congestion_marks").is_empty()
+
+
+def test_show_has_a_line_on_marks(capsys: pytest.CaptureFixture[str]) -> None:
+    capture.print_summaries([summarise(THREAD)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "3 of 10 ECN-capable packets marked (30.0 %); echoed by 3 segments" in text
