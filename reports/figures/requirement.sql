@@ -115,6 +115,37 @@ grades as (
     group by runs.app, runs.problem
 ),
 
+-- of runs whose hosts stand at several sites; a host of no known site counts as apart
+crossings as (
+    select
+        runs.app,
+        runs.problem,
+        coalesce(sum(sent.packets), 0)::bigint as crossing_packets,
+    from runs
+    left join (
+        select
+            run,
+            sum(packets) as packets,
+        from flows
+        where is_counted and is_between_sites
+        group by run
+    ) as sent using (run)
+    where
+        runs.is_valid
+        and not runs.is_warmup
+        and runs.run in (
+            select run from hosts
+            group by run
+            having count(distinct site) > 1
+        )
+        and runs.run in (select run from captures)
+        and (
+            runs.run in (select run from stg_flows)
+            or runs.run not in (select run from stg_throughput)
+        )
+    group by runs.app, runs.problem
+),
+
 counts as (
     select
         app,
@@ -152,9 +183,11 @@ final as (
         counts.runs_left_out,
         grades.worst_grade,
         grades.baseline_packets,
+        crossings.crossing_packets,
     from counts
     left join baselines using (app, problem)
     left join limits using (app, problem)
+    left join crossings using (app, problem)
     left join busier using (app, problem)
     left join grades using (app, problem)
 )

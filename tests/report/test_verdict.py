@@ -12,7 +12,7 @@ from flowsweep.render.verdict import _joined, plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
-    "baseline_packets": 1000, "runs_used": 60,
+    "baseline_packets": 1000, "crossing_packets": 900, "runs_used": 60,
     "peak_mbit_s": 20.0,
 }  # fmt: skip
 
@@ -261,8 +261,14 @@ def test_captures_without_a_packet_are_no_evidence() -> None:
     ]
 
 
+def test_an_application_that_does_not_use_the_link_needs_nothing_of_it_that_is_known() -> None:
+    (said,) = sentences(threshold("rtt"), crossing_packets=0)
+    assert said.startswith("Nothing can be said about lu, as no packet crossed between the sites")
+
+
 def test_completion_times_without_captures_are_evidence() -> None:
-    unknown = {"peak_mbit_s": None, "worst_grade": None, "baseline_packets": None}
+    unknown = {"peak_mbit_s": None, "worst_grade": None, "baseline_packets": None,
+               "crossing_packets": None}  # fmt: skip
     assert sentences(threshold("rtt"), **unknown)[0].startswith("lu needs")
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import datetime
 
+import polars as pl
 import pytest
+
+import flowsweep
 
 EXPERIMENT = """\
 sites: {west: [pc1, pc2], east: [pc3]}
@@ -96,3 +100,66 @@ def test_what_a_killed_program_had_not_finished_is_no_part_of_the_run(make, tmp_
     record, _ = make('touch "${FLOWSWEEP_OUTPUT%/*}/.app.json.part"; kill -9 $$', "first")
     assert record["status"] == "failed"
     assert not list(tmp_path.rglob(".*"))
+
+
+HALO = """\
+cat >halo-$FLOWSWEEP_RANK.py <<'END'
+from mpi4py import MPI
+import os
+world = MPI.COMM_WORLD
+right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+for _ in range(8):
+    world.Sendrecv(bytes(250_000), dest=right, recvbuf=bytearray(250_000), source=left)
+print(os.environ["FLOWSWEEP_RANK"], os.environ["FLOWSWEEP_HOST"], world.rank, world.size)
+END
+exec python3 halo-$FLOWSWEEP_RANK.py
+"""
+
+
+def test_an_mpi_program_is_one_world_whose_messages_cross_the_link(make, tmp_path):
+    record, printed = make(HALO, "mpi")
+    assert sorted(printed) == [f"{rank} pc{rank + 1} {rank} 3" for rank in range(3)]
+    assert record["status"] == "valid", record["reason"]
+    assert record["application"]["timed"] == "by rank 0"
+    # mpirun starts before the ranks and ends after them.
+    started, ended = (datetime.fromisoformat(record[name]) for name in ("start", "end"))
+    assert 0 < record["completion_s"] < (ended - started).total_seconds()
+    for source, target in (("pc2", "pc3"), ("pc3", "pc1")):
+        addresses = {host["name"]: host["address"] for host in record["hosts"]}
+        flows = pl.DataFrame(flowsweep.read_flows(tmp_path / "run0" / f"{source}.pcap.zst"))
+        sent = flows.filter(src_ip=addresses[source], dst_ip=addresses[target])
+        payload = sent["payload_bytes"].sum() - sent["retransmitted_bytes"].sum()
+        # MPI puts a header in front of each piece of a message.
+        assert 8 * 250_000 <= payload < 1.01 * 8 * 250_000
+
+
+def test_an_mpi_program_that_fails_is_said_to(make):
+    record, _ = make('test $FLOWSWEEP_RANK = 1 && { echo "error: disk" >&2; exit 3; }', "mpi")
+    assert record["status"] == "failed"
+    assert "disk" in record["reason"]
+
+
+def test_messages_on_the_network_that_nothing_emulates_spoil_a_run(make):
+    agent = '--prtemca plm_ssh_agent "$(dirname "$(command -v on)")/agent"'
+    hosts = "--host pc1:1,pc2:1,pc3:1 -np 3"
+    command = HALO.replace("exec python3", f"exec mpirun {hosts} {agent} python3")
+    command = command.replace('os.environ["FLOWSWEEP_HOST"], ', "")
+    record, _ = make(command.replace("halo-", "$PWD/halo-"), "hub", **{"warmup: 0": "retries: 0"})
+    assert record["status"] == "invalid"
+    assert "MB went over the management network" in record["reason"]
+
+
+def test_a_program_that_does_not_use_the_link_is_warned_of(tmp_path, namespaces, flowsweep):
+    path = tmp_path / "own.yaml"
+    path.write_text(EXPERIMENT.replace("COMMAND", '"true"').replace("WHERE", "hosts"))
+    done = flowsweep("run", path, "-o", tmp_path / "run")
+    assert "no packet crossed a link" in done.stdout + done.stderr
+
+
+def test_the_example_of_an_mpi_program_runs(tmp_path, namespaces, flowsweep, root):
+    file = root / "workflows/experiments/mpi.yaml"
+    done = flowsweep("run", file, "--set", "rtt=10ms", "-o", tmp_path / "one")
+    record = json.loads((tmp_path / "one/run.json").read_text())
+    assert record["status"] != "failed", (record["reason"], done.stderr)
+    # Each step waits for a message that crosses the link one way.
+    assert 20 * 0.005 < record["completion_s"] < 20

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,19 @@ ls there/pc3
     assert log.startswith("up on pc3\n")
     assert '"GET / HTTP/1.1" 200' in log
     assert "serve" not in said
+
+
+def test_an_mpi_command_is_one_world_over_the_machines(machines):
+    command = (
+        f"exec {sys.executable} -c 'from mpi4py import MPI; w = MPI.COMM_WORLD; "
+        "print(w.allreduce(w.rank), w.size)'"
+    )
+    script = "flowsweep run ssh.yaml -o one || exit 4\n"
+    _, folder = machines(command, script, ", where: mpi")
+    record = json.loads((folder / "one" / "run.json").read_text())
+    assert record["status"] == "valid", record["reason"]
+    assert record["application"]["timed"] == "by rank 0"
+    assert (folder / "one" / "program.log").read_text().splitlines() == ["3 3"] * 3
 
 
 @pytest.mark.parametrize("victim", ["flowsweep", "flowsweep by scancel", "keeper"])

@@ -55,6 +55,7 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
         "baseline_s": 10.0,
         "worst_grade": "A",
         "baseline_packets": 1,
+        "crossing_packets": 1,
         "runs_used": 1,
     }
     told = verdict.verdict(rows, [requirement], {("app", ""): "app"})

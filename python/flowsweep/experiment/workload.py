@@ -20,7 +20,7 @@ from flowsweep.experiment.quantities import Duration, Model, Time, VariantName
 from flowsweep.validation import refused
 
 #: Where a command is started, besides a list of hosts.
-PLACES = ("hosts", "first", "hub")
+PLACES = ("hosts", "first", "hub", "mpi")
 
 
 class _Axes(Model):
@@ -159,8 +159,9 @@ class Workload(Model):
     where: Where = Field(
         "hosts",
         description="Where a command is started: on every host at once, once for each of its "
-        "ranks; on the first; in the hub beside them, where `on HOST COMMAND` and mpirun reach "
-        "the hosts; or on the hosts of a list.",
+        "ranks; mpi: as the ranks of one MPI world (Open MPI), whose messages cross the links, "
+        "with what rank 0 takes as the completion time; on the first host; in the hub beside them, "
+        "where `on HOST COMMAND` reaches the hosts; or on the hosts of a list.",
     )
     serve: list[Server] = Field(
         default_factory=list,

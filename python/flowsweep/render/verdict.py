@@ -251,6 +251,9 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     axes = [axis for axis in threshold_words.AXES if (axis, True) in by]
     if row["baseline_packets"] == 0:
         return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
+    if row["crossing_packets"] == 0:
+        why = "no packet crossed between the sites: the network between them cannot matter to it"
+        return [f"Nothing can be said about {name}, as {why}."]
     buffer = row["buffer_bytes"]
     found = []
     first = {axis: by[axis, True] for axis in axes}

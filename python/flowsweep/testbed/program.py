@@ -106,7 +106,7 @@ def run(
     yields to the emulator. `log`: the file of what it prints, where the run's folder has none.
     """
     out = specs.LOGS / log
-    if spec.start != "mpirun" and spec.folder:
+    if spec.is_command and spec.folder:
         out = Path(spec.folder) / LOG
     commands = _commands(spec, priority)
     try:

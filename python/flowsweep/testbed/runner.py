@@ -115,6 +115,8 @@ def _capture(
     result = session.run(spec, say)
     # A program that was killed while it wrote this leaves it.
     application.with_name(f".{application.name}.part").unlink(missing_ok=True)
+    if result.failure is None and _is_nothing_crossed(result):
+        say(f"  warning  {run.id}: no packet crossed a link: for MPI say `where: mpi`")
     told = None
     try:
         told = _application(application)
@@ -136,6 +138,12 @@ def _capture(
         failure = f"app.json cannot be kept in {RECORD}: {words}"
         return _record(run, spec, replace(result, failure=result.failure or failure), None)
     return record
+
+
+def _is_nothing_crossed(result: RunResult) -> bool:
+    """Whether links count what they receive, and received nothing while the program ran."""
+    received = [link.get("received") for link in result.emulator["links"]]
+    return bool(received) and not any(received) and None not in received
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:

@@ -185,6 +185,11 @@ class Spec:
     mpi_ports: tuple[int, int] | None = None
 
     @property
+    def is_command(self) -> bool:
+        """A shell runs it: what it prints is kept, as nothing else tells what it did."""
+        return self.program[:2] == ["/bin/sh", "-c"]
+
+    @property
     def asked_settings(self) -> dict[str, str]:
         """The settings of net.ipv4 that make TCP of a host what was asked for."""
         settings = {name: value for name, value in self.tcp.items() if name != QUICKACK}

@@ -13,6 +13,7 @@ import yaml
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import kinds
+from flowsweep.testbed.rank_script import rank_program
 from flowsweep.testbed.spec import BESIDE_OUTPUT, BesideSpec, ServerSpec
 
 if TYPE_CHECKING:
@@ -45,9 +46,15 @@ class Program:
         workers = [host for host, count in run.workers.items() for _ in range(count)]
         first = run.first_host
         if self.path is None:
-            start = "hub" if workload.where == "hub" else "hosts"
+            starts = {"hub": "hub", "mpi": "mpirun"}
+            start = starts.get(str(workload.where), "hosts")
             ranks = _ranks(workload.where, first, workers)
-            program = ["/bin/sh", "-c", workload.command or ""]
+            command = workload.command or ""
+            program = (
+                rank_program(command, ranks, run.problem, str(output))
+                if start == "mpirun"
+                else ["/bin/sh", "-c", command]
+            )
         else:
             start = "mpirun"
             ranks = [first, *workers] if self.has_master else workers
@@ -77,7 +84,7 @@ def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:
     """The host of each process of a command."""
     if isinstance(where, list):
         return [host for host in workers if host in where]
-    return {"hub": [], "first": [first], "hosts": workers}[where]
+    return {"hub": [], "first": [first], "hosts": workers, "mpi": workers}[where]
 
 
 def _check_hosts(run: Run) -> None:

@@ -23,6 +23,19 @@ DUMP_TRIES = 5
 Frames = dict[str, tuple[int, int]]  # interface -> frames received, frames sent
 
 
+class NetworkBytes(NamedTuple):
+    """Bytes of frames that hosts received, by the network that carried them."""
+
+    experiment: int
+    management: int
+
+    def since(self, before: NetworkBytes) -> NetworkBytes:
+        """What was added after another reading."""
+        return NetworkBytes(
+            self.experiment - before.experiment, self.management - before.management
+        )
+
+
 def read(spec: Spec) -> Frames:
     """The experiment interface of each host (by host name), and up-<site> of each site."""
     found: Frames = {}
@@ -40,6 +53,17 @@ def received_bytes(host: HostSpec) -> int:
     """Bytes of frames that came in at a host's experiment interface, without FCS."""
     with kernel.network_namespace(host.namespace):
         return _interfaces()[specs.EXPERIMENT_INTERFACE].received_bytes
+
+
+def bytes_by_network(spec: Spec) -> NetworkBytes:
+    """What all hosts received so far over the links, and beside them."""
+    experiment = management = 0
+    for host in spec.hosts:
+        with kernel.network_namespace(host.namespace):
+            found = _interfaces()
+        experiment += found[specs.EXPERIMENT_INTERFACE].received_bytes
+        management += found[specs.MANAGEMENT_INTERFACE].received_bytes
+    return NetworkBytes(experiment, management)
 
 
 def since(before: Frames, after: Frames) -> Frames:

@@ -80,6 +80,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     for capture in captures:
         capture.wait_ready()
     frames_before, links_before = counters.read(spec), links.stats()
+    bytes_before = counters.bytes_by_network(spec)
     ready = time.monotonic()
     started()
     other = Beside(spec, environment, priority)
@@ -122,6 +123,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
         capture.wait_stopped()
     evidence = validity.Evidence(
         frames=frames,
+        received=counters.bytes_by_network(spec).since(bytes_before),
         emulator_before=links_before,
         emulator=stats,
         manifests={capture.host.name: capture.manifest() for capture in captures},

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.runs import link_balance
 from flowsweep.testbed import emulation
+from flowsweep.testbed import spec as specs
 from flowsweep.testbed.manifests import link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.namespaces.counters import Frames
+    from flowsweep.testbed.namespaces.counters import Frames, NetworkBytes
     from flowsweep.testbed.spec import Spec
 
 
+# What daemons of MPI say to each other at the start and end of a program is less.
+LEAST_BYPASS_BYTES, BYPASS_SHARE = 1_000_000, 0.1
 IDLE_FLOOR_NS = 1_000_000
 IDLE_SHARE = 0.1
 NONE_IDLE = 0.03  # below this share of the time: some of it passes between two programs
@@ -31,6 +34,7 @@ class Evidence:
     """Everything that was counted between the start and the end of the captures."""
 
     frames: Frames
+    received: NetworkBytes  # by all hosts
     emulator_before: dict[str, Any]
     emulator: dict[str, Any]
     manifests: dict[str, dict[str, Any]]
@@ -45,6 +49,7 @@ def faults(spec: Spec, evidence: Evidence) -> list[str]:
     return [
         *_capture_faults(spec, evidence),
         *_path_faults(spec, evidence),
+        *_bypass_faults(spec, evidence),
         *_emulator_faults(spec, evidence),
         *_machine_faults(spec, evidence),
         *_setting_faults(spec, evidence),
@@ -104,6 +109,23 @@ def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
         if link.unexplained + link.in_flight
     ]
     return found
+
+
+def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
+    """The program used the network on which it is controlled, which nothing emulates."""
+    # Where we start mpirun, its options keep messages off that network, and what ranks print
+    # crosses it.
+    if spec.start == "mpirun" or spec.beside is not None:
+        return []
+    links, beside = evidence.received
+    if beside <= max(LEAST_BYPASS_BYTES, BYPASS_SHARE * links):
+        return []
+    fault = (
+        f"{beside / 1e6:.1f} MB went over the management network {specs.MANAGEMENT_NETWORK}, which"
+        f" is not emulated, beside {links / 1e6:.1f} MB over the experiment network"
+        f" {specs.EXPERIMENT_NETWORK}; for MPI say `where: mpi`"
+    )
+    return [fault]
 
 
 def _added(evidence: Evidence, end: str, site: str, counter: str) -> int:

@@ -1,0 +1,37 @@
+"""A command as the ranks of one MPI world: what each of them runs under mpirun."""
+
+from __future__ import annotations
+
+# Arguments: where rank 0 writes what it reports, the problem, the command, and the host of each
+# rank. mpirun itself takes about a second to start and to end ranks, which is no part of the
+# program's time; rank 0 knows it, and reports it where the program does not.
+SCRIPT = """\
+export FLOWSWEEP_OUTPUT="$1" FLOWSWEEP_PROBLEM="$2"
+command=$3
+shift 3
+shift "$OMPI_COMM_WORLD_RANK"
+export FLOWSWEEP_HOST="$1" FLOWSWEEP_RANK="$OMPI_COMM_WORLD_RANK"
+export FLOWSWEEP_RANKS="$OMPI_COMM_WORLD_SIZE"
+begin=$(date +%s%N)
+/bin/sh -c "$command"
+code=$?
+took=$(($(date +%s%N) - begin))
+if [ "$FLOWSWEEP_RANK" = 0 ] && [ "$code" = 0 ] && [ ! -e "$FLOWSWEEP_OUTPUT" ]; then
+    part="${FLOWSWEEP_OUTPUT%/*}/.${FLOWSWEEP_OUTPUT##*/}.part"
+    printf '{"completion_s": %d.%09d, "timed": "by rank 0"}' \\
+        $((took / 1000000000)) $((took % 1000000000)) >"$part" && mv "$part" "$FLOWSWEEP_OUTPUT"
+fi
+exit "$code"
+"""
+
+
+def rank_program(command: str, ranks: list[str], problem: str, output: str) -> list[str]:
+    """The words that mpirun starts as each rank.
+
+    Args:
+        command: What a shell runs.
+        ranks: The host of each rank.
+        problem: The parameters of the problem, JSON.
+        output: Where rank 0 may write app.json.
+    """
+    return ["/bin/sh", "-c", SCRIPT, "rank", output, problem, command, *ranks]
