@@ -17,6 +17,12 @@ and all of DuckDB's functions work; in SQL over Parquet files, `time::timestampt
     packets = flowsweep.read_packets("pc1.pcap.zst", time_unit="us")
     duckdb.sql("select time_bucket(interval '1s', time), count(*) from packets group by all")
 
+The results of a sweep, as `snakemake` or `flowsweep watch` leaves them, with the report's queries:
+
+    results = flowsweep.open("results/demo")
+    results.rows("thresholds")
+    results.sql("select run, completion_s from runs where is_valid")
+
 The command line does the rest: `flowsweep --help`. `pip install 'flowsweep[report]'` adds what
 reports need, `'flowsweep[sweep]'` what sweeps need.
 """
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from flowsweep.errors import FlowsweepError
     from flowsweep.parsed import Parsed, parse
     from flowsweep.plain_readers import reading
+    from flowsweep.results import Results, open  # noqa: A004
 
     __version__: str
 
@@ -49,7 +56,9 @@ _MODULES = {
     "FlowsweepError": "errors",
     "ParquetTable": "captures",
     "Parsed": "parsed",
+    "Results": "results",
     "Table": "captures",
+    "open": "results",
     "parse": "parsed",
     "read_captures": "captures",
     "read_flows": "captures",
@@ -64,8 +73,10 @@ __all__ = [
     "FlowsweepError",
     "ParquetTable",
     "Parsed",
+    "Results",
     "Table",
     "__version__",
+    "open",
     "parse",
     "read_captures",
     "read_flows",

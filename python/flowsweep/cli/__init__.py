@@ -29,6 +29,7 @@ COMMANDS = (
     "runs",
     "show",
     "query",
+    "columns",
     "report",
     "watch",
     "zeek-logs",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import shutil
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flowsweep import printing
 from flowsweep.cli.arguments import Parser, add_against, add_format, add_results
+from flowsweep.errors import FlowsweepError
+from flowsweep.units import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def arguments(parser: Parser) -> None:
@@ -18,9 +26,24 @@ def arguments(parser: Parser) -> None:
     add_against(parser)
     add_format(parser, "table", "csv", "json")
     parser.add_argument(
+        "--columns", metavar="NAMES", help="Print these columns alone, in this order: a,b,c."
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_count,
+        help="Print the first N rows, and say how many there are.",
+    )
+    parser.add_argument(
         "--sql", action="store_true", help="Print the SQL that leads to the rows instead."
     )
     parser.more = _names
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
 
 
 def _names() -> str:
@@ -43,13 +66,22 @@ def _names() -> str:
 
 
 def query(
-    *, name: str, directory: Path, against: Path | None = None, output_format: str, sql: bool
+    *,
+    name: str,
+    directory: Path,
+    against: Path | None = None,
+    output_format: str,
+    columns: str | None = None,
+    limit: int | None = None,
+    sql: bool,
 ) -> None:
     """Print the rows behind a figure: NAME is one of the report's, such as thresholds.
 
     DIRECTORY is results/<experiment>, with tables/ inside.
 
     Example: flowsweep query thresholds results/demo --format csv
+
+    `flowsweep columns NAME` says what its columns mean.
 
     A query that the experiment cannot answer prints its header alone, and says why on stderr.
 
@@ -69,6 +101,7 @@ def query(
     if rows.is_empty():
         why = warehouse.lack(name) or "nothing in the tables answers it"
         print(f"note: {name} has no rows: {why}", file=sys.stderr)
+    rows = _chosen(rows, columns, limit)
     if output_format == "csv":
         printing.exact(rows.write_csv())
     elif output_format == "json":
@@ -78,3 +111,21 @@ def query(
 
         described = figures.described(warehouse.catalog.folder, name)
         terminal.print_rows(rows, first=described.get("narrow") or described.get("show", ()))
+
+
+def _chosen(rows: pl.DataFrame, columns: str | None, limit: int | None) -> pl.DataFrame:
+    """The columns and rows that were asked for."""
+    names = rows.columns if columns is None else [name.strip() for name in columns.split(",")]
+    for name in names:
+        if name not in rows.columns:
+            near = difflib.get_close_matches(name, rows.columns, n=1)
+            raise FlowsweepError(
+                f"--columns: there is no column {name}",
+                found=columns,
+                expected=f"some of {', '.join(rows.columns)}",
+                remedy=f"did you mean {near[0]}?" if near else None,
+            )
+    if limit is not None and limit < rows.height:
+        print(f"note: {limit:,} of {counted(rows.height, 'row')}", file=sys.stderr)
+        rows = rows.head(limit)
+    return rows.select(list(dict.fromkeys(names)))

@@ -69,8 +69,7 @@ class Catalog:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
             raise FlowsweepError(
                 f'no query is called "{name}"',
-                found=f'"{name}"',
-                expected=f"one of {', '.join(known)}",
+                expected="one of those that `flowsweep query --help` lists",
                 remedy=f"did you mean {near[0]}?" if near else None,
             )
         return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")

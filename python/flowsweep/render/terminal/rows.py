@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Column:
 
 
 def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
-    """Aligned columns on stdout; a file or pipe gets all of them.
+    """Aligned columns on stdout; a file or pipe gets all of them, unless COLUMNS is set.
 
     In a window that is too narrow columns with one value are told below, text is cut, and what
     still finds no room is left out, and named: first what was asked where what was measured is
@@ -65,7 +66,7 @@ def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
         for name in rows.columns
     ]
     notes: list[str] = []
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
         columns, notes = _fitting(columns, shutil.get_terminal_size().columns, first)
     for line in zip(*(column.lines() for column in columns), strict=True):
         print((" " * GAP).join(line).rstrip())

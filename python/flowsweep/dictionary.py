@@ -1,0 +1,48 @@
+"""What every column of the tables and queries means."""
+
+from __future__ import annotations
+
+import difflib
+
+from flowsweep import _parsers
+from flowsweep.errors import FlowsweepError
+
+#: What is known of a column.
+HEADER = ("column", "type", "unit", "meaning", "source")
+Row = tuple[str, str | None, str | None, str, str | None]
+
+
+def names() -> list[str]:
+    """Tables of captures, then queries."""
+    return [*_parsers.tables(), *_queries()]
+
+
+def columns(name: str) -> list[Row]:
+    """The columns of a table or query in their order, as `HEADER` says.
+
+    A query's columns have their unit in `meaning`.
+
+    Raises:
+        FlowsweepError: No table or query has this name.
+    """
+    if name in _parsers.tables():
+        return [
+            (column, kind, unit or None, meaning, source or None)
+            for column, kind, _, unit, meaning, source in _parsers.columns(name)
+        ]
+    if name in _queries():
+        from flowsweep.warehouse import figures, reports_folder
+
+        described = figures.described(reports_folder(), name).get("columns", {})
+        return [(column, None, None, meaning, None) for column, meaning in described.items()]
+    near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+    raise FlowsweepError(
+        f'no table or query is called "{name}"',
+        remedy=f"did you mean {near[0]}?" if near else "flowsweep columns lists them",
+    )
+
+
+def _queries() -> list[str]:
+    from flowsweep.warehouse import figure_names
+
+    return figure_names()

@@ -1,0 +1,135 @@
+"""The results of an experiment in Python: rows behind figures, and SQL over the tables."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep import dictionary
+from flowsweep.errors import FlowsweepError
+from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Results:
+    """The results of one experiment, as `flowsweep.open` returns them.
+
+    Tables that are written again while this is open are read anew by the next question.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._warehouse = Warehouse(directory)
+
+    def __repr__(self) -> str:
+        """One line; nothing is read."""
+        return f"<results of {self.directory}>"
+
+    @cached_property
+    def queries(self) -> dict[str, str]:
+        """What each query of the report answers, by its name."""
+        folder = reports_folder()
+        return {name: figures.described(folder, name)["description"] for name in figure_names()}
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """The SQL text of each model that `sql` may name, by its name."""
+        return dict(sorted(self._warehouse.catalog.models.items()))
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the Parquet tables that some run has."""
+        return sorted(self._warehouse.catalog.tables)
+
+    def rows(self, name: str) -> pl.DataFrame:
+        """The rows of a query, or of a model.
+
+        A query without an answer here has no rows, and `why_empty` tells what it needs.
+
+        Raises:
+            FlowsweepError: No query or model has this name.
+        """
+        if name in self.queries or name in self._warehouse.catalog.zeek_tables:
+            return self._warehouse.rows(name)
+        if name in self.models:
+            return self.sql(f"select * from {name}")  # noqa: S608 - the name of a model
+        raise _unknown("query or model", name, [*self.queries, *self.models])
+
+    def why_empty(self, name: str) -> str | None:
+        """What a query lacks to have rows here; None where nothing is known to be missing."""
+        return self._warehouse.lack(name)
+
+    def sql(self, text: str) -> pl.DataFrame:
+        """The rows of a DuckDB query, which may name every model.
+
+        Raises:
+            FlowsweepError: DuckDB refuses the text.
+        """
+        return self._warehouse.select(text)
+
+    def to_polars(self, table: str) -> pl.LazyFrame:
+        """A Parquet table of all runs, to be collected, with the columns `run` and `host`.
+
+        Args:
+            table: `flows`, `packets` and so on, or `runs`.
+
+        Raises:
+            FlowsweepError: No run has this table.
+        """
+        import polars as pl
+
+        folder = self.directory / "tables"
+        if table == "runs":
+            return pl.scan_parquet(folder / "runs.parquet")
+        if table not in self.tables:
+            raise _unknown("table", table, [*self.tables, "runs"])
+        # Runs that an earlier version read may lack columns.
+        return pl.scan_parquet(
+            folder / f"run=*/host=*/{table}.parquet",
+            hive_partitioning=True,
+            missing_columns="insert",
+            extra_columns="ignore",
+        )
+
+    def columns(self, name: str) -> pl.DataFrame:
+        """What each column of a table or query means.
+
+        Returns:
+            `column`, `type`, `unit`, `meaning` and `source`, all text.
+        """
+        import polars as pl
+
+        return pl.DataFrame(
+            dictionary.columns(name),
+            schema=dict.fromkeys(dictionary.HEADER, pl.String),
+            orient="row",
+        )
+
+
+def open(directory: str | os.PathLike[str]) -> Results:  # noqa: A001 - users write flowsweep.open
+    """Opens the results of an experiment.
+
+        results = flowsweep.open("results/demo")
+        results.rows("thresholds")
+        results.sql("select run, completion_s from runs where is_valid")
+        results.to_polars("flows").filter(protocol="tcp").collect()
+
+    Args:
+        directory: results/<experiment>, with tables/ inside.
+
+    Raises:
+        FlowsweepError: There are no tables.
+    """
+    return Results(Path(directory))
+
+
+def _unknown(kind: str, name: str, known: list[str]) -> FlowsweepError:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    return FlowsweepError(
+        f'no {kind} is called "{name}"', remedy=f"did you mean {near[0]}?" if near else None
+    )
