@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # Where it is set, each of thousands of starts of flowsweep in the tests compiles its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help build demo papers notebook live test fuzz trials bench truth check audit
+.PHONY: help build demo papers notebook docs live test fuzz trials bench truth check audit
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -33,6 +33,11 @@ papers: build ## The quick experiments of five papers, their tests, and what the
 notebook: build ## The notebooks in JupyterLab
 	@.config/prepare.sh notebook
 	$(BIN)/jupyter lab notebooks/01-first-look.ipynb
+
+docs: build ## The documentation as a site: docs/site/index.html
+	@.config/prepare.sh docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file docs/mkdocs.yml
+	@echo docs/site/index.html
 
 live: build ## DuckDB for `flowsweep report DIR --live`, a page that answers questions
 	@.config/prepare.sh live
@@ -72,8 +77,8 @@ truth: build ## What is inferred, against construction and the kernel
 check: build ## Format, lint, types, SQL, import layers
 	.config/cargo fmt --all --check
 	.config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests capture .config/*.py
-	$(BIN)/ruff check python tests capture .config/*.py
+	$(BIN)/ruff format --check python tests capture docs .config/*.py
+	$(BIN)/ruff check python tests capture docs .config/*.py
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflows/rules
 	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports

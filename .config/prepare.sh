@@ -2,7 +2,7 @@
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
 # Quick when nothing is missing. Says in one line each thing that it installs.
 #
-#   .config/prepare.sh [build|test|bench|notebook|slurm|live]   the others also want what only they use
+#   .config/prepare.sh [build|test|bench|notebook|docs|slurm|live]   the others also want what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -118,6 +118,7 @@ locked() { # locked FILE STAMP: installs what FILE locks, unless STAMP says that
 }
 locked requirements.lock .venv/.requirements
 case $purpose in notebook | test) locked notebooks/requirements.lock .venv/.requirements-notebook ;; esac
+case $purpose in docs | test) locked docs/requirements.lock .venv/.requirements-docs ;; esac
 case $purpose in slurm | test) locked workflows/profiles/slurm/requirements.lock .venv/.requirements-slurm ;; esac
 if [ "$purpose" = test ]; then locked tests/engines/requirements.lock .venv/.requirements-engines; fi
 
