@@ -110,7 +110,7 @@ class Catalog:
         """The tables that each file view, model and estimate reads."""
         reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables}
         reads |= computed.READS
-        reads |= {name: table_names(text) for name, text in self.models.items()}
+        reads |= {name: {*table_names(text)} for name, text in self.models.items()}
         # What a model calls file_x are the files x.parquet of all runs, whoever wrote them.
         asked = set().union(*reads.values())
         reads |= {name: set() for name in asked if name.startswith("file_")}
@@ -120,7 +120,7 @@ class Catalog:
     def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
         """All that a query reads, directly or through others; of `ends` nothing is read."""
         found: set[str] = set()
-        waiting = table_names(query) & self._reads.keys()
+        waiting = {*table_names(query)} & self._reads.keys()
         while waiting:
             name = waiting.pop()
             found.add(name)

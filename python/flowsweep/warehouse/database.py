@@ -108,7 +108,10 @@ class Warehouse:
         with file_sets.reading(self.tables), ExitStack() as self._stack:
             state = signatures.state(self.tables)
             if state != self._state:
-                self._connect()
+                if self._made or self._answers is not None:
+                    self._connect()
+                else:  # a new connection costs more than a query
+                    self.catalog = Catalog(self.tables)
                 self._state = state
             self._is_reading, self._asked = True, set()
             try:
@@ -206,7 +209,7 @@ class Warehouse:
         if self._stack.enter_context(self._kept.reading(self._asked, state, wanted)):
             found = {name: self._kept.query(name) for name in self._asked}
             views = {name: query for name, query in found.items() if query is not None}
-        if (views is None) != (self._views is None):
+        if self._made and (views is None) != (self._views is None):
             asked = self._asked
             self._connect()
             self._asked = asked

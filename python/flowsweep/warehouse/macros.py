@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from functools import cached_property
@@ -35,8 +36,13 @@ class Macros:
         found: set[str] = set()
         waiting = list(texts)
         while waiting:
-            words = set(re.findall(r"\b([a-z_]+)\(", waiting.pop()))
-            new = (words & self._texts.keys()) - found
+            new = (_called(waiting.pop()) & self._texts.keys()) - found
             found |= new
             waiting.extend(self._texts[name] for name in new)
         return {name: self._texts[name] for name in sorted(found)}
+
+
+@functools.lru_cache(maxsize=1_024)  # a model is read by many facts
+def _called(sql: str) -> frozenset[str]:
+    """Names with a parenthesis behind them: what may be a macro."""
+    return frozenset(re.findall(r"\b([a-z_]+)\(", sql))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from flowsweep.errors import FlowsweepError
 
 
-def table_names(sql: str) -> set[str]:
+@functools.lru_cache(maxsize=1_024)  # each model is searched for several warehouses of a process
+def table_names(sql: str) -> frozenset[str]:
     """Names that follow `from` or `join`: the tables a query reads."""
     code = re.sub(r"--[^\n]*", "", sql)
-    return set(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
+    return frozenset(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
 
 
 def in_order(reads: dict[str, set[str]]) -> list[str]:

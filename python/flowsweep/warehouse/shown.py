@@ -6,6 +6,7 @@ is there for each model that reads the files of all runs, and is no file of its 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 
@@ -28,14 +29,16 @@ def models(texts: Mapping[str, str]) -> dict[str, str]:
         - deep
     ):
         deep |= more
-    return {f"shown_{name}": _turned(texts[name], deep) for name in deep}
+    turned = frozenset(deep)
+    return {f"shown_{name}": _turned(texts[name], turned) for name in deep}
 
 
 def _is_file(name: str) -> bool:
     return name.startswith("file_") and name != "file_runs"
 
 
-def _turned(text: str, deep: set[str]) -> str:
+@functools.lru_cache(maxsize=1_024)  # a process may have several warehouses
+def _turned(text: str, deep: frozenset[str]) -> str:
     """The text with what it reads of all runs replaced by what is of the shown ones."""
 
     def turn(found: re.Match[str]) -> str:
