@@ -55,10 +55,10 @@ def _line_of(path: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the files that measure, which run alone; brings the lines of turns to the front."""
-    measuring = {item.path for item in items if "measurement" in getattr(item, "fixturenames", ())}
+    """Marks the tests that measure, which run alone; brings the lines of turns to the front."""
     for item in items:
-        if item.path in measuring:
+        # Also through a fixture that measures for several tests.
+        if "measurement" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.measured)
     order = [*dict.fromkeys(TURNS.values())]
     places = {name: place for place, name in enumerate(order)}

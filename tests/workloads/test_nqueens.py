@@ -41,6 +41,7 @@ def test_flows_are_few(measured):
     assert set(flows["dst_ip"]) == {MASTER, PC3}
 
 
+@pytest.mark.measured  # beside other tests MPI's waiting would get less of a core
 def test_a_slow_link_takes_no_core_from_others(namespaces, tmp_path):
     """Two slaves have more for it than their sockets take: MPI's own waiting is half of the run."""
     problem = {"board": 12, "split": 1, "node_ns": 100}
