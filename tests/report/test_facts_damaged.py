@@ -150,21 +150,28 @@ def test_a_disk_that_is_full_when_a_fact_is_written_costs_no_more_than_time(
     assert files(tmp_path)
 
 
+# Has flowsweep in memory and forks for every folder: to start Python for each takes half a second.
 KILLED = """\
 import itertools, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from sending import sent
-kill, seen = int(sys.argv[3]), itertools.count(1)
 def step(original):
     def counting(*arguments, **named):
         if next(seen) == kill:
             os.kill(os.getpid(), signal.SIGKILL)
         return original(*arguments, **named)
     return counting
-for name in ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync"):
-    setattr(os, name, step(getattr(os, name)))
-sent(Path(sys.argv[2]))
+for line in sys.stdin:
+    if process := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+        continue
+    number, _, directory = line.rstrip("\\n").partition(" ")
+    kill, seen = int(number), itertools.count(1)
+    for name in ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync"):
+        setattr(os, name, step(getattr(os, name)))
+    sent(Path(directory))
+    break
 """
 
 
@@ -173,15 +180,23 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
 ) -> None:
     codes = []
     whole = nine_parts(tmp_path / "0", monkeypatch)
-    for kill in range(1, 200):
-        directory = tmp_path / str(kill)
-        shutil.copytree(tmp_path / "0", directory)
-        script = [sys.executable, "-c", KILLED, Path(__file__).parent, directory, str(kill)]
-        codes.append(subprocess.run(script, check=False).returncode)
-        assert sent(directory) == whole, kill
-        assert len(json.loads(list_of(directory).read_text())["parts"]) <= facts.CLASS_PARTS
-        if codes[-1] == 0:
-            break
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, Path(__file__).parent],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as killed:
+        for kill in range(1, 200):
+            directory = tmp_path / str(kill)
+            shutil.copytree(tmp_path / "0", directory)
+            killed.stdin.write(f"{kill} {directory}\n")
+            killed.stdin.flush()
+            codes.append(int(killed.stdout.readline()))
+            assert sent(directory) == whole, kill
+            assert len(json.loads(list_of(directory).read_text())["parts"]) <= facts.CLASS_PARTS
+            if codes[-1] == 0:
+                break
+        killed.stdin.close()
     assert codes[-1] == 0
     assert codes.count(-9) == len(codes) - 1 > 10
 
