@@ -6,13 +6,15 @@ experiment has in its place. An experiment names its papers in `papers` of its f
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
-from flowsweep.warehouse.paper_items import COLUMNS, Cell, cells
+from flowsweep.warehouse import paper_items
+from flowsweep.warehouse.paper_items import COLUMNS, Cell
 from flowsweep.warehouse.values import literal
 
 
@@ -35,15 +37,15 @@ def models(folder: Path, directory: Path) -> dict[str, str]:
     }
     figures = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
     texts = {name: path.read_text(encoding="utf-8") for name, path in (figures | ours).items()}
-    stated = [cell for paper in known for cell in cells(papers / paper)]
-    asked = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in stated}
+    said = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
+    stated, asked = _stated(papers, tuple(known), tuple(said))
     found = [
         (paper, item, f"{paper}_{stem}")
         for (paper, stem), item in asked.items()
         if paper in mine and f"{paper}_{stem}" in ours
     ]
     return texts | {
-        "paper_items": _stated(stated),
+        "paper_items": stated,
         "experiment_papers": _named(mine),
         "paper_values": _values(found),
     }
@@ -91,7 +93,23 @@ def _values(found: list[tuple[str, str, str]]) -> str:
     )
 
 
-def _stated(found: list[Cell]) -> str:
+@functools.lru_cache(maxsize=4)  # several warehouses of a process read the same
+def _stated(
+    papers: Path, known: tuple[str, ...], _said: tuple[str, ...]
+) -> tuple[str, dict[tuple[str, str], str]]:
+    """The cells of all papers as SQL, and the name of each item by paper and stem.
+
+    Args:
+        papers: The folder reports/papers.
+        known: The papers.
+        _said: The text of each paper's items.yaml: with another one, this is made anew.
+    """
+    cells = [cell for paper in known for cell in paper_items.cells(papers / paper)]
+    asked = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in cells}
+    return _sql(cells), asked
+
+
+def _sql(found: list[Cell]) -> str:
     """The cells of all papers as SQL."""
     names = [f'"{name}"' for name in COLUMNS]
     rows = ",\n    ".join(
