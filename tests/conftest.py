@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import shutil
 import signal
@@ -264,18 +265,40 @@ def command():
 
 
 @pytest.fixture(scope="session")
-def captured_demo(command, root, tmp_path_factory) -> Path:
+def once(request, tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Has a folder made by the first process of this session that asks; each gets a copy."""
+    base = tmp_path_factory.getbasetemp()
+    session = base.parent if hasattr(request.config, "workerinput") else base
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        made, copy = session / f"once-{name}", tmp_path_factory.mktemp(name)
+        with (session / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (made / "whole").exists():
+                shutil.rmtree(made, ignore_errors=True)
+                make(made / name)
+                (made / "whole").touch()
+        return Path(shutil.copytree(made / name, copy / name, symlinks=True))
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def captured_demo(command, root, once) -> Path:
     """Results of the captured demo, analysed once; needs no namespaces."""
-    folder = tmp_path_factory.mktemp("captured")
-    result = command(
-        "snakemake",
-        *("--snakefile", root / "Snakefile"),
-        *("--configfile", root / "workflows/experiments/captured/demo.yaml"),
-        cwd=folder,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    (folder / "notebooks").mkdir()
-    (folder / "workflows").symlink_to(root / "workflows")
-    results = folder / "results/demo"
-    (results / "runs").symlink_to(root / "workflows/experiments/captured/demo/runs")
-    return results
+
+    def analyse(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        result = command(
+            "snakemake",
+            *("--snakefile", root / "Snakefile"),
+            *("--configfile", root / "workflows/experiments/captured/demo.yaml"),
+            cwd=folder,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        (folder / "notebooks").mkdir()
+        (folder / "workflows").symlink_to(root / "workflows")
+        runs = root / "workflows/experiments/captured/demo/runs"
+        (folder / "results/demo/runs").symlink_to(runs)
+
+    return once("captured", analyse) / "results/demo"
