@@ -1,10 +1,12 @@
--- One row per application, problem, axis other than RTT and rate that has a mild end, and
+-- One row per application, problem, outcome, axis other than RTT and rate that has a mild end, and
 -- slowdown: the tried values between which the median slowdown crosses 1.1 and 1.5.
 select
     app,
     problem,
+    outcome,
+    better,
     axis,
-    unit,
+    axis_threshold_estimates.unit,
     level,
     state,
     rounded(easier) as easier,
@@ -17,9 +19,10 @@ select
     rounded(hardest) as hardest,
     rounded(largest_slowdown) as largest_slowdown,
     runs_beside,
-    runs_used,
+    axis_threshold_estimates.runs_used,
     noise,
     rounded(spread) as spread,
     noise_reason,
 from axis_threshold_estimates
-order by app, problem, axis, unit, level
+inner join outcome_baselines using (app, problem, outcome)
+order by app, problem, place, axis, axis_threshold_estimates.unit, level

@@ -24,7 +24,7 @@ problems as (
         count(*) over (partition by app) as problems,
     from runs
     left join traffic using (run)
-    where is_used and is_baseline
+    where is_used and is_timed and is_baseline
     group by app, problem
 ),
 

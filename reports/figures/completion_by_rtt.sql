@@ -5,7 +5,7 @@ with
 points as (
     select *
     from sweep_points
-    where axis = 'rtt'
+    where axis = 'rtt' and outcome = 'completion_time'
 ),
 
 final as (
@@ -31,6 +31,7 @@ final as (
         on
             points.app = intervals.app
             and points.problem = intervals.problem
+            and points.outcome = intervals.outcome
             and points.axis = intervals.axis
             and points.buffer_bytes is not distinct from intervals.buffer_bytes
             and points.x_asked is not distinct from intervals.x_asked

@@ -1,36 +1,31 @@
--- One row per tried point of the plane of RTT and rate, and one per place where a line of equal
+-- One row per outcome and tried point of the plane of RTT and rate, and one per place where a line of equal
 -- slowdown crosses between two of them that are neighbours in one of the two.
 with
-
-timed as (
-    select
-        point,
-        median(completion_s) as completion_s,
-        count(*) as runs_used,
-    from runs
-    where is_used
-    group by point
-),
 
 bases as (
     select
         plane_points.app,
         plane_points.problem,
-        timed.completion_s as baseline_s,
+        point_outcomes.outcome,
+        point_outcomes.cost,
     from plane_points
-    inner join timed using (point)
+    inner join point_outcomes using (app, problem, point)
     where plane_points.is_baseline
 ),
 
 tried as (
     select
         plane_points.*,
-        timed.completion_s / bases.baseline_s as slowdown,
-        timed.completion_s,
-        timed.runs_used,
+        point_outcomes.outcome,
+        point_outcomes.place,
+        point_outcomes.cost / bases.cost as slowdown,
+        point_outcomes.value,
+        point_outcomes.completion_s,
+        point_outcomes.runs_used,
     from plane_points
-    inner join timed using (point)
-    inner join bases using (app, problem)
+    inner join point_outcomes using (app, problem, point)
+    inner join bases using (app, problem, outcome)
+    where point_outcomes.runs_used > 0 and bases.cost is not null
 ),
 
 ---------- two tried points with nothing tried between them
@@ -39,7 +34,7 @@ neighbours as (
         'rtt' as along,
         tried as near,
         lead(tried) over (
-            partition by app, problem, rate_asked_mbit_s
+            partition by app, problem, outcome, rate_asked_mbit_s
             order by rtt_asked_ms
         ) as far,
     from tried
@@ -48,7 +43,7 @@ neighbours as (
         'rate' as along,
         tried as near,
         lead(tried) over (
-            partition by app, problem, rtt_asked_ms
+            partition by app, problem, outcome, rtt_asked_ms
             order by rate_asked_mbit_s desc nulls first
         ) as far,
     from tried
@@ -72,6 +67,8 @@ lines as (
     select
         near.app,
         near.problem,
+        near.outcome,
+        near.place,
         'line' as kind,
         level,
         along,
@@ -91,10 +88,13 @@ lines as (
 final as (
     select
         points.* exclude (label),
+        tried.outcome,
+        tried.place,
         'tried' as kind,
         null::double as level,
         null::varchar as along,
         rounded(tried.slowdown) as slowdown,
+        rounded(tried.value) as "value",
         rounded(tried.completion_s) as completion_s,
         tried.runs_used,
         null::bigint as from_point,
@@ -106,16 +106,19 @@ final as (
 )
 
 select
+    outcome,
     kind,
     level,
     along,
     slowdown,
+    "value",
     completion_s,
     runs_used,
     from_point,
     to_point,
     * exclude (
-        kind, level, along, slowdown, completion_s, runs_used, from_point, to_point
+        outcome, kind, level, along, slowdown, "value", completion_s, runs_used, from_point,
+        to_point, place
     ),
 from final
-order by app, problem, kind desc, level, rtt_ms, rate_mbit_s, point, from_point
+order by app, problem, place, kind desc, level, rtt_ms, rate_mbit_s, point, from_point

@@ -1,11 +1,12 @@
--- One row per application and problem: the network it needs to stay within 10 % and
--- 50 % of its baseline time, and the traffic it makes at the baseline.
+-- One row per application, problem and outcome: the network it needs to stay within 10 % and
+-- 50 % of the outcome at its baseline, and the traffic it makes at the baseline.
 with
 
 limits as (
     select
         app,
         problem,
+        outcome,
         max(estimate) filter (axis = 'rate' and level < 1.3)
             as rate_gradual_mbit_s,
         max(low) filter (axis = 'rate' and level < 1.3)
@@ -35,7 +36,7 @@ limits as (
     where
         threshold_estimates.buffer_bytes
         is not distinct from baselines.buffer_bytes
-    group by app, problem
+    group by app, problem, outcome
 ),
 
 -- bins of which a peak may be told
@@ -165,12 +166,16 @@ final as (
     select
         counts.app,
         counts.problem,
+        outcome_baselines.outcome,
+        outcome_baselines.unit as outcome_unit,
+        outcome_baselines.better,
         counts.run,
+        rounded(outcome_baselines.value) as baseline_value,
         round(baselines.completion_s, 4) as baseline_s,
         round(baselines.rtt_ms, 4) as baseline_rtt_ms,
         round(baselines.rate_mbit_s, 4) as baseline_rate_mbit_s,
         baselines.buffer_bytes,
-        limits.* exclude (app, problem),
+        limits.* exclude (app, problem, outcome),
         busier.direction as busier_direction,
         -- of a time without a peak that is known
         if(busier.is_borrowed, null, rounded(busier.peak_mbit_s)) as peak_mbit_s,
@@ -184,13 +189,15 @@ final as (
         grades.worst_grade,
         grades.baseline_packets,
         crossings.crossing_packets,
+        outcome_baselines.place,
     from counts
+    inner join outcome_baselines using (app, problem)
     left join baselines using (app, problem)
-    left join limits using (app, problem)
+    left join limits using (app, problem, outcome)
     left join crossings using (app, problem)
     left join busier using (app, problem)
     left join grades using (app, problem)
 )
 
-select * from final
-order by app, problem
+select * exclude (place) from final
+order by app, problem, place

@@ -1,19 +1,19 @@
--- One row per axis of names and point with another name than the baseline: its median completion
--- time beside that of the point that has the baseline's name and all else alike.
+-- One row per outcome, axis of names and point with another name than the baseline: its median
+-- beside that of the point that has the baseline's name and all else alike.
 with
 
-timed as (
+named as (
     select
-        point,
-        median(completion_s) as completion_s,
-        count(*) as runs_used,
-    from runs
-    where is_used
-    group by point
+        pairs.*,
+        outcome_baselines.outcome,
+        outcome_baselines.place,
+    from name_pairs as pairs
+    inner join outcome_baselines using (app, problem)
 ),
 
 final as (
     select
+        pairs.outcome,
         pairs.axis,
         pairs.name,
         pairs.reference_name,
@@ -23,20 +23,28 @@ final as (
         rounded(ratios.high) as ratio_high,
         ratios.noise,
         ratios.noise_reason,
+        rounded(mine.value) as "value",
+        rounded(its.value) as reference_value,
         rounded(mine.completion_s) as completion_s,
         rounded(its.completion_s) as reference_s,
         coalesce(mine.runs_used, 0) as runs_used,
         coalesce(its.runs_used, 0) as reference_runs,
         pairs.reference_point,
+        pairs.place,
         points.*,
-    from name_pairs as pairs
+    from named as pairs
     inner join points using (app, problem, point)
     inner join points as reference on pairs.reference_point = reference.point
     left join name_ratios as ratios
-        on pairs.axis = ratios.axis and pairs.point = ratios.point
-    left join timed as mine on pairs.point = mine.point
-    left join timed as its on pairs.reference_point = its.point
+        on
+            pairs.axis = ratios.axis
+            and pairs.point = ratios.point
+            and pairs.outcome = ratios.outcome
+    left join point_outcomes as mine
+        on pairs.point = mine.point and pairs.outcome = mine.outcome
+    left join point_outcomes as its
+        on pairs.reference_point = its.point and pairs.outcome = its.outcome
 )
 
-select * exclude (label) from final
-order by app, problem, axis, point
+select * exclude (label, place) from final
+order by app, problem, place, axis, point

@@ -1,4 +1,4 @@
--- One row per application, problem, socket buffer, axis and slowdown: the RTT (ms) or
+-- One row per application, problem, outcome, socket buffer, axis and slowdown: the RTT (ms) or
 -- rate (Mbit/s) at which the median slowdown crosses 1.1 and 1.5.
 with
 
@@ -6,6 +6,8 @@ final as (
     select
         app,
         problem,
+        outcome,
+        better,
         buffer_bytes,
         axis,
         if(axis = 'rtt', 'ms', 'Mbit/s') as unit,
@@ -27,13 +29,15 @@ final as (
         round(first_slowdown, 4) as first_slowdown,
         round(largest_slowdown, 4) as largest_slowdown,
         runs_beside,
-        runs_used,
+        threshold_estimates.runs_used,
         ---------- what the interval rests on
         noise,
         round(spread, 5) as spread,
         noise_reason,
+        place,
     from threshold_estimates
+    inner join outcome_baselines using (app, problem, outcome)
 )
 
-select * from final
-order by app, problem, buffer_bytes nulls last, axis desc, level
+select * exclude (place) from final
+order by app, problem, place, buffer_bytes nulls last, axis desc, level

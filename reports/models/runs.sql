@@ -49,6 +49,9 @@ renamed as (
         coalesce(status, 'valid') = 'valid'
         or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
+        is_timed
+        or len(list_filter(coalesce(outcomes, []), lambda one: one."value" > 0)) > 0
+            as is_judged,
         -- else its captures hold another application's packets too
         run_axes.beside_app is null as is_alone,
     from stg_runs
@@ -108,7 +111,7 @@ final as (
             when has_flag then is_flagged
             else place is not distinct from mildest_place
         end as is_baseline,
-        is_valid and is_timed and not is_warmup as is_used,
+        is_valid and is_judged and not is_warmup as is_used,
         dense_rank() over (
             order by
                 app,

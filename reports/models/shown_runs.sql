@@ -1,5 +1,6 @@
 -- One row per application and problem: the run that is drawn, and why that one. The one at
--- the baseline whose completion time is nearest to the median; without times, the first. Of
+-- the baseline whose completion time, or else its first outcome, is nearest to the median;
+-- without any, the first. Of
 -- captures alone those with most traffic, as many as a page has room for.
 with
 
@@ -31,6 +32,25 @@ grades as (
     group by run
 ),
 
+judged as (
+    select
+        run_outcomes.run,
+        if(
+            run_outcomes.outcome = 'completion_time',
+            'completion time',
+            run_outcomes.outcome
+        ) as noun,
+        run_outcomes.value is not null and run_outcomes.value > 0 as is_known,
+        abs(run_outcomes.cost - outcome_baselines.cost) as distance,
+    from run_outcomes
+    inner join outcome_baselines using (app, problem, outcome)
+    qualify
+        row_number() over (
+            partition by run_outcomes.run
+            order by run_outcomes.place, run_outcomes.outcome
+        ) = 1
+),
+
 candidates as (
     select
         runs.app,
@@ -45,17 +65,19 @@ candidates as (
             when runs.stands_alone then 'each capture by itself'
             when not runs.is_valid then 'one that was captured, as no run counts'
             when not runs.is_baseline
-                then 'another, as none at the baseline has traffic and a time'
-            when not runs.is_timed
-                then 'the first by name, no completion time is known'
+                then 'another, as none at the baseline has traffic and a ' || coalesce(
+                    nullif(judged.noun, 'completion time'), 'time'
+                )
+            when not judged.is_known
+                then 'the first by name, no ' || judged.noun || ' is known'
             when
                 coalesce(grades.worst_rank, 1) < 4 and bool_or(
                     runs.is_used and runs.is_baseline and grades.worst_rank = 4
                 ) over (partition by runs.app, runs.problem)
                 then
-                    'the baseline run nearest to the median completion time, '
-                    || 'those with a capture of grade D left out'
-            else 'the baseline run nearest to the median completion time'
+                    'the baseline run nearest to the median ' || judged.noun
+                    || ', those with a capture of grade D left out'
+            else 'the baseline run nearest to the median ' || judged.noun
         end as because,
         row_number() over (
             partition by runs.app, runs.problem
@@ -64,12 +86,12 @@ candidates as (
                 runs.is_valid desc,
                 runs.is_baseline desc,
                 coalesce(grades.worst_rank, 1) = 4 asc,
-                abs(runs.completion_s - baselines.completion_s) asc nulls last,
+                judged.distance asc nulls last,
                 runs.run asc
         ) as place,
     from runs
     inner join with_traffic using (run)
-    left join baselines using (app, problem)
+    inner join judged using (run)
     left join grades on runs.run = grades.run
     left join traffic on runs.run = traffic.run
     where runs.is_alone

@@ -18,6 +18,9 @@ contract as (
         null::timestamptz_ns as start,
         null::timestamptz_ns as "end",
         null::double as completion_s,    -- as the application says
+        null::struct(
+            "name" varchar, unit varchar, better varchar, "value" double
+        )[] as outcomes,                 -- the others
         null::varchar as status,         -- 'valid', 'invalid', 'failed'
         null::varchar as reason,
         null::struct("name" varchar, site varchar, address varchar)[] as hosts,

@@ -1,10 +1,11 @@
--- One row per point of a line through the baseline: median slowdown over its runs.
+-- One row per outcome and point of a line through the baseline: median slowdown over its runs.
 with
 
 points as (
     select
         app,
         problem,
+        outcome,
         axis,
         buffer_bytes,
         bool_or(has_baseline_buffer) as has_baseline_buffer,
@@ -32,7 +33,7 @@ points as (
         filter (not is_used) as left_out_because,
         bool_or(is_baseline) as is_baseline,
     from sweep_runs
-    group by app, problem, axis, buffer_bytes, x_asked
+    group by app, problem, outcome, axis, buffer_bytes, x_asked
 )
 
 select * from points

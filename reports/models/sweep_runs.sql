@@ -1,4 +1,5 @@
--- One row per run and axis on whose line through the baseline it lies: its slowdown.
+-- One row per outcome, run and axis on whose line through the baseline it lies: its slowdown,
+-- how many times worse the outcome is.
 -- A line varies one axis and keeps the others at the baseline; each size of the
 -- socket buffer makes a line of its own.
 with
@@ -20,7 +21,7 @@ queues as (
 compared as (
     select
         runs.*,
-        runs.completion_s / baselines.completion_s as slowdown,
+        runs.cost / outcome_baselines.cost as slowdown,
         runs.rtt_asked_ms is not distinct from baselines.rtt_asked_ms
             as has_baseline_rtt,
         runs.rate_asked_mbit_s is not distinct from baselines.rate_asked_mbit_s
@@ -32,8 +33,9 @@ compared as (
             as has_baseline_queue,
         runs.other_axes is not distinct from baselines.other_axes
             as has_baseline_path,
-    from runs
+    from run_outcomes as runs
     inner join baselines using (app, problem)
+    inner join outcome_baselines using (app, problem, outcome)
     inner join queues
         on
             runs.app = queues.app
@@ -69,7 +71,7 @@ counted as (
     select
         *,
         count(distinct coalesce(x_asked, -1))
-            over (partition by app, problem, axis, buffer_bytes) as points,
+            over (partition by app, problem, outcome, axis, buffer_bytes) as points,
     from axes
     where not is_warmup
 ),
@@ -78,6 +80,7 @@ final as (
     select
         app,
         problem,
+        outcome,
         axis,
         buffer_bytes,
         has_baseline_buffer,
@@ -87,6 +90,8 @@ final as (
         run,
         repetition,
         completion_s,
+        "value",
+        cost,
         slowdown,
         status,
         reason,

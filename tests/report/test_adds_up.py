@@ -41,12 +41,13 @@ def test_every_query_declares_what_must_hold() -> None:
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of RTT and rate, and two axes that need no traffic: loss, congestion control."""
+    """Pairs of RTT and rate with two outcomes, and two axes that need no traffic: loss, congestion."""
     rows = [
         tiny.run(
             f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), rtt_asked_ns=rtt * tiny.MS,
             rtt_measured_ns=rtt * tiny.MS, rate_asked_bit_s=rate * 1e6,
             rate_measured_bit_s=rate * 1e6, completion_s=8.0 + 0.1 * rtt + 100 / rate,
+            outcomes=[{"name": "tps", "unit": "1/s", "better": "more", "value": 900 / (rtt + 8)}],
         )
         for rtt in (1, 4, 16, 64)
         for rate in (100, 20, 5)

@@ -11,7 +11,8 @@ from flowsweep.render import verdict_lightpaths
 from flowsweep.render.verdict import _joined, plain, verdict
 
 REQUIREMENT = {
-    "app": "lu", "problem": "", "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
+    "app": "lu", "problem": "", "outcome": "completion_time", "better": "less",
+    "baseline_value": 10.0, "baseline_s": 10.0, "buffer_bytes": None, "worst_grade": "A",
     "baseline_packets": 1000, "crossing_packets": 900, "runs_used": 60,
     "peak_mbit_s": 20.0,
 }  # fmt: skip
@@ -19,7 +20,8 @@ REQUIREMENT = {
 
 def threshold(axis: str, level: float = 1.1, **changes: Any) -> dict[str, Any]:
     row = {
-        "app": "lu", "problem": "", "buffer_bytes": None, "axis": axis, "level": level,
+        "app": "lu", "problem": "", "outcome": "completion_time", "better": "less",
+        "buffer_bytes": None, "axis": axis, "level": level,
         "state": "found", "estimate": 165.0 if axis == "rate" else 4.2, "low": None, "high": None,
         "reason": None, "easier": 5.0, "harder": 10.0, "mildest": 1.0, "hardest": 32.3,
         "first_slowdown": 1.84, "runs_beside": 10, "runs_used": 60,
@@ -215,7 +217,7 @@ def test_what_was_swept_comes_before_what_was_not() -> None:
 
 
 def test_no_valid_baseline_is_said() -> None:
-    assert "no run is valid at the baseline" in sentences(baseline_s=None)[0]
+    assert "no run is valid at the baseline" in sentences(baseline_value=None)[0]
 
 
 def test_why_no_baseline_is_valid_is_said() -> None:
@@ -226,7 +228,7 @@ def test_why_no_baseline_is_valid_is_said() -> None:
     }  # fmt: skip
     runs = [run | {"app": "other"}, run | {"is_baseline": False}, run | {"is_warmup": True}, run]
     runs = [one | {"run": f"b-r{index}"} for index, one in enumerate(runs)]
-    found = verdict([], [REQUIREMENT | {"baseline_s": None}], {("lu", ""): "lu"}, runs)
+    found = verdict([], [REQUIREMENT | {"baseline_value": None}], {("lu", ""): "lu"}, runs)
     assert found.first == (
         "Nothing can be said about lu: no run is valid at the baseline "
         "(b-r3: other programs used 70 % of the cores)."
@@ -251,7 +253,7 @@ def test_captures_without_a_completion_time_show_what_was_sent(
         }
         for rtt in rtts
     ]  # fmt: skip
-    found = verdict([], [REQUIREMENT | {"baseline_s": None}], {("lu", ""): "lu"}, runs)
+    found = verdict([], [REQUIREMENT | {"baseline_value": None}], {("lu", ""): "lu"}, runs)
     assert found.first.startswith(said)
 
 

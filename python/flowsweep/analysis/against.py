@@ -19,7 +19,7 @@ Row = dict[str, Any]
 Key = tuple[Any, ...]
 
 NOTE = (
-    "points of this experiment and of another: ratio of their median completion times with its "
+    "points of this experiment and of another: ratio of the medians of each outcome with its "
     "95 % interval (flowsweep.analysis.ratios)"
 )
 ASKED = [column.asked for column in axes.columns()]
@@ -29,6 +29,8 @@ COLUMNS = {
     "side": "varchar",
     "app": "varchar",
     "problem": "varchar",
+    "outcome": "varchar",
+    "better": "varchar",
     "point": "bigint",
     "other_point": "bigint",
     "is_baseline": "boolean",
@@ -38,6 +40,8 @@ COLUMNS = {
     "high": "double",
     "noise": "varchar",
     "noise_reason": "varchar",
+    "value": "double",
+    "other_value": "double",
     "completion_s": "double",
     "other_s": "double",
     "runs_used": "bigint",
@@ -53,27 +57,62 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What two experiments are compared by: two of one name in other units are two."""
+
+    name: str
+    unit: str
+    better: str
+
+    def value(self, cost: float | None) -> float | None:
+        """The outcome of this cost, which is 1/value where more is better."""
+        return 1 / cost if cost is not None and self.better == "more" else cost
+
+
+@dataclass(frozen=True)
 class Side:
     """An experiment.
 
     Attributes:
         points: Rows of the model `points`, mildest first.
-        runs: `point, completion_s` of each run that counts.
+        runs: `app, problem, point, outcome, unit, better, cost, completion_s` of each run that
+            counts, in the order of outcomes; without a cost, of an outcome that it lacks.
     """
 
     points: Sequence[Row]
     runs: Sequence[Row]
 
-    def times(self) -> dict[int, list[float]]:
-        """Completion times (s) of each point that has some."""
+    def outcomes(self) -> dict[Key, list[Outcome]]:
+        """Those of each application and problem."""
+        found: dict[Key, dict[Outcome, None]] = {}
+        for run in self.runs:
+            found.setdefault((run["app"], run["problem"]), {})[_outcome(run)] = None
+        return {key: list(ones) for key, ones in found.items()}
+
+    def costs(self, outcome: Outcome) -> dict[int, list[float]]:
+        """Costs of each point that has some; of the completion time, s."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
-            found.setdefault(run["point"], []).append(run["completion_s"])
+            if run["cost"] is not None and _outcome(run) == outcome:
+                found.setdefault(run["point"], []).append(run["cost"])
+        return found
+
+    def times(self, outcome: Outcome) -> dict[int, list[float]]:
+        """Completion times (s) of the runs that have this outcome."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs:
+            is_there = run["cost"] is not None and run["completion_s"] is not None
+            if is_there and _outcome(run) == outcome:
+                found.setdefault(run["point"], []).append(run["completion_s"])
         return found
 
 
+def _outcome(run: Row) -> Outcome:
+    return Outcome(run["outcome"], run["unit"], run["better"])
+
+
 def rows(mine: Side, its: Side, name: str) -> list[Key]:
-    """The rows of the table: points of both, then of each alone.
+    """The rows of the table: points of both, then of each alone, for each outcome.
 
     Args:
         mine: This experiment.
@@ -84,44 +123,54 @@ def rows(mine: Side, its: Side, name: str) -> list[Key]:
     left_out = {*differs, *([QUEUE] if _is_implied(mine) and _is_implied(its) else [])}
     told = "; ".join(f"{column}: {_shown(a)}, {_shown(b)}" for column, (a, b) in differs.items())
     here, there = (_by_key(side.points, left_out) for side in (mine, its))
-    times, other_times = mine.times(), its.times()
-    compared = _compared(here, there, times, other_times)
-    found = []
-    for key in [*here, *(key for key in there if key not in here)]:
-        a, b = here.get(key), there.get(key)
-        shown: Row = a or b or {}
-        ratio = compared.get(key)
-        found.append({
-            **{column: shown.get(column) for column in COLUMNS},
-            "against": name,
-            "side": "both" if a and b else "here" if a else "there",
-            "point": a["point"] if a else None,
-            "other_point": b["point"] if b else None,
-            "ratio": ratio.value if ratio else None,
-            "low": ratio.low if ratio else None,
-            "high": ratio.high if ratio else None,
-            "noise": ratio.noise if ratio else None,
-            "noise_reason": ratio.reason if ratio else None,
-            "completion_s": _median(times, a),
-            "other_s": _median(other_times, b),
-            "runs_used": len(times.get(a["point"], ())) if a else 0,
-            "other_runs": len(other_times.get(b["point"], ())) if b else 0,
-            "differs": told or None,
-        })  # fmt: skip
+    # Those of this experiment, where it has the application.
+    of_group = its.outcomes() | mine.outcomes()
+    found: list[Row] = []
+    for outcome in dict.fromkeys(one for ones in of_group.values() for one in ones):
+        costs, other_costs = mine.costs(outcome), its.costs(outcome)
+        times, other_times = mine.times(outcome), its.times(outcome)
+        compared = _compared(here, there, costs, other_costs)
+        for key in [*here, *(key for key in there if key not in here)]:
+            if outcome not in of_group[key[:2]]:
+                continue
+            a, b = here.get(key), there.get(key)
+            shown: Row = a or b or {}
+            ratio = compared.get(key)
+            found.append({
+                **{column: shown.get(column) for column in COLUMNS},
+                "against": name,
+                "side": "both" if a and b else "here" if a else "there",
+                "outcome": outcome.name,
+                "better": outcome.better,
+                "point": a["point"] if a else None,
+                "other_point": b["point"] if b else None,
+                "ratio": ratio.value if ratio else None,
+                "low": ratio.low if ratio else None,
+                "high": ratio.high if ratio else None,
+                "noise": ratio.noise if ratio else None,
+                "noise_reason": ratio.reason if ratio else None,
+                "value": outcome.value(_median(costs, a)),
+                "other_value": outcome.value(_median(other_costs, b)),
+                "completion_s": _median(times, a),
+                "other_s": _median(other_times, b),
+                "runs_used": len(costs.get(a["point"], ())) if a else 0,
+                "other_runs": len(other_costs.get(b["point"], ())) if b else 0,
+                "differs": told or None,
+            })  # fmt: skip
     return [tuple(row[column] for column in COLUMNS) for row in found]
 
 
 def _compared(
     here: Mapping[Key, Row],
     there: Mapping[Key, Row],
-    times: Mapping[int, Sequence[float]],
-    other_times: Mapping[int, Sequence[float]],
+    costs: Mapping[int, Sequence[float]],
+    other_costs: Mapping[int, Sequence[float]],
 ) -> dict[Key, Ratio]:
     """The ratio of each shared point; noise is pooled over all points of an application."""
     found: dict[Key, Ratio] = {}
     for group in dict.fromkeys(key[:2] for key in here):
         ends: dict[tuple[str, int], Sequence[float]] = {}
-        for side, points, own in (("here", here, times), ("there", there, other_times)):
+        for side, points, own in (("here", here, costs), ("there", there, other_costs)):
             for key, point in points.items():
                 if key[:2] == group and point["point"] in own:
                     ends[side, point["point"]] = own[point["point"]]

@@ -19,6 +19,7 @@ from flowsweep.analysis.estimates import LEVELS
 from flowsweep.analysis.need import Points, Threshold, threshold
 from flowsweep.analysis.slowdown import Line
 from flowsweep.experiment.axes import AXES
+from flowsweep.outcome_names import COMPLETION
 
 NOTE = (
     "the tried values of loss, jitter, queue and buffer between which the slowdown crosses each "
@@ -27,16 +28,17 @@ NOTE = (
 _OF_THRESHOLD = {
     name: kind
     for name, kind in ESTIMATES["threshold_estimates"].items()
-    if name not in ("app", "problem", "axis", "buffer_bytes")
+    if name not in ("app", "problem", "outcome", "axis", "buffer_bytes")
 }
 COLUMNS = {
     "axis": "varchar",
     "unit": "varchar",
     "app": "varchar",
     "problem": "varchar",
+    "outcome": "varchar",
     **_OF_THRESHOLD,
 }
-KEY = ("axis", "unit", "app", "problem")
+KEY = ("axis", "unit", "app", "problem", "outcome")
 Row = dict[str, Any]
 
 
@@ -44,12 +46,12 @@ def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
     """The rows of the table.
 
     Args:
-        runs: `axis, unit, app, problem, point, x, is_reference, completion_s, is_used` of each run
+        runs: `axis, unit, app, problem, outcome, point, x, is_reference, cost, is_used` of each run
             at a point of a line, warm-up apart, sorted by these.
     """
     found: list[tuple[Any, ...]] = []
     for key, group in itertools.groupby(runs, key=lambda run: tuple(run[name] for name in KEY)):
-        line = _line(key[0], key[1], list(group))
+        line = _line(key[0], key[1], list(group), is_time=key[4] == COMPLETION)
         for level in LEVELS:
             made = (
                 Threshold("cannot tell", "fewer than two points have a valid run")
@@ -61,14 +63,14 @@ def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
     return found
 
 
-def _line(axis: str, unit: str, runs: Sequence[Row]) -> Points | None:
+def _line(axis: str, unit: str, runs: Sequence[Row], *, is_time: bool) -> Points | None:
     """The points that have a value and valid runs, mildest first; None where they are too few."""
     times: dict[float, list[float]] = {}
     tried = {run["x"] for run in runs if run["x"] is not None}
     for run in runs:
         if run["is_used"] and run["x"] is not None:
-            times.setdefault(run["x"], []).append(run["completion_s"])
-    baseline = [run["completion_s"] for run in runs if run["is_reference"] and run["is_used"]]
+            times.setdefault(run["x"], []).append(run["cost"])
+    baseline = [run["cost"] for run in runs if run["is_reference"] and run["is_used"]]
     grows = AXES[axis].mildest == "least"
     usable = sorted(times, reverse=not grows)
     if not baseline or len(usable) < 2 or (not grows and min(usable) <= 0):
@@ -82,4 +84,5 @@ def _line(axis: str, unit: str, runs: Sequence[Row]) -> Points | None:
         is_off=[False] * len(usable),
         without_runs=sorted(tried - times.keys()),
         unit=unit,
+        is_time=is_time,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flowsweep.analysis import slowdown
 from flowsweep.analysis.need import Points, Threshold, threshold
+from flowsweep.outcome_names import COMPLETION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +20,7 @@ LEVELS = (1.1, 1.5)
 # An axis is off where it misses what was asked by more than 0.2 ms and 5 %.
 MAX_OFF = 0.05
 MAX_OFF_MS = 0.2
-KEYS = ("app", "problem", "axis", "buffer_bytes")
+KEYS = ("app", "problem", "outcome", "axis", "buffer_bytes")
 
 NOTES = {
     "slowdown_intervals": "95 % intervals of the slowdown: Student's t, variances drawn towards "
@@ -34,6 +35,7 @@ COLUMNS = {
     "slowdown_intervals": {
         "app": "varchar",
         "problem": "varchar",
+        "outcome": "varchar",
         "axis": "varchar",
         "buffer_bytes": "bigint",
         "x_asked": "double",
@@ -43,6 +45,7 @@ COLUMNS = {
     "threshold_estimates": {
         "app": "varchar",
         "problem": "varchar",
+        "outcome": "varchar",
         "axis": "varchar",
         "buffer_bytes": "bigint",
         "level": "double",
@@ -75,7 +78,7 @@ def estimate(
     Args:
         runs: Rows of `sweep_runs`.
         points: Rows of `sweep_points`.
-        baselines: `app, problem, completion_s` of each valid run at a baseline. That point may lie
+        baselines: `app, problem, outcome, cost` of each valid run at a baseline. That point may lie
             on another line, or on none.
     """
     import polars as pl
@@ -84,7 +87,7 @@ def estimate(
     found: list[dict[str, object]] = []
     for key in points.select(KEYS).unique().sort(KEYS).iter_rows(named=True):
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
-        baseline = baselines.filter(match[:2])["completion_s"].to_list()
+        baseline = baselines.filter(match[:3])["cost"].to_list()
         asked, line = _points(runs.filter(match), points.filter(match), baseline)
         if line is None:
             reason = (
@@ -123,7 +126,7 @@ def _points(
         return [], None
     used = runs.filter("is_used")
     times = [
-        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked)))["completion_s"].to_list()
+        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked)))["cost"].to_list()
         for asked in usable["x_asked"]
     ]
     flagged = usable["is_baseline"].to_list()
@@ -134,6 +137,7 @@ def _points(
         line=slowdown.Line(times, baseline, index),
         is_off=[_is_off(row) for row in usable.iter_rows(named=True)],
         without_runs=tried.filter(pl.col("runs_used") == 0)["x"].to_list(),
+        is_time=points["outcome"][0] == COMPLETION,
     )
 
 

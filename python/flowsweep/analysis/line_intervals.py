@@ -17,6 +17,7 @@ COLUMNS = {
     "axis": "varchar",
     "unit": "varchar",
     "line": "varchar",
+    "outcome": "varchar",
     "point": "bigint",
     "low": "double",
     "high": "double",
@@ -24,14 +25,14 @@ COLUMNS = {
     "spread": "double",
     "noise_reason": "varchar",
 }
-Key = tuple[str, str, str]
+Key = tuple[str, str, str, str]
 
 
 def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """The rows of the table.
 
     Args:
-        runs: `axis, unit, line, point, x, is_reference, completion_s` of each run that counts,
+        runs: `axis, unit, line, outcome, point, x, is_reference, cost` of each run that counts,
             sorted by these.
     """
     found: list[tuple[Any, ...]] = []
@@ -41,7 +42,7 @@ def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def _key(run: dict[str, Any]) -> Key:
-    return run["axis"], run["unit"], run["line"]
+    return run["axis"], run["unit"], run["line"], run["outcome"]
 
 
 def _line(key: Key, runs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -53,7 +54,7 @@ def _line(key: Key, runs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     if True not in flagged:
         return []
     reference = flagged.index(True)
-    times = [[run["completion_s"] for run in point] for point in points]
+    times = [[run["cost"] for run in point] for point in points]
     line = Line(times, times[reference], reference)
     is_pooled = not isinstance(line.noise, str)
     rests_on = (

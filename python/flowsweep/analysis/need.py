@@ -67,6 +67,7 @@ class Points:
         is_off: Whether the point misses what was asked.
         without_runs: Values that were tried and have no valid run; they have no point.
         unit: Of the values; None for the axis' own.
+        is_time: Whether what gets worse is the completion time.
     """
 
     axis: str
@@ -75,6 +76,7 @@ class Points:
     is_off: list[bool]
     without_runs: Sequence[float] = ()
     unit: str | None = None
+    is_time: bool = True
 
     @property
     def grows(self) -> bool:
@@ -223,9 +225,10 @@ def _takes(points: Points, index: int) -> str:
     low, high = points.line.intervals[index]
     median = numbers.estimate(points.line.medians[index])
     interval = f" {numbers.interval(low, high)}" if low < high < np.inf else ""
-    return (
-        f"at {_place(points, points.x[index])} it takes {median}{interval} times its baseline time"
-    )
+    place = _place(points, points.x[index])
+    if points.is_time:
+        return f"at {place} it takes {median}{interval} times its baseline time"
+    return f"at {place} it is {median}{interval} times worse than at the baseline"
 
 
 def _place(points: Points, value: float) -> str:

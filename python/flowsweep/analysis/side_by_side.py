@@ -9,10 +9,11 @@ from typing import Any
 from flowsweep.analysis.ratios import ratios
 
 NOTE = (
-    "ratio of median completion times of two points that differ in one name alone, with its 95 % "
+    "ratio of the medians of an outcome at two points that differ in one name alone, with its 95 % "
     "interval (flowsweep.analysis.ratios)"
 )
 COLUMNS = {
+    "outcome": "varchar",
     "axis": "varchar",
     "point": "bigint",
     "ratio": "double",
@@ -28,19 +29,24 @@ def rows(pairs: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> lis
 
     Args:
         pairs: `app, problem, axis, point, reference_point`, sorted by these.
-        runs: `app, problem, point, completion_s` of each run that counts, sorted.
+        runs: `outcome, app, problem, point, cost` of each run that counts, sorted.
     """
-    times: dict[tuple[str, str], dict[int, list[float]]] = {}
+    costs: dict[str, dict[tuple[str, str], dict[int, list[float]]]] = {}
     for run in runs:
-        key = (run["app"], run["problem"])
-        times.setdefault(key, {}).setdefault(run["point"], []).append(run["completion_s"])
+        of_outcome = costs.setdefault(run["outcome"], {})
+        of_problem = of_outcome.setdefault((run["app"], run["problem"]), {})
+        of_problem.setdefault(run["point"], []).append(run["cost"])
     found: list[tuple[Any, ...]] = []
-    for key, group in itertools.groupby(pairs, key=lambda pair: (pair["app"], pair["problem"])):
-        own = times.get(key, {})
-        known = [pair for pair in group if {pair["point"], pair["reference_point"]} <= own.keys()]
-        ends = [(pair["point"], pair["reference_point"]) for pair in known]
-        found += [
-            (pair["axis"], pair["point"], one.value, one.low, one.high, one.noise, one.reason)
-            for pair, one in zip(known, ratios(own, ends), strict=True)
-        ]
+    for outcome, of_outcome in costs.items():
+        for key, group in itertools.groupby(pairs, key=lambda pair: (pair["app"], pair["problem"])):
+            own = of_outcome.get(key, {})
+            known = [
+                pair for pair in group if {pair["point"], pair["reference_point"]} <= own.keys()
+            ]
+            ends = [(pair["point"], pair["reference_point"]) for pair in known]
+            found += [
+                (outcome, pair["axis"], pair["point"], one.value, one.low, one.high, one.noise,
+                 one.reason)
+                for pair, one in zip(known, ratios(own, ends), strict=True)
+            ]  # fmt: skip
     return found

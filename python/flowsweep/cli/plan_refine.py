@@ -72,17 +72,17 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
 
     def ask(results: Path) -> tuple[list[Proposal], list[Left]]:
         warehouse = Warehouse(results)
-        others = warehouse.rows("axis_thresholds").rows(named=True)
+        others = _of_first_outcome(warehouse.rows("axis_thresholds").rows(named=True))
         points = warehouse.select(
             "select app, problem, axis, if(axis = 'rtt', 'ms', 'Mbit/s') as unit, buffer_bytes, "
-            "x_asked, x from sweep_points "
+            "x_asked, x from sweep_points group by all "
             "union all by name "
             "select app, problem, axis, unit, null as buffer_bytes, x as x_asked, x "
             "from axis_points where axis not in ('rtt', 'rate') order by all"
         )
         return proposals(
             [
-                *warehouse.rows("thresholds").rows(named=True),
+                *_of_first_outcome(warehouse.rows("thresholds").rows(named=True)),
                 *({**row, "buffer_bytes": None} for row in others),
             ],
             points.rows(named=True),
@@ -96,6 +96,14 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
         tables.mkdir(parents=True)
         run_records.write_table(directory / "runs", tables / "runs.parquet", file)
         return ask(tables.parent)
+
+
+def _of_first_outcome(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of one outcome of each application and problem: completion time, if it has one."""
+    first: dict[tuple[str, str], str] = {}
+    for row in rows:
+        first.setdefault((row["app"], row["problem"]), row["outcome"])
+    return [row for row in rows if row["outcome"] == first[row["app"], row["problem"]]]
 
 
 def _text(one: Proposal, value: float) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import axes, brackets, cuts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 from flowsweep.render.panels import TIP, about, tip
@@ -76,10 +77,10 @@ def _panel(
         pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
     )
     # A run stands at its point, so that what scatters is its time.
-    keys = ["app", "problem", "axis", "buffer_bytes", "x_asked"]
+    keys = ["app", "problem", "outcome", "axis", "buffer_bytes", "x_asked"]
     runs = (
         context.model("sweep_runs")
-        .filter(pl.col("axis") == axis.name)
+        .filter((pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION))
         .drop("x")
         .join(context.model("sweep_points").select(*keys, "x"), on=keys, nulls_equal=True)
     )
@@ -244,7 +245,9 @@ def _threshold_marks(
     import altair as alt
 
     found = context.of(context.rows("thresholds"), one).filter(
-        (pl.col("axis") == axis.name) & pl.col("state").is_in(["found", "one-sided"])
+        (pl.col("axis") == axis.name)
+        & (pl.col("outcome") == COMPLETION)
+        & pl.col("state").is_in(["found", "one-sided"])
     )
     if found["buffer_bytes"].n_unique() > 1:
         return []
@@ -276,7 +279,9 @@ def _threshold_marks(
 
 def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
     """Valid runs along the axis of the application that has most."""
-    runs = context.model("sweep_runs").filter((pl.col("axis") == axis.name) & pl.col("is_used"))
+    runs = context.model("sweep_runs").filter(
+        (pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION) & pl.col("is_used")
+    )
     return max(context.of(runs, one).height for one in context.series_in(rows))
 
 

@@ -8,7 +8,8 @@ from flowsweep import numbers
 from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment import axes
-from flowsweep.render import brackets
+from flowsweep.outcome_names import COMPLETION
+from flowsweep.render import brackets, outcome_words
 
 AXES = {
     name: (column.head, column.unit)
@@ -67,18 +68,21 @@ def exception(name: str, row: dict[str, Any]) -> str:
     """The sentence on a threshold that is none."""
     noun, unit = AXES[row["axis"]]
     if row["state"] == "at once":
+        times = numbers.estimate(row["first_slowdown"])
         return (
-            f"{name} is already {numbers.estimate(row['first_slowdown'])} times slower at the "
-            f"mildest {noun} after the baseline; what it needs was not tried."
+            f"{name} is already {times} times {outcome_words.slower(row)} at the mildest {noun} "
+            "after the baseline; what it needs was not tried."
         )
     if row["state"] == "not monotone":
         why = f" ({row['reason']})" if row["reason"] else ""
+        low, high = (numbers.estimate(row[end]) for end in ("mildest", "hardest"))
         return (
-            f"{name} gets faster again between {numbers.estimate(row['mildest'])} and "
-            f"{numbers.estimate(row['hardest'])} {unit}{why}: no single {noun} can be named."
+            f"{name} gets {outcome_words.faster(row)} again between {low} and {high} {unit}{why}: "
+            f"no single {noun} can be named."
         )
     closer, more = _bracket(row)
-    said = f"The {noun} that {name} needs cannot be told{closer}: {row['reason']}.{more}"
+    purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.kept(row)}"
+    said = f"The {noun} that {name} needs{purpose} cannot be told{closer}: {row['reason']}.{more}"
     return said + _remedy(row, is_bracketed=bool(closer))
 
 
@@ -108,5 +112,6 @@ def _bracket(row: dict[str, Any]) -> tuple[str, str]:
         return "", f" It stayed within 10 % at every {noun} tried {direction} to {value}."
     if hard is not None:
         value = f"{numbers.estimate(hard)} {unit}"
-        return "", f" It is 10 % slower at {value} and at every {noun} beyond that has valid runs."
+        worse = outcome_words.slower(row)
+        return "", f" It is 10 % {worse} at {value} and at every {noun} beyond that has valid runs."
     return "", ""

@@ -12,7 +12,9 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import (
+    outcome_words,
     threshold_words,
     verdict_axes,
     verdict_groups,
@@ -22,7 +24,7 @@ from flowsweep.render import (
 
 MAX_APPS = 4
 # What a row of `requirement` and its thresholds have in common.
-POINT = ("app", "problem", "buffer_bytes")
+POINT = ("app", "problem", "outcome", "buffer_bytes")
 
 
 # The name of a problem, its row of `requirement`, and those of `thresholds`.
@@ -85,20 +87,23 @@ def verdict(
         mine = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
         own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
         is_traffic = any(run["is_traffic_used"] for run in own)
-        if not mine and (row["baseline_s"] is not None or (is_traffic and not _is_varied(own))):
+        if not mine and (row["baseline_value"] is not None or (is_traffic and not _is_varied(own))):
             fixed.append(row)
         else:
             varied.append((labels[row["app"], row["problem"]], row, mine))
     apps = _by_application(varied)
     sentences: list[str] = []
     for of_app in list(apps.values())[:MAX_APPS]:
-        sentences += _about(of_app, runs, beside, is_only=len(apps) == 1)
+        for place, of_outcome in enumerate(of_app.values()):
+            is_whole = len(apps) == 1 and place == 0
+            sentences += _about(of_outcome, runs, beside, is_whole=is_whole)
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
     for label, _, mine in varied:
         if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in mine):
             few.append(label)
+    fixed = _first_outcomes(fixed)
     if fixed:
         sentences.append(_not_varied(_names(fixed, labels, apps)))
         sentences += _variants_of(fixed, labels, beside)
@@ -107,9 +112,19 @@ def verdict(
         sentences.append(said)
     return Verdict(
         sentences,
-        verdict_limits.unknown(thresholds, rows, few, _not_crossed(varied, runs)),
+        verdict_limits.unknown(
+            thresholds, _first_outcomes(rows), few, list(dict.fromkeys(_not_crossed(varied, runs)))
+        ),
         verdict_limits.assumed(thresholds, labels),
     )
+
+
+def _first_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row of each application and problem."""
+    first: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault((row["app"], row["problem"]), row)
+    return list(first.values())
 
 
 def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> list[str]:
@@ -135,16 +150,16 @@ def _about(
     runs: Sequence[dict[str, Any]],
     beside: Sequence[dict[str, Any]],
     *,
-    is_only: bool,
+    is_whole: bool,
 ) -> list[str]:
-    """What is told of one application: its main problem, the others, its variants."""
+    """What is told of one outcome of an application: its main problem, the others, its variants."""
     label, row, mine = of_app[0]
     called = verdict_groups.name(row["app"], label, len(of_app))
-    if row["baseline_s"] is None:
+    if row["baseline_value"] is None:
         found = [_no_baseline(called, row, runs)]
     else:
         found = _application(called, row, mine)
-        found = found if is_only else [_joined(found)]
+        found = found if is_whole else [_joined(found)]
     if len(of_app) > 1:
         others = [one for _, _, rows in of_app[1:] for one in rows]
         found.append(verdict_groups.others(len(of_app) - 1, others))
@@ -153,18 +168,22 @@ def _about(
 
 
 def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the same application and problem."""
-    key = (row["app"], row["problem"])
-    return [one for one in others if (one["app"], one["problem"]) == key]
+    """Rows of the same application, problem and outcome."""
+    names = ("app", "problem", "outcome")
+    return [one for one in others if all(one[name] == row[name] for name in names)]
 
 
-def _by_application(varied: Sequence[Varied]) -> dict[str, list[Varied]]:
-    """What is known of each problem; the one with most runs comes first."""
-    found: dict[str, list[Varied]] = {}
+def _by_application(varied: Sequence[Varied]) -> dict[str, dict[str, list[Varied]]]:
+    """By application and outcome what is known of each problem; that with most runs comes first."""
+    found: dict[str, dict[str, list[Varied]]] = {}
     for one in varied:
-        found.setdefault(one[1]["app"], []).append(one)
+        of_app = found.setdefault(one[1]["app"], {})
+        of_app.setdefault(one[1]["outcome"], []).append(one)
     for of_app in found.values():
-        of_app.sort(key=lambda one: (one[1]["baseline_s"] is None, -one[1]["runs_used"]))
+        for of_outcome in of_app.values():
+            of_outcome.sort(
+                key=lambda one: (one[1]["baseline_value"] is None, -one[1]["runs_used"])
+            )
     return found
 
 
@@ -201,7 +220,7 @@ def _variants_of(
 
 def _joined(told: Sequence[str]) -> str:
     """One sentence of what is told of an application; where it gets 50 % slower is in the table."""
-    kept = [text.removesuffix(".") for text in told if not text.startswith("It is 50 %")]
+    kept = [text.removesuffix(".") for text in told if not text.startswith(outcome_words.SEVERE)]
     first, *more = kept
     return "; ".join([first, *(text[:1].lower() + text[1:] for text in more)]) + "."
 
@@ -229,8 +248,10 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
         for run in runs
         if run["is_baseline"] and (run["app"], run["problem"]) == (row["app"], row["problem"])
     ):
+        is_time = row["outcome"] == COMPLETION
+        has = "has a completion time" if is_time else f"reports {row['outcome']} above 0"
         return (
-            f"What **{label}** needs cannot be told: no run at the baseline has a completion time. "
+            f"What **{label}** needs cannot be told: no run at the baseline {has}. "
             "These runs show what it sent."
         )
     reasons = [
@@ -261,14 +282,12 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     if told:
         needs = [threshold_words.need(first[axis]) for axis in told]
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
-        found.append(
-            f"{name} needs {' and '.join(needs)} to stay within 10 % of its baseline time{sockets}."
-        )
+        found.append(f"{name} needs {' and '.join(needs)} {outcome_words.kept(row)}{sockets}.")
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
         ranges = [threshold_words.within(first[axis]) for axis in never]
-        subject = "It" if told else name
-        found.append(f"{subject} stayed within 10 % {', and '.join(ranges)}: no limit was reached.")
+        stayed = outcome_words.stayed(row, name, is_named=bool(told))
+        found.append(f"{stayed} {', and '.join(ranges)}: no limit was reached.")
     found += [
         threshold_words.exception(name, first[axis])
         for axis in axes
@@ -277,5 +296,5 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
     told_severe = [text for text in severe if text]
     if told_severe and (told or never):
-        found.append(f"It is 50 % slower {' and '.join(told_severe)}.")
+        found.append(f"{outcome_words.severe(row)} {' and '.join(told_severe)}.")
     return found

@@ -7,7 +7,8 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import brackets
+from flowsweep.outcome_names import COMPLETION
+from flowsweep.render import brackets, outcome_words
 
 Row = dict[str, Any]
 #: What an application needs of an axis, with its article.
@@ -16,7 +17,7 @@ MAX_APPS = 4
 
 
 def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[str]:
-    """A sentence for each application that such an axis slows by 10 %.
+    """A sentence for each outcome of an application that such an axis makes worse by 10 %.
 
     Args:
         rows: Rows of the query `axis_thresholds`.
@@ -25,12 +26,15 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
     found = []
     for key, label in labels.items():
         mine = [row for row in rows if (row["app"], row["problem"]) == key and row["level"] < 1.3]
-        needs = [need for row in mine if (need := _need(row))]
-        if needs:
-            found.append(
-                f"**{label}** needs {' and '.join(needs)} to stay within 10 %, all else as at the "
-                "baseline."
-            )
+        for outcome in dict.fromkeys(row["outcome"] for row in mine):
+            own = [row for row in mine if row["outcome"] == outcome]
+            needs = [need for row in own if (need := _need(row))]
+            if needs:
+                is_time = outcome == COMPLETION
+                kept = "to stay within 10 %" if is_time else outcome_words.kept(own[0])
+                found.append(
+                    f"**{label}** needs {' and '.join(needs)} {kept}, all else as at the baseline."
+                )
     if len(found) > MAX_APPS:
         left = len(found) - MAX_APPS
         verb = "needs" if left == 1 else "need"

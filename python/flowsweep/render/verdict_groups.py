@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import threshold_words
 
 Row = dict[str, Any]
@@ -59,15 +60,19 @@ def variants(rows: Sequence[Row]) -> str | None:
     least, most = (choose(known, key=lambda row: row["ratio"]) for choose in (min, max))
     bounded = [row for row in known if row["ratio_low"] is not None]
     sure = [row for row in bounded if not row["ratio_low"] <= 1 <= row["ratio_high"]]
+    outcome = known[0]["outcome"]
+    is_time = outcome == COMPLETION
+    takes, take = ("takes", "take") if is_time else ("is", "are")
+    long = "as long" if is_time else f"worse in {outcome}"
     if len(known) == 1:
-        said = f"Its variant **{names[0]}** takes **{_times(most)}**{_interval(most)} as long"
+        said = f"Its variant **{names[0]}** {takes} **{_times(most)}**{_interval(most)} {long}"
         said += _beside(most)
     else:
         subject = f"Its variant {names[0]}" if len(names) == 1 else f"Its {len(names)} variants"
-        verb = "takes" if len(names) == 1 else "take"
+        verb = takes if len(names) == 1 else take
         said = (
             f"{subject} {verb} from {_times(least)} ({_place(least, names)}) to "
-            f"**{_times(most)}** ({_place(most, names)}) as long, all else alike"
+            f"**{_times(most)}** ({_place(most, names)}) {long}, all else alike"
         )
     if not bounded:
         return f"{said}; too few runs for an interval."

@@ -8,6 +8,7 @@ from typing import Any
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment.axes import AXES
+from flowsweep.outcome_names import COMPLETION
 
 MAX_NAMED = 4
 
@@ -22,15 +23,18 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in thresholds:
         if row["noise"] is not None and (row["low"], row["high"]) != (None, None):
-            lines.setdefault((row["app"], row["problem"], row["buffer_bytes"], row["axis"]), row)
+            key = (row["app"], row["problem"], row["buffer_bytes"], row["axis"], row["outcome"])
+            lines.setdefault(key, row)
     alone: dict[str, list[str]] = {}
     pooled = []
-    for (app, problem, buffer, axis), row in sorted(
+    for (app, problem, buffer, axis, outcome), row in sorted(
         lines.items(), key=lambda item: list(labels).index(item[0][:2])
     ):
         name = f"{labels[app, problem]} over {AXES[axis].columns[0].head}"
         if buffer is not None:
             name += f" at {numbers.size(buffer)} buffers"
+        if outcome != COMPLETION:
+            name = f"{outcome} of {name}"
         if row["noise"] == "pooled":
             pooled.append(f"{name}: {numbers.share(row['spread'])}")
         else:

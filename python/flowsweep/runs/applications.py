@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from flowsweep.files import inputs
+from flowsweep.runs.outcomes import Outcomes  # noqa: TC001 - pydantic reads it
 from flowsweep.runs.record_fields import (
     Name,
     Number,
@@ -100,6 +101,7 @@ class Application(Record):
     """app.json: what the application tells of its own run."""
 
     completion_s: Seconds | None = None
+    outcomes: Outcomes = Field(default_factory=list)
     compute: Name | None = None
     phases: Annotated[list[Phase], BeforeValidator(only_objects)] = Field(default_factory=list)
     transfers: Annotated[list[Transfer], BeforeValidator(only_objects)] = Field(

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
+from flowsweep.runs.outcomes import Outcomes  # noqa: TC001 - pydantic reads it
 from flowsweep.runs.record_fields import (
     Count,
     Name,
@@ -101,6 +102,7 @@ class Run(Record):
     start: Time = None
     end: Time = None
     completion_s: Seconds | None = None
+    outcomes: Outcomes = Field(default_factory=list)
     status: Name | None = None
     reason: str | None = None
     hosts: list[Host] | None = None

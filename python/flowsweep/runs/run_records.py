@@ -19,7 +19,7 @@ from flowsweep.experiment.axes import AXES, raw_columns
 from flowsweep.files import inputs, names
 from flowsweep.files.file_sets import one_file
 from flowsweep.files.owned import TABLE_MARK
-from flowsweep.runs import applications, link_balance, record_fields, records
+from flowsweep.runs import applications, link_balance, outcomes, record_fields, records
 from flowsweep.runs.record_fields import checked
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
     name = loaded.name if loaded else directory.absolute().parent.name or directory.name
     names.check(name, "an experiment's folder", directory)
     rows = [_row(path, name, default_app) for path in folders]
+    outcomes.check_alike(rows)
     plan = {run.id: run.spec_hash() for run in loaded.plan()} if loaded else {}
     sited = _hosts(loaded) if loaded and loaded.captured is not None else None
     for row in rows:
@@ -187,6 +188,9 @@ def _schema() -> dict[str, pl.DataType]:
     kinds: dict[str, pl.DataType]
     kinds = {"bigint": pl.Int64(), "double": pl.Float64(), "varchar": pl.String()}
     host = pl.Struct({"name": pl.String, "site": pl.String, "address": pl.String})
+    outcome = pl.Struct(
+        {"name": pl.String, "unit": pl.String, "better": pl.String, "value": pl.Float64}
+    )
     return {
         "run": pl.String(),
         "experiment": pl.String(),
@@ -201,6 +205,7 @@ def _schema() -> dict[str, pl.DataType]:
         "start": time,
         "end": time,
         "completion_s": pl.Float64(),
+        "outcomes": pl.List(outcome),
         "status": pl.String(),
         "reason": pl.String(),
         "hosts": pl.List(host),
@@ -229,6 +234,7 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
         "start": run.start,
         "end": run.end,
         "completion_s": run.completion_s,
+        "outcomes": outcomes.rows(run.outcomes) or None,
         # A person's own run without a status counts: nothing says that it is not valid.
         "status": run.status or ("valid" if record else "no record"),
         # It may quote what a program printed.
@@ -301,7 +307,7 @@ def _record(path: Path) -> tuple[dict[str, Any], str | None]:
     if told is not None and told[0]:
         application = told[0]
         checked(applications.Application, application, path / "app.json")
-        keys = ("problem", "compute", "completion_s")
+        keys = ("problem", "compute", "completion_s", "outcomes")
         own = {key: application[key] for key in keys if key in application}
         record = own | record | {"application": application}
         text = json.dumps(record)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 #: What each is made from.
 READS = {
-    **{name: {"sweep_runs", "sweep_points", "runs"} for name in ESTIMATES},
-    "line_intervals": {"axis_points", "runs"},
-    "name_ratios": {"name_pairs", "runs"},
-    "against_points": {"points", "runs"},
+    **{name: {"sweep_runs", "sweep_points", "run_outcomes"} for name in ESTIMATES},
+    "line_intervals": {"axis_points", "run_outcomes"},
+    "name_ratios": {"name_pairs", "run_outcomes"},
+    "against_points": {"points", "run_outcomes"},
     "link_balances": {"stg_runs"},
     "rank_fits": {"rank_peaks"},
-    "axis_threshold_estimates": {"axis_points", "runs"},
+    "axis_threshold_estimates": {"axis_points", "run_outcomes"},
     "capture_grades": {"capture_facts"},
 }
 
@@ -47,6 +47,15 @@ MADE_BY: dict[str, Any] = {
     "rank_fits": rank_fits,
 }
 
+#: What a side of `against_points` is compared by.
+OUTCOMES = """
+select
+    app, problem, point, outcome, unit, better,
+    if(is_used, cost, null) as cost,
+    completion_s,
+from run_outcomes
+order by place, outcome, app, problem, point, cost
+"""
 Rows = list[tuple[Any, ...]]
 Select = Callable[[str], "pl.DataFrame"]
 
@@ -104,7 +113,8 @@ def rows(name: str, select: Select, other: Other | None = None) -> dict[str, Row
         runs=select("select * from sweep_runs order by all"),
         points=select("select * from sweep_points order by all"),
         baselines=select(
-            "select app, problem, completion_s from runs where is_baseline and is_used order by all"
+            "select app, problem, outcome, cost from run_outcomes "
+            "where is_baseline and is_used order by all"
         ),
     )
     return {table: frame.rows() for table, frame in made.items()}
@@ -120,8 +130,9 @@ def _capture_grades(select: Select) -> Rows:
 
 def _line_intervals(select: Select) -> Rows:
     times = select(
-        "select axis, unit, line, point, x, is_reference, completion_s from axis_points "
-        "inner join runs using (app, problem, point) where is_used order by all"
+        "select axis, axis_points.unit, line, outcome, point, x, is_reference, cost "
+        "from axis_points inner join run_outcomes using (app, problem, point) "
+        "where is_used order by all"
     )
     return line_intervals.rows(times.rows(named=True))
 
@@ -133,7 +144,9 @@ def _rank_fits(select: Select) -> Rows:
 
 def _name_ratios(select: Select) -> Rows:
     pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
-    times = select("select app, problem, point, completion_s from runs where is_used order by all")
+    times = select(
+        "select outcome, app, problem, point, cost from run_outcomes where is_used order by all"
+    )
     return side_by_side.rows(pairs.rows(named=True), times.rows(named=True))
 
 
@@ -141,7 +154,7 @@ def _against(select: Select, other: Other) -> Rows:
     mine, its = (
         against.Side(
             one("select * from points order by point").rows(named=True),
-            one("select point, completion_s from runs where is_used order by all").rows(named=True),
+            one(OUTCOMES).rows(named=True),
         )
         for one in (select, other.select)
     )
@@ -150,8 +163,8 @@ def _against(select: Select, other: Other) -> Rows:
 
 def _axis_thresholds(select: Select) -> Rows:
     times = select(
-        "select axis, unit, app, problem, point, x, is_reference, completion_s, is_used "
-        "from axis_points inner join runs using (app, problem, point) "
+        "select axis, axis_points.unit, app, problem, outcome, point, x, is_reference, cost, "
+        "is_used from axis_points inner join run_outcomes using (app, problem, point) "
         "where kind = 'number' and mildness != 0 and axis not in ('rtt', 'rate') "
         "and not is_warmup order by all"
     )

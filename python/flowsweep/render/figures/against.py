@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
-from flowsweep.render import differences
+from flowsweep.render import differences, outcome_words
 from flowsweep.render.tables import (
     Column,
     application,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 MAX_ROWS = 60
+TIMES = ("completion_s", "other_s")
 
 
 def draw(context: Context) -> Markup | None:
@@ -33,11 +34,14 @@ def draw(context: Context) -> Markup | None:
     rows = shared[:MAX_ROWS]
     if not rows:
         return None
+    is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
+    unit, mine, its = ("", "value", "other_value") if is_mixed else (" (s)", *TIMES)
     columns = [
         application(context, rows, once=True, brief=True),
+        *([words("outcome", rows, lambda row: outcome_words.noun(row["outcome"]))] * is_mixed),
         words("point", rows, lambda row: row["label"]),
-        figures("here (s)", [row["completion_s"] for row in rows]),
-        figures("there (s)", [row["other_s"] for row in rows]),
+        figures(f"here{unit}", [row[mine] for row in rows]),
+        figures(f"there{unit}", [row[its] for row in rows]),
         figures("ratio", [row["ratio"] for row in rows]),
         Column(
             "95 % interval",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
+from flowsweep.render import outcome_words
 from flowsweep.render.tables import Column, application, ordered, table, words
 
 if TYPE_CHECKING:
@@ -32,8 +33,13 @@ def draw(context: Context) -> Markup | None:
     rows = ordered(context, frame)
     columns = [
         application(context, rows, once=True, brief=True),
+        *(
+            [words("outcome", rows, lambda row: outcome_words.noun(row["outcome"]))]
+            if outcome_words.has_others(row["outcome"] for row in rows)
+            else []
+        ),
         words("axis", rows, lambda row: row["axis"]),
-        Column("slower by", [numbers.share(row["level"] - 1) for row in rows]),
+        Column("worse by", [numbers.share(row["level"] - 1) for row in rows]),
         words("state", rows, lambda row: row["state"]),
     ]
     columns += [

@@ -1,5 +1,7 @@
 """Figure `completion`: slowdown along every axis of numbers, a panel each, one scale for all.
 
+`outcome_slowdowns` draws other outcomes in the same way.
+
 Where RTT and rate alone were varied their own figures say all of it, and this one is not drawn.
 """
 
@@ -13,7 +15,8 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
-from flowsweep.render import axes, cuts, distributions, points, theme
+from flowsweep.outcome_names import COMPLETION
+from flowsweep.render import axes, cuts, distributions, outcome_words, points, theme
 from flowsweep.render.completion import LEVELS
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
@@ -59,30 +62,67 @@ class Line:
 
 def draw(context: Context) -> Figure | None:
     """The slowdown along every axis of numbers."""
-    import altair as alt
-
     every = context.rows(QUERY)
     rows = every.filter(pl.col("kind") == "number")
     if rows.filter(~pl.col("axis").is_in(OWN_FIGURES)).is_empty():
         return None
+    return _drawn(
+        context,
+        every.with_columns(
+            outcome=pl.lit(COMPLETION),
+            better=pl.lit("less"),
+            value="completion_s",
+            outcome_unit=pl.lit("s"),
+        ),
+        QUERY,
+    )
+
+
+def draw_outcomes(context: Context, query: str) -> Figure | None:
+    """How much worse each other outcome gets along every axis of numbers."""
+    every = context.rows(query)
+    return (
+        None
+        if every.filter(pl.col("kind") == "number").is_empty()
+        else _drawn(context, every, query)
+    )
+
+
+def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
+    import altair as alt
+
+    rows = every.filter(pl.col("kind") == "number")
+    is_time = not outcome_words.has_others(every["outcome"])
+    ratio = "completion time ÷ baseline" if is_time else "times worse than at the baseline"
     usable = rows.filter(pl.col("slowdown").is_not_null())
     found = [
         (line, one, mine)
         for one in context.series_in(usable)
+        for outcome in context.of(usable, one)["outcome"].unique(maintain_order=True)
         for line in _lines(usable)
-        if not (mine := _of(context.of(usable, one), line)).is_empty()
+        if not (
+            mine := _of(context.of(usable, one).filter(pl.col("outcome") == outcome), line)
+        ).is_empty()
     ]
     drawn = found[:MAX_PANELS]
     columns = min(max(len(drawn), 2), COLUMNS)
     alone = len({one for _, one, _ in drawn}) == 1
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
-        _panel(mine, line, one, usable["slowdown"], width, alone=alone) for line, one, mine in drawn
+        _panel(
+            mine,
+            line,
+            one,
+            usable["slowdown"],
+            width,
+            named=_named(mine, one, alone=alone, is_time=is_time),
+        )
+        for line, one, mine in drawn
     ]
     chart: Any = (
         alt.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
             title=alt.TitleParams(
-                "completion time ÷ baseline", fontSize=12, fontWeight=500, color=theme.MUTED,
+                ratio, fontSize=12, fontWeight=500, color=theme.MUTED,
                 offset=6, frame="bounds",
             )
         )
@@ -91,20 +131,27 @@ def draw(context: Context) -> Figure | None:
     )  # fmt: skip
     hidden = rows.filter(pl.col("slowdown").is_null()).select("app", "problem", "point").n_unique()
     return Figure(
-        name=QUERY,
+        name=query,
         caption=sentence(
-            "Median completion time at the points that vary one axis alone, all else as at the "
-            "baseline; straight lines join the medians.",
+            f"Median {'completion time' if is_time else 'of each outcome'} at the points that vary "
+            "one axis alone, all else as at the baseline; straight lines join the medians.",
             "Vertical rules: 95 % interval." if _has_interval(usable) else None,
             f"Not drawn: {numbers.plural(hidden, 'point')} without a valid run, of its own or at "
             "the baseline."
             if hidden
             else None,
-            cuts.told(len(drawn), len(found), "lines are drawn", QUERY),
+            cuts.told(len(drawn), len(found), "lines are drawn", query),
         ),
         chart=chart,
-        rows=every,
+        rows=context.rows(query),
     )
+
+
+def _named(rows: pl.DataFrame, one: Series, *, alone: bool, is_time: bool) -> str:
+    """What stands over a panel: what tells it from the others."""
+    parts = [] if alone else [one.label]
+    parts += [] if is_time else [outcome_words.quantity(rows.row(0, named=True))]
+    return " ".join(parts)
 
 
 def _has_interval(rows: pl.DataFrame) -> bool:
@@ -135,7 +182,7 @@ def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
 
 
 def _panel(
-    rows: pl.DataFrame, line: Line, one: Series, every: pl.Series, width: int, *, alone: bool
+    rows: pl.DataFrame, line: Line, one: Series, every: pl.Series, width: int, *, named: str
 ) -> Any:
     import altair as alt
 
@@ -185,8 +232,14 @@ def _panel(
     return alt.layer(*layers).properties(
         width=width,
         height=HEIGHT,
-        title=panel_title("", "" if alone else one.label, one, width),
-        description=about(y="completion time ÷ baseline", application=one.label, axis=head),
+        title=panel_title("", named, one, width),
+        description=about(
+            y=f"{outcome_words.noun(rows['outcome'][0])} ÷ baseline"
+            if rows["better"][0] == "less"
+            else f"baseline ÷ {outcome_words.noun(rows['outcome'][0])}",
+            application=one.label,
+            axis=head,
+        ),
     )
 
 
@@ -196,8 +249,9 @@ def _tooltip(row: dict[str, Any], line: Line) -> str:
     has_interval = low is not None and not row["is_reference"]
     return tip(
         line.said(row["x"]),
-        f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
+        f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} "
+        + ("the baseline" if row["outcome"] == COMPLETION else "worse")
         + (f" {numbers.interval(low, high)}" if has_interval else ""),
-        f"{numbers.estimate(row['completion_s'])} s, median of "
+        f"{numbers.estimate(row['value'])} {row['outcome_unit']}".strip() + ", median of "
         f"{numbers.plural(row['runs_used'], 'run')}",
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, theme
+from flowsweep.render import axes, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -34,9 +34,23 @@ def draw(context: Context) -> Figure | None:
         return None
     drawn = rows.filter((pl.col("rtt_ms") > 0) & (pl.col("rate_mbit_s") > 0))
     shown = context.series_in(drawn)
-    width = theme.FULL_WIDTH if len(shown) < 2 else theme.HALF_WIDTH
+    entries = [
+        (one, outcome)
+        for one in shown
+        for outcome in context.of(drawn, one)["outcome"].unique(maintain_order=True)
+    ]
+    width = theme.FULL_WIDTH if len(entries) < 2 else theme.HALF_WIDTH
+    is_mixed = outcome_words.has_others(drawn["outcome"])
     panels = [
-        _panel(context.of(drawn, one), one, drawn, width, several=len(shown) > 1) for one in shown
+        _panel(
+            context.of(drawn, one).filter(pl.col("outcome") == outcome),
+            one,
+            drawn,
+            width,
+            name=one.label if len(shown) > 1 else "",
+            outcome=outcome_words.noun(outcome) if is_mixed else "",
+        )
+        for one, outcome in entries
     ]
     chart: Any = (
         alt.concat(*panels, columns=2, align="all")
@@ -49,8 +63,9 @@ def draw(context: Context) -> Figure | None:
         name="frontier",
         caption=sentence(
             "Circles: pairs that were tried, with their median slowdown.",
-            "Lines: 10 % (solid) and 50 % (dashed) slower than the baseline; between two tried "
-            "points straight in RTT or in 1/rate, inside a cell straight as drawn."
+            f"Lines: 10 % (solid) and 50 % (dashed) {'worse' if is_mixed else 'slower'} than the "
+            "baseline; between two tried points straight in RTT or in 1/rate, inside a cell "
+            "straight as drawn."
             if drawn.filter(pl.col("kind") == "line").height
             else "No line of 10 % or 50 % lies between them.",
             f"{numbers.plural(hidden, 'tried point')} without an RTT or a limit of the rate "
@@ -64,7 +79,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _panel(
-    mine: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, several: bool
+    mine: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str, outcome: str
 ) -> Any:
     import altair as alt
 
@@ -85,10 +100,10 @@ def _panel(
         for row in tried.iter_rows(named=True)
     ]
     layers: list[Any] = []
-    for level, name in LEVELS:
+    for level, meaning in LEVELS:
         pairs = segments(mine, level)
         data = [
-            {"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1], "name": name}
+            {"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1], "name": meaning}
             for a, b in pairs
         ]
         if data:
@@ -112,7 +127,7 @@ def _panel(
             stroke=stroke, strokeWidth=width_of,
         )  # fmt: skip
         layers.append(words.encode(x=x, y=y, text="text:N"))
-    title = panel_title(one.label if several else "", "", one, width)
+    title = panel_title(name, outcome, one, width)
     return alt.layer(*layers).properties(
         width=width, height=HEIGHT, title=title, description=about(application=one.label)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
-from flowsweep.render import brackets
+from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import (
     Column,
     application,
@@ -17,7 +17,9 @@ from flowsweep.render.tables import (
     ordered,
     shown_host,
     table,
+    words,
 )
+from flowsweep.render.verdict import POINT
 
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
@@ -32,6 +34,9 @@ def draw(context: Context) -> Markup | None:
         return None
     thresholds = context.rows("thresholds").rows(named=True)
     columns = [application(context, rows)]
+    is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
+    if is_mixed:
+        columns.append(words("outcome", rows, outcome_words.quantity))
     for axis, noun in (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)")):
         for level, head in ((1.1, "for 10 %"), (1.5, "for 50 %")):
             cells = [
@@ -39,8 +44,7 @@ def draw(context: Context) -> Markup | None:
                     [
                         one
                         for one in thresholds
-                        if (one["app"], one["problem"]) == (row["app"], row["problem"])
-                        and one["buffer_bytes"] == row["buffer_bytes"]
+                        if all(one[name] == row[name] for name in POINT)
                         and (one["axis"], one["level"]) == (axis, level)
                     ]
                 )
@@ -56,11 +60,17 @@ def draw(context: Context) -> Markup | None:
         figures("peak", [row["peak_mbit_s"] for row in rows], spanner),
         figures("p99", [row["p99_mbit_s"] for row in rows], spanner),
         figures("mean", [row["mean_mbit_s"] for row in rows], spanner),
-        Column("base (s)", numbers.column([row["baseline_s"] for row in rows])),
+        Column("base", [_value(row["baseline_value"]) for row in rows])
+        if is_mixed
+        else Column("base (s)", numbers.column([row["baseline_s"] for row in rows])),
         Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
         Column("grade", [grade(row["worst_grade"]) for row in rows]),
     ]
     return table("requirement", columns)
+
+
+def _value(value: float | None) -> str:
+    return numbers.NONE if value is None else numbers.estimate(value)
 
 
 def _threshold_cell(found: list[Row]) -> str:
@@ -85,7 +95,7 @@ def _threshold_cell(found: list[Row]) -> str:
     elif state == "at once":
         first, second = "at once", "at the mildest point"
     elif state == "not monotone":
-        first, second = "no single", "faster again"
+        first, second = "no single", f"{outcome_words.faster(row)} again"
     else:
         first, second = badge("cannot tell", "note"), row["reason"] or ""
         if row["low"] is not None and row["high"] is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.render import outcome_words
 from flowsweep.render.tables import (
     Column,
     badge,
@@ -57,12 +58,20 @@ def draw(context: Context) -> Markup | None:
     ]
     if any(row["buffer_bytes"] for row in rows):
         columns.append(Column("buffer", [numbers.size(row["buffer_bytes"]) for row in rows]))
+    if outcome_words.is_timed(context):
+        columns += [
+            figures("time (s)", [row["completion_s"] for row in rows]),
+            Column(
+                "÷ baseline",
+                [
+                    numbers.fixed(row["slowdown"], 2)
+                    if row["is_used"] and row["slowdown"] is not None
+                    else numbers.NONE
+                    for row in rows
+                ],
+            ),
+        ]
     columns += [
-        figures("time (s)", [row["completion_s"] for row in rows]),
-        Column(
-            "÷ baseline",
-            [numbers.fixed(row["slowdown"], 2) if row["is_used"] else numbers.NONE for row in rows],
-        ),
         Column("reason", [_reason(row) for row in rows], is_number=False),
     ]
     note = cut_note(len(rows), len(every), "run_table")
@@ -100,7 +109,8 @@ def heading(context: Context) -> str:
     status = rest.group_by("status").len().sort("status")
     parts = [f"{numbers.count(number)} {name}" for name, number in status.iter_rows()]
     if traffic:
-        parts.insert(0, f"{numbers.count(traffic)} for traffic alone, without a completion time")
+        lacks = "a completion time" if outcome_words.is_timed(context) else "an outcome"
+        parts.insert(0, f"{numbers.count(traffic)} for traffic alone, without {lacks}")
         if not used:
             return f"{numbers.plural(rows.height, 'run')}: {', '.join(parts)}"
     verb = "counts" if 1 in (used, rows.height) else "count"

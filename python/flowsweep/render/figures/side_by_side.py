@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
+from flowsweep.render import outcome_words
 from flowsweep.render.tables import Column, application, cut_note, figures, ordered, table, words
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 MAX_ROWS = 60
+TIMES = ("completion_s", "reference_s")
 
 
 def draw(context: Context) -> Markup | None:
@@ -22,12 +24,15 @@ def draw(context: Context) -> Markup | None:
     rows = every[:MAX_ROWS]
     if not rows:
         return None
+    is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
+    unit, mine, its = ("", "value", "reference_value") if is_mixed else (" (s)", *TIMES)
     columns = [
         application(context, rows, once=True, brief=True),
+        *([words("outcome", rows, lambda row: outcome_words.noun(row["outcome"]))] * is_mixed),
         words("with", rows, _with),
         words("beside", rows, lambda row: row["beside"]),
-        figures("time (s)", [row["completion_s"] for row in rows]),
-        figures("beside (s)", [row["reference_s"] for row in rows]),
+        figures("value" if is_mixed else "time (s)", [row[mine] for row in rows]),
+        figures(f"beside{unit}", [row[its] for row in rows]),
         figures("ratio", [row["ratio"] for row in rows]),
         Column(
             "95 % interval",

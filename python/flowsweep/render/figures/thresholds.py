@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import axes, brackets, cuts, theme
+from flowsweep.render import axes, brackets, cuts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -41,10 +41,11 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    longest = max(len(f"{one.label}, 10 %") for one in shown) if len(shown) > 1 else 0
+    entries = _entries(context, rows)
+    longest = max(len(f"{name}, 10 %") for name, _, _ in entries)
     left = round(min(MOST_LEFT, max(LEAST_LEFT, LETTER * longest)))
     panels = [
-        _panel(context, swept, title, left, several=len(shown) > 1)
+        _panel(context, swept, title, left)
         for axis, title in AXES
         for swept in [rows.filter(pl.col("axis") == axis)]
         if not swept.is_empty()
@@ -57,7 +58,11 @@ def draw(context: Context) -> Figure | None:
         name="thresholds",
         heading="What each application needs" if len(shown) > 1 else f"What {shown[0].label} needs",
         caption=sentence(
-            "Where the median completion time is 10 % (filled) and 50 % (open) above the baseline.",
+            "Where the median of each outcome is 10 % (filled) and 50 % (open) worse than at the "
+            "baseline."
+            if outcome_words.has_others(rows["outcome"])
+            else "Where the median completion time is 10 % (filled) and 50 % (open) above the "
+            "baseline.",
             "Bars: 95 % intervals, from one tried point to another; the mark inside assumes a "
             "straight line between points."
             if any(map(_has_bar, drawn))
@@ -79,11 +84,29 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
+def _entries(context: Context, rows: pl.DataFrame) -> list[tuple[str, Series, str]]:
+    """A name for each application and outcome that has thresholds; empty where there is one."""
+    shown = context.series_in(rows)
+    found = []
+    for one in shown:
+        outcomes = context.of(rows, one)["outcome"].unique(maintain_order=True).to_list()
+        named = outcome_words.has_others(outcomes)
+        for outcome in outcomes:
+            parts = [one.label] if len(shown) > 1 else []
+            parts += [outcome_words.noun(outcome)] if named else []
+            found.append((" ".join(parts), one, outcome))
+    return found
+
+
+def _row_name(name: str, level: int) -> str:
+    return f"{name}, {level} %" if name else f"within {level} %"
+
+
+def _panel(context: Context, rows: pl.DataFrame, title: str, left: int) -> Any:
     """The thresholds of one axis, of the applications for which it was varied."""
     import altair as alt
 
-    shown = context.series_in(rows)
+    entries = _entries(context, rows)
     width = min(WIDEST, BOTH - left)
     ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
     if not ends:
@@ -92,11 +115,7 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     if low == high:
         low, high = low / 2, high * 2
     ticks = axes.log_ticks(low, high)
-    names = [
-        f"{one.label}, {level} %" if several else f"within {level} %"
-        for one in shown
-        for level in (10, 50)
-    ]
+    names = [_row_name(name, level) for name, _, _ in entries for level in (10, 50)]
     x = alt.X(
         "x:Q",
         title=title,
@@ -116,11 +135,11 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
         ),
     )
     layers: list[Any] = []
-    for one in shown:
-        for row in context.of(rows, one).sort("level").iter_rows(named=True):
-            level = 10 if row["level"] < 1.3 else 50
-            name = f"{one.label}, {level} %" if several else f"within {level} %"
-            layers += _marks(row, name, one, (x, y), (low, high, width))
+    for name, one, outcome in entries:
+        mine = context.of(rows, one).filter(pl.col("outcome") == outcome)
+        for row in mine.sort("level").iter_rows(named=True):
+            of_row = _row_name(name, 10 if row["level"] < 1.3 else 50)
+            layers += _marks(row, of_row, one, (x, y), (low, high, width))
     return alt.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
@@ -211,7 +230,7 @@ def describe(row: dict[str, Any], unit: str) -> str:
     if state == "at once":
         return "already at the mildest point"
     if state == "not monotone":
-        return "faster again"
+        return f"{outcome_words.faster(row)} again"
     if _is_bracketed(row):
         low, high = (numbers.estimate(row[end]) for end in ("low", "high"))
         return f"{low} to {high} {unit}, no closer"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
-from flowsweep.render import doubts, points, totals_alone
+from flowsweep.render import doubts, outcome_words, points, totals_alone
 from flowsweep.render.tables import (
     Column,
     application,
@@ -67,7 +67,11 @@ def draw(context: Context) -> Markup | None:
         figures("MB", [row["all_mb"] for row in rows], spanner),
         Column("data", [_change(row["data_change"], row) for row in rows], spanner=spanner),
         Column("packets", [numbers.count(row["all_packets"]) for row in rows], spanner=spanner),
-        figures("time (s)", [row["completion_s"] for row in rows]),
+        *(
+            [figures("time (s)", [row["completion_s"] for row in rows])]
+            if outcome_words.is_timed(context)
+            else []
+        ),
         Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
     ]
     return table("totals", columns)

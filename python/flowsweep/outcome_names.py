@@ -1,0 +1,13 @@
+"""What an outcome may be called, and the one that every part knows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+#: The first outcome of a run that has one: `completion_s` in its record.
+COMPLETION = "completion_time"
+PATTERN = r"^[a-z][a-z0-9_]{0,39}$"
+MOST = 32
+MOST_UNIT = 20
+
+Better = Literal["less", "more"]

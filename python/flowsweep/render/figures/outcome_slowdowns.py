@@ -1,0 +1,17 @@
+"""Figure `outcome_slowdowns`: outcomes besides completion time along every axis of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep.render.figures import completion
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context, Figure
+
+QUERY = "outcome_slowdowns"
+
+
+def draw(context: Context) -> Figure | None:
+    """How many times worse each of them gets."""
+    return completion.draw_outcomes(context, QUERY)

@@ -1,0 +1,77 @@
+"""Outcomes in words: what is said of the completion time, and of any other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.outcome_names import COMPLETION
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+Row = dict[str, Any]
+
+
+def noun(outcome: str) -> str:
+    """What an outcome is called in a sentence."""
+    return "completion time" if outcome == COMPLETION else outcome
+
+
+def has_others(outcomes: Any) -> bool:
+    """Whether some of these names are not the completion time."""
+    return any(outcome != COMPLETION for outcome in outcomes)
+
+
+def is_timed(context: Context) -> bool:
+    """Whether some application is judged by its completion time."""
+    return COMPLETION in set(context.model("outcome_baselines")["outcome"])
+
+
+def quantity(row: Row) -> str:
+    """An outcome with its unit, as the head of a column or an axis."""
+    unit = row["outcome_unit"]
+    return f"{noun(row['outcome'])} ({unit})" if unit else noun(row["outcome"])
+
+
+def kept(row: Row) -> str:
+    """The end of "needs at least 10 Mbit/s ..."."""
+    if row["outcome"] == COMPLETION:
+        return "to stay within 10 % of its baseline time"
+    return f"to keep **{row['outcome']}** {_bound(row, 1.1)}"
+
+
+def stayed(row: Row, name: str, *, is_named: bool) -> str:
+    """The beginning of "It stayed within 10 % at every rate tried"."""
+    if row["outcome"] == COMPLETION:
+        return f"{'It' if is_named else name} stayed within 10 %"
+    return f"The **{row['outcome']}** of {name} stayed {_bound(row, 1.1)}"
+
+
+#: How `severe` begins.
+SEVERE = ("It is 50 %", "Its outcome ")
+
+
+def severe(row: Row) -> str:
+    """The beginning of "It is 50 % slower below 5 Mbit/s"."""
+    if row["outcome"] == COMPLETION:
+        return "It is 50 % slower"
+    if row["better"] == "more":
+        return f"Its outcome {row['outcome']} falls below 67 % of its baseline"
+    return f"Its outcome {row['outcome']} is 50 % higher"
+
+
+def slower(row: Row) -> str:
+    """What becomes of an outcome that is so many times its baseline."""
+    return "slower" if row["outcome"] == COMPLETION else f"worse in {row['outcome']}"
+
+
+def faster(row: Row) -> str:
+    """The other way round."""
+    return "faster" if row["outcome"] == COMPLETION else f"better in {row['outcome']}"
+
+
+def _bound(row: Row, level: float) -> str:
+    """How far it may get worse: by the same factor whichever way is better."""
+    if row["better"] == "more":
+        return f"at {100 / level:.0f} % of its baseline or more"
+    return f"within {100 * (level - 1):.0f} % of its baseline"

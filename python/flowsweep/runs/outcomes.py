@@ -1,0 +1,83 @@
+"""The outcomes of a run: what it is judged by, besides its completion time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import inputs
+from flowsweep.outcome_names import COMPLETION, MOST, MOST_UNIT, PATTERN, Better
+from flowsweep.runs.record_fields import Name, Number, Record
+from flowsweep.validation import refused
+
+
+class Outcome(Record):
+    """A number that a run reports of itself.
+
+    Attributes:
+        unit: As it is printed; empty for counts and shares.
+        better: Whether less of it is better, or more.
+    """
+
+    name: Annotated[str, Field(pattern=PATTERN)]
+    unit: Annotated[Name, Field(max_length=MOST_UNIT)] = ""
+    better: Better
+    value: Number
+
+
+def _distinct(value: object) -> object:
+    if not isinstance(value, list):
+        raise refused(
+            "not a list of outcomes", inputs.shown(value), '[{"name": ..., "value": ...}]'
+        )
+    if len(value) > MOST:
+        raise refused("too many outcomes", str(len(value)), f"at most {MOST}")
+    names = [one.get("name") for one in value if isinstance(one, dict)]
+    for name in names:
+        if name == COMPLETION:
+            raise refused(
+                f"{COMPLETION} is no outcome of this list",
+                f'"{name}"',
+                "`completion_s`, in seconds",
+            )
+        if names.count(name) > 1:
+            raise refused("an outcome is there twice", inputs.shown(name), "each name once")
+    return value
+
+
+Outcomes = Annotated[list[Outcome], BeforeValidator(_distinct)]
+
+
+def rows(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
+    """The outcomes as the table `runs` holds them."""
+    return [one.model_dump() for one in outcomes]
+
+
+def check_alike(runs: Iterable[dict[str, Any]]) -> None:
+    """Checks that all runs of an application mean the same by the name of an outcome.
+
+    Args:
+        runs: Rows of the table `runs`.
+
+    Raises:
+        FlowsweepError: Two of them differ in its unit, or in what is better.
+    """
+    seen: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for run in runs:
+        for one in run["outcomes"] or ():
+            meant = (one["unit"], one["better"])
+            unit, better, first = seen.setdefault((run["app"], one["name"]), (*meant, run["run"]))
+            if meant != (unit, better):
+                raise FlowsweepError(
+                    f"{run['run']}: outcome {one['name']} is not that of {first}",
+                    found=_described(*meant),
+                    expected=f"{_described(unit, better)}, as in {first}",
+                    remedy="give one unit and one `better` to an outcome, or two names",
+                )
+
+
+def _described(unit: str, better: str) -> str:
+    return f'unit "{unit}", {better} is better'

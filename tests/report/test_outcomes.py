@@ -1,0 +1,201 @@
+"""Outcomes besides completion time: what each query, figure and sentence makes of them."""
+
+from __future__ import annotations
+
+import html
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from flowsweep.render import page
+from flowsweep.warehouse import Warehouse
+
+RTTS, RATES = (1, 2, 4, 16), (100, 40, 10)
+SCATTER = (0.99, 1.0, 1.02)
+BASE = {"rtt_measured_ns": tiny.MS, "rate_measured_bit_s": 1e8}
+
+
+def tps(rtt: float, rate: float) -> float:
+    """More is better."""
+    return 1000 / rtt**0.5 * min(1.0, rate / 20)
+
+
+def latency(rtt: float, rate: float) -> float:
+    """Less is better; the rate does not matter. ms."""
+    return 2.0 + rtt + 0 * rate
+
+
+def outcomes(rtt: float, rate: float, factor: float) -> list[dict[str, Any]]:
+    return [
+        {"name": "tps", "unit": "1/s", "better": "more", "value": tps(rtt, rate) / factor},
+        {"name": "latency", "unit": "ms", "better": "less", "value": latency(rtt, rate) * factor},
+    ]
+
+
+def runs(completion_s: float | None = None, **more: Any) -> list[dict[str, Any]]:
+    """Every pair of RTT and rate, three runs each."""
+    return [
+        tiny.run(
+            f"{rtt}-{rate}-{number}", baseline=(rtt, rate) == (1, 100), repetition=number,
+            rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
+            rate_asked_bit_s=rate * 1e6, rate_measured_bit_s=rate * 1e6,
+            completion_s=completion_s, outcomes=outcomes(rtt, rate, factor), **more,
+        )
+        for rtt in RTTS
+        for rate in RATES
+        for number, factor in enumerate(SCATTER)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An application without a completion time, as one that runs for a fixed time; two losses."""
+    lossy = [
+        tiny.run(
+            f"loss-{loss}-{number}", completion_s=None, loss=loss, rtt_asked_ns=tiny.MS,
+            rate_asked_bit_s=1e8, outcomes=outcomes(1, 100, factor * (1 + 60 * loss)), **BASE,
+        )
+        for loss in (0.001, 0.01)
+        for number, factor in enumerate(SCATTER)
+    ]  # fmt: skip
+    other = [
+        tiny.run(
+            f"bbr-{number}", completion_s=None, congestion="bbr", rtt_asked_ns=tiny.MS,
+            rate_asked_bit_s=1e8, outcomes=outcomes(1, 100, factor * 2), **BASE,
+        )
+        for number, factor in enumerate(SCATTER)
+    ]  # fmt: skip
+    directory = tmp_path_factory.mktemp("database")
+    return tiny.runs(directory, [*runs(), *lossy, *other])
+
+
+@pytest.fixture(scope="module")
+def warehouse(database: Path) -> Warehouse:
+    return Warehouse(database, is_anew=True)
+
+
+def test_every_outcome_of_every_run_is_a_row(warehouse: Warehouse) -> None:
+    found = warehouse.rows("outcomes").rows(named=True)
+    assert {row["name"] for row in found} == {"tps", "latency"}
+    by_run = {(row["run"], row["name"]): row for row in found}
+    assert len(by_run) == len(found) == 2 * 3 * (len(RTTS) * len(RATES) + 3)
+    for rtt in RTTS:
+        for number, factor in enumerate(SCATTER):
+            row = by_run[f"{rtt}-10-{number}", "tps"]
+            assert row["value"] == pytest.approx(tps(rtt, 10) / factor)
+            assert (row["unit"], row["better"], row["is_used"]) == ("1/s", "more", True)
+
+
+def test_how_much_worse_grows_whichever_way_is_better(warehouse: Warehouse) -> None:
+    found = [row for row in warehouse.rows("outcome_slowdowns").rows(named=True)
+             if row["axis"] == "rtt"]  # fmt: skip
+    assert len(found) == 2 * len(RTTS)
+    for row in found:
+        exact = {"tps": tps, "latency": latency}[row["outcome"]]
+        here, there = exact(row["x"], 100), exact(1, 100)
+        worse = there / here if row["better"] == "more" else here / there
+        assert row["slowdown"] == pytest.approx(worse, rel=1e-3)
+        assert row["slowdown_low"] <= row["slowdown"] <= row["slowdown_high"]
+        scale = statistics.median(SCATTER)
+        value = here / scale if row["better"] == "more" else here * scale
+        assert row["value"] == pytest.approx(value, rel=1e-3)
+    assert warehouse.rows("completion").is_empty()
+
+
+def test_each_outcome_has_thresholds_of_its_own(warehouse: Warehouse) -> None:
+    found = {
+        (row["outcome"], row["axis"], row["level"]): row
+        for row in warehouse.rows("thresholds").rows(named=True)
+    }
+    assert len(found) == 2 * 2 * 2
+    # sqrt(rtt) = 1.1 lies between 1 and 2 ms; straight between 1 and sqrt(2).
+    rtt = found["tps", "rtt", 1.1]
+    assert (rtt["state"], rtt["easier"], rtt["harder"]) == ("found", 1, 2)
+    assert rtt["estimate"] == pytest.approx(1 + 0.1 / (2**0.5 - 1), rel=1e-3)
+    # (2 + rtt) / 3 = 1.5
+    assert found["latency", "rtt", 1.5]["estimate"] == pytest.approx(2.5, rel=1e-3)
+    assert found["latency", "rate", 1.1]["state"] == "never"
+    assert found["tps", "rate", 1.5]["state"] == "found"
+
+
+def test_loss_has_thresholds_of_each_outcome(warehouse: Warehouse) -> None:
+    found = warehouse.rows("axis_thresholds").rows(named=True)
+    assert [row["outcome"] for row in found] == ["tps", "tps", "latency", "latency"]
+    assert all(row["easier"] == 0.001 and row["harder"] == 0.01 for row in found)
+
+
+def test_the_plane_and_a_pair_of_names_have_rows_of_each_outcome(warehouse: Warehouse) -> None:
+    tried = [row for row in warehouse.rows("frontier").rows(named=True) if row["kind"] == "tried"]
+    assert len(tried) == 2 * len(RTTS) * len(RATES)
+    for row in tried:
+        exact = {"tps": tps, "latency": latency}[row["outcome"]]
+        here, there = exact(row["rtt_ms"], row["rate_mbit_s"]), exact(1, 100)
+        worse = there / here if row["outcome"] == "tps" else here / there
+        assert row["slowdown"] == pytest.approx(worse, rel=1e-3)
+    side = warehouse.rows("side_by_side").rows(named=True)
+    assert [(row["outcome"], round(row["ratio"], 6)) for row in side] == [
+        ("tps", 2.0), ("latency", 2.0)
+    ]  # fmt: skip
+
+
+def test_two_experiments_are_compared_by_each_outcome(tmp_path: Path, database: Path) -> None:
+    slower = tiny.runs(tmp_path / "slower", [
+        row | {"outcomes": [one | {"value": one["value"] / 2} for one in row["outcomes"]]}
+        for row in runs()
+    ])  # fmt: skip
+    found = Warehouse(slower, against=database).rows("against").rows(named=True)
+    shared = [row for row in found if row["side"] == "both"]
+    assert {(row["outcome"], round(row["ratio"], 6)) for row in shared} == {
+        ("tps", 2.0), ("latency", 0.5)
+    }  # fmt: skip
+    assert all(row["value"] == pytest.approx(row["other_value"] / 2, rel=1e-3) for row in shared)
+
+
+def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: Path) -> None:
+    made = page.build(database)
+    assert not made.contradictions
+    text = made.html
+    for part in ("pre", "script", "style"):
+        text = re.sub(rf"<{part}.*?</{part}>", "", text, flags=re.DOTALL)
+    words = html.unescape(re.sub("<[^>]+>", " ", text))
+    assert "tps" in words
+    assert not re.findall(r".{0,40}(?:completion time|time \(s\)|slower|faster).{0,40}", words)
+    assert made.first == (
+        "app needs at least 10.0 to 40.0 Mbit/s (straight between them: 30.8) and an RTT of at "
+        "most 1.00 to 2.00 ms (straight between them: 1.24) to keep tps at 91 % of its baseline "
+        "or more."
+    )
+    assert "to keep <b>latency</b> within 10 % of its baseline" in made.html
+
+
+def test_completion_time_comes_first_beside_others(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, runs(completion_s=10.0))
+    warehouse = Warehouse(tmp_path)
+    assert [row["outcome"] for row in warehouse.rows("requirement").rows(named=True)] == [
+        "completion_time", "tps", "latency"
+    ]  # fmt: skip
+    assert warehouse.rows("completion_by_rtt").height == len(RTTS)
+    made = page.build(tmp_path)
+    assert not made.contradictions
+    assert made.first.startswith("app stayed within 10 % at every rate tried")
+
+
+def test_a_value_of_zero_has_no_ratio_and_is_listed(tmp_path: Path) -> None:
+    rows = [
+        tiny.run(
+            f"{rtt}-{number}", baseline=rtt == 1, completion_s=None, rtt_asked_ns=rtt * tiny.MS,
+            outcomes=[{"name": "errors", "unit": "", "better": "less", "value": float(rtt - 1)}],
+        )
+        for rtt in (1, 4)
+        for number in range(3)
+    ]  # fmt: skip
+    tiny.runs(tmp_path, rows)
+    warehouse = Warehouse(tmp_path)
+    assert warehouse.rows("outcomes")["value"].to_list() == [0.0] * 3 + [3.0] * 3
+    states = warehouse.rows("thresholds")
+    assert states["state"].unique().to_list() == ["cannot tell"]
+    assert "reports errors above 0" in page.build(tmp_path).first
