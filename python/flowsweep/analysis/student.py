@@ -1,53 +1,67 @@
-"""Quantiles of Student's t distribution."""
+"""Quantiles and tails of Student's t distribution."""
 
 from __future__ import annotations
 
 import functools
 import math
+from statistics import NormalDist
 
-# Halvings of an interval of at most 1e6: the result is exact to the last digits of a double.
-HALVINGS = 100
-
-
-def quantile(probability: float, freedom: float) -> float:
-    """The value that a t variable stays below with this probability.
-
-    Between whole degrees of freedom it is interpolated in their inverse, in which it is close to
-    a straight line.
-
-    Args:
-        probability: From 0.5 to below 1.
-        freedom: Degrees of freedom, at least 1.
-    """
-    whole = math.floor(freedom)
-    fewer, more = _quantile(probability, whole), _quantile(probability, whole + 1)
-    part = (1 / whole - 1 / freedom) * whole * (whole + 1)
-    return fewer + part * (more - fewer)
+# Newton's method stops here; a double holds no more.
+PRECISION = 1e-14
+MOST_STEPS = 200
 
 
 @functools.lru_cache(maxsize=4096)
-def _quantile(probability: float, freedom: int) -> float:
-    low, high = 0.0, 1.0
-    while _below(high, freedom) < probability:
-        high *= 2.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        if _below(middle, freedom) < probability:
-            low = middle
+def quantile(probability: float, freedom: float) -> float:
+    """The value that a t variable stays below with this probability.
+
+    The normal distribution's is below it, and Newton's method goes up from there without passing
+    it, as the distribution function is concave.
+
+    Args:
+        probability: From 0.5 to below 1.
+        freedom: Degrees of freedom, at least 1; they need not be whole.
+    """
+    value = NormalDist().inv_cdf(probability)
+    for _ in range(MOST_STEPS):
+        step = (tail(value, freedom) - (1.0 - probability)) / _density(value, freedom)
+        value += step
+        if abs(step) <= PRECISION * value:
+            break
+    return value
+
+
+def tail(value: float, freedom: float) -> float:
+    """The probability that a t variable is above `value` >= 0 (DLMF 8.17: incomplete beta)."""
+    x = freedom / (freedom + value**2)
+    a, b = freedom / 2.0, 0.5
+    if x < (a + 1.0) / (a + b + 2.0):
+        return _incomplete_beta(a, b, x) / 2.0
+    return (1.0 - _incomplete_beta(b, a, value**2 / (freedom + value**2))) / 2.0
+
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    if x == 0:
+        return 0.0
+    log = a * math.log(x) + b * math.log1p(-x) - math.log(a)
+    front = math.exp(log + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
+    # From the first term on (Lentz): the fraction, and its numerators' and denominators' ratios.
+    fraction, over, under = 1.0, 1.0, 0.0
+    for number in range(1, MOST_STEPS):
+        half = number // 2
+        if number % 2:
+            term = -(a + half) * (a + b + half) * x / ((a + 2 * half) * (a + 2 * half + 1))
         else:
-            high = middle
-    return high
+            term = half * (b - half) * x / ((a + 2 * half - 1) * (a + 2 * half))
+        over, under = 1.0 + term / over, 1.0 / (1.0 + term * under)
+        fraction *= over * under
+        if abs(over * under - 1.0) < PRECISION:
+            break
+    return front / fraction
 
 
-def _below(value: float, freedom: int) -> float:
-    """The distribution function for `value` >= 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
-    angle = math.atan(value / math.sqrt(freedom))
-    cosine, sine = math.cos(angle), math.sin(angle)
-    is_odd = freedom % 2 == 1
-    term = cosine if is_odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for number in range(3 if is_odd else 2, freedom - 1, 2):
-        term *= cosine * cosine * (number - 1) / number
-        total += term
-    both = 2.0 / math.pi * (angle + sine * total) if is_odd else sine * total
-    return 0.5 + both / 2.0
+def _density(value: float, freedom: float) -> float:
+    log = math.lgamma((freedom + 1.0) / 2.0) - math.lgamma(freedom / 2.0)
+    log -= (math.log(freedom * math.pi) + (freedom + 1.0) * math.log1p(value**2 / freedom)) / 2.0
+    return math.exp(log)
