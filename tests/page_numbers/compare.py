@@ -1,0 +1,92 @@
+"""The rows of a page against rows that were worked out anew."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+#: Two ways to sum the same doubles differ by less.
+RELATIVE = 1e-9
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Rows that a query must have.
+
+    Attributes:
+        rows: All of them, as exact as doubles are.
+        order: Columns that put both sides in the same order.
+        decimals: To how many decimals the query rounds a column; others are exact.
+        figures: Columns that keep four decimals, or as many as show three figures.
+    """
+
+    rows: pl.DataFrame
+    order: Sequence[str]
+    decimals: Mapping[str, int] = field(default_factory=dict)
+    figures: frozenset[str] = frozenset()
+
+    def tolerance(self, column: str, value: float) -> float:
+        """How far a row's value may be from `value`: half of its last decimal."""
+        exact = RELATIVE * abs(value)
+        if column in self.figures:
+            size = math.floor(math.log10(abs(value))) if value else 0
+            return 0.5001 * 10.0 ** -max(4, 2 - size) + exact
+        if column in self.decimals:
+            return 0.5001 * 10.0 ** -self.decimals[column] + exact
+        return exact
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found of one query.
+
+    Attributes:
+        faults: What differs, in words.
+        missing: Columns of the query that were not worked out.
+        numbers: How many numbers agree.
+    """
+
+    faults: list[str]
+    missing: set[str]
+    numbers: int
+
+
+def page_rows(html: str) -> list[pl.DataFrame]:
+    """The data of each figure and table of a page, in its order."""
+    found = re.findall(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)
+    return [pl.read_csv(io.StringIO(json.loads(text)), infer_schema_length=None) for text in found]
+
+
+def compare(name: str, rows: pl.DataFrame, expected: Expected) -> Comparison:
+    """Compares every column that both have, row by row."""
+    missing = set(rows.columns) - set(expected.rows.columns)
+    unknown = set(expected.rows.columns) - set(rows.columns)
+    assert not unknown, f"{name} has no columns {sorted(unknown)}"
+    if rows.height != expected.rows.height:
+        return Comparison([f"{name}: {rows.height} rows, not {expected.rows.height}"], missing, 0)
+    columns = expected.rows.columns
+    mine = rows.sort(expected.order, nulls_last=False).select(columns)
+    its = expected.rows.sort(expected.order, nulls_last=False)
+    faults, numbers = [], 0
+    for column in columns:
+        for place, (shown, value) in enumerate(zip(mine[column], its[column], strict=True)):
+            numbers += isinstance(value, int | float) and not isinstance(value, bool)
+            if not _agrees(shown, value, expected, column):
+                where = {key: its[key][place] for key in expected.order}
+                faults.append(f"{name}.{column} is {shown!r}, not {value!r}, at {where}")
+    return Comparison(faults, missing, numbers)
+
+
+def _agrees(shown: Any, value: Any, expected: Expected, column: str) -> bool:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        if not isinstance(shown, float | int):
+            return False
+        return abs(shown - value) <= expected.tolerance(column, value)
+    return bool(shown == value)

@@ -1,0 +1,72 @@
+"""Values to the steps of their distribution, by counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+#: Values of one step: 64 steps to the octave; a value of 0 has its own.
+PER_OCTAVE = 64
+
+
+def steps(
+    values: pl.DataFrame,
+    keys: Sequence[str],
+    column: str,
+    *,
+    unit: float = 1,
+    has_zero: bool = False,
+) -> pl.DataFrame:
+    """The distribution at the largest value of each step.
+
+    Args:
+        values: `run`, the keys, and `column`: one row per value.
+        keys: Columns whose values tell distributions apart.
+        column: The value's name.
+        unit: What the values are multiplied with before they are put in steps.
+        has_zero: Whether 0 has a step even where no value is 0.
+
+    Returns:
+        The keys, `column`, `share` of the values at or below it, `share_low` and `share_high` (the
+        least and the greatest of one run), `runs`, `in_step` and `of_all` (counts), and `run`, the
+        run where there is one.
+    """
+    step = ((pl.col(column) * unit).log(2) * PER_OCTAVE - 1e-9).ceil()
+    step = pl.when(pl.col(column) > 0).then(step).otherwise(-1e5)
+    found = []
+    for key, mine in values.with_columns(step=step).group_by(keys, maintain_order=True):
+        everything = np.sort(mine[column].to_numpy())
+        runs = [np.sort(own[column].to_numpy()) for _, own in mine.group_by("run")]
+        tops = mine.group_by("step").agg(pl.col(column).max(), in_step=pl.len()).sort("step")
+        listed = tops.select(column, "in_step").rows()
+        if has_zero and listed[0][0] > 0:
+            listed.insert(0, (0.0, 0))
+        for top, count in listed:
+            own = [_below(run, top) for run in runs]
+            found.append(
+                dict(zip(keys, key, strict=True))
+                | {
+                    column: top,
+                    "share": _below(everything, top),
+                    "share_low": min(own),
+                    "share_high": max(own),
+                    "runs": len(runs),
+                    "in_step": count,
+                    "of_all": len(everything),
+                    "run": mine["run"][0] if len(runs) == 1 else None,
+                }
+            )
+    return pl.DataFrame(found, infer_schema_length=None)
+
+
+def quantile(values: pl.Series, share: float) -> float:
+    """The least value at or below which so many of all values lie."""
+    ordered = np.sort(values.to_numpy())
+    return float(ordered[int(np.ceil(len(ordered) * share - 1e-9)) - 1])
+
+
+def _below(ordered: np.ndarray, value: float) -> float:
+    # the same quotient may differ in its last bit
+    return float(np.searchsorted(ordered, value * (1 + 1e-12), "right")) / len(ordered)

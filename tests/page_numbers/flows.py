@@ -1,0 +1,184 @@
+"""Flows to their sizes, durations and rates, what limits them, and the totals of each point."""
+
+from __future__ import annotations
+
+import polars as pl
+from compare import Expected
+from distributions import steps
+from raw import BIN_NS, Raw
+
+ENDS = ["point", "direction"]
+LIMITS = ("app", "sender", "receiver", "network", "unknown")
+POINT_DECIMALS = {"rtt_ms": 4, "rate_mbit_s": 4}
+SHARES = {"share": 6, "share_low": 6, "share_high": 6}
+
+
+def recompute(raw: Raw) -> dict[str, Expected]:
+    """The rows of `flow_sizes`, `flow_durations`, `flow_rates`, `limits` and `totals`."""
+    flows = valued(raw)
+    return {
+        "flow_durations": _steps(raw, flows, "duration_s"),
+        "flow_rates": _steps(raw, flows.filter(pl.col("duration_s") > 0), "mbit_s"),
+        "flow_sizes": _sizes(raw, flows),
+        "limits": _limits(raw),
+        "totals": _totals(raw),
+    }
+
+
+def valued(raw: Raw) -> pl.DataFrame:
+    """Each flow direction with its point and values; all of the demo's are seen whole."""
+    assert set(raw.sent["start"]) == {"syn"}
+    assert set(raw.sent["end"]) <= {"fin", "rst"}
+    return raw.sent.join(raw.runs.select("run", "point"), on="run").with_columns(
+        duration_s=pl.col("duration_ns") / 1e9,
+        mbit_s=pl.col("payload_bytes") * 8e3 / pl.col("duration_ns"),
+    )
+
+
+def _steps(raw: Raw, flows: pl.DataFrame, column: str) -> Expected:
+    rows = steps(flows, ENDS, column).rename({"in_step": "flows", "of_all": "of_flows"})
+    rows = rows.with_columns(
+        pl.lit(0).alias(f"{name}_flows")
+        for name in ("censored", "open", "begun_before", "cut", "of_censored")
+    )
+    return Expected(rows.join(raw.points, on="point"), [*ENDS, column], POINT_DECIMALS | SHARES)
+
+
+def _sizes(raw: Raw, flows: pl.DataFrame) -> Expected:
+    """One row per flow: the share of flows that are at most so large, at its own size."""
+    alike = pl.col("payload_bytes")
+    ordered = flows.with_columns(
+        share=alike.rank("max").over(ENDS) / pl.len().over(ENDS),
+        of_flows=pl.len().over(ENDS),
+        runs=pl.col("run").n_unique().over(ENDS),
+    )
+    shares = []
+    for (point, direction), mine in ordered.group_by(ENDS):
+        sizes = mine["payload_bytes"].unique()
+        for size in sizes:
+            own = mine.group_by("run").agg((alike <= size).mean().alias("share"))["share"]
+            shares.append((point, direction, size, own.min(), own.max()))
+    frame = pl.DataFrame(
+        shares, schema=[*ENDS, "payload_bytes", "share_low", "share_high"], orient="row"
+    )
+    rows = ordered.join(frame, on=[*ENDS, "payload_bytes"]).select(
+        *ENDS, "run", "payload_bytes", "duration_s", "share", "share_low", "share_high", "runs",
+        "of_flows",
+        is_cell=pl.lit(False),
+        flows=pl.lit(1),
+        source=pl.format("{}:{}", "src_ip", "src_port"),
+        destination=pl.format("{}:{}", "dst_ip", "dst_port"),
+        is_cut=pl.lit(False),
+        censored_flows=pl.lit(0),
+        is_far_side=pl.lit(False),
+        is_of_zeek=pl.lit(False),
+    )  # fmt: skip
+    return Expected(
+        rows.join(raw.points, on="point"),
+        ["run", "source", "destination"],
+        POINT_DECIMALS | SHARES,
+    )
+
+
+def _limits(raw: Raw) -> Expected:
+    """Shares of time, each direction weighed by its payload."""
+    flows = raw.sent.filter("is_on_path", pl.col("payload_bytes") > 0)
+    flows = flows.join(raw.runs.select("run", "point"), on="run")
+    sending = pl.sum_horizontal(f"{name}_limited_ns" for name in LIMITS)
+    flows = flows.with_columns(sending=sending)
+    told = pl.col("sending") > 0
+    weight = pl.col("payload_bytes").filter(told).sum()
+    rows = flows.group_by("point").agg(
+        pl.col("run").n_unique().alias("runs"),
+        directions=pl.len(),
+        unknown_directions=pl.lit(0),
+        unknown_because=pl.when((pl.col("unknown_limited_ns") > 0).any()).then(
+            pl.lit("headers do not tell")
+        ),
+        sending_s=pl.col("sending").sum() / 1e9,
+        most_held_share=(
+            1 - (pl.col("app_limited_ns") + pl.col("unknown_limited_ns")) / pl.col("sending")
+        ).filter(told).max(),
+        udp_share=pl.lit(0.0),
+        **{
+            f"{name}_share": (
+                pl.col("payload_bytes") * pl.col(f"{name}_limited_ns") / pl.col("sending")
+            ).filter(told).sum()
+            / weight
+            for name in LIMITS
+        },
+    )  # fmt: skip
+    rows = rows.with_columns(run=None).join(_link_shares(raw), on="point")
+    names = ["link_share", *(f"{name}_share" for name in LIMITS), "most_held_share", "sending_s"]
+    return Expected(
+        rows.join(raw.points, on="point"), ["point"], POINT_DECIMALS | dict.fromkeys(names, 6)
+    )
+
+
+def _link_shares(raw: Raw) -> pl.DataFrame:
+    """How much of its rate the busier direction between the sites used over the time of a run."""
+    across = raw.bins.filter(
+        pl.col("host") == pl.col("sender"),
+        pl.col("from_site") != pl.col("to_site"),
+        pl.col("bin").is_between(0, pl.col("bins") - 1),
+    )
+    used = across.group_by("run", "point", "from_site").agg(
+        mean=pl.col("wire_bytes").sum() * 8e3 / (pl.col("bins").first() * BIN_NS)
+    )
+    rate = raw.runs.select("run", "rate_asked_mbit_s")
+    of_run = (
+        used.join(rate, on="run")
+        .group_by("run", "point")
+        .agg(link_share=(pl.col("mean") / pl.col("rate_asked_mbit_s")).max())
+    )
+    return of_run.group_by("point").agg(pl.col("link_share").median())
+
+
+def _totals(raw: Raw) -> Expected:
+    host = raw.shown_host
+    wire = pl.col("wire_bytes")
+    of_run = raw.sent.group_by("run").agg(
+        into=wire.filter(pl.col("receiver") == host).sum(),
+        out=wire.filter(pl.col("sender") == host).sum(),
+        all=wire.sum(),
+        packets=pl.col("packets").sum(),
+        # a SYN or FIN that is sent again counts one byte as repeated
+        data=(
+            pl.col("payload_bytes")
+            - pl.col("retransmitted_bytes")
+            + (pl.col("syn_packets") - 1).clip(0)
+            + (pl.col("fin_packets") - 1).clip(0)
+        ).sum(),
+    )
+    of_run = of_run.join(raw.runs.select("run", "point", "is_baseline", "completion_s"), on="run")
+    rows = of_run.group_by("point").agg(
+        runs_used=pl.len(),
+        in_mb=pl.col("into").median() / 1e6,
+        in_mbit_s=(pl.col("into") * 8e-6 / pl.col("completion_s")).median(),
+        out_mb=pl.col("out").median() / 1e6,
+        out_mbit_s=(pl.col("out") * 8e-6 / pl.col("completion_s")).median(),
+        all_mb=pl.col("all").median() / 1e6,
+        all_packets=pl.col("packets").median(),
+        completion_s=pl.col("completion_s").median(),
+        data=pl.col("data").median(),
+    )
+    base = rows.filter(pl.col("point") == of_run.filter("is_baseline")["point"][0]).row(
+        0, named=True
+    )
+    rows = rows.select(
+        pl.exclude("data"),
+        run=None,
+        host=pl.lit(host),
+        bytes_change=pl.col("all_mb") / base["all_mb"] - 1,
+        packets_change=pl.col("all_packets") / base["all_packets"] - 1,
+        data_change=pl.col("data") / base["data"] - 1,
+    )
+    decimals = dict.fromkeys(
+        ["in_mb", "out_mb", "all_mb", "completion_s", "bytes_change", "packets_change"], 4
+    )
+    return Expected(
+        rows.join(raw.points, on="point"),
+        ["point"],
+        POINT_DECIMALS | decimals | {"all_packets": 0},
+        frozenset({"in_mbit_s", "out_mbit_s", "data_change"}),
+    )
