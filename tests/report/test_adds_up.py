@@ -41,7 +41,7 @@ def test_every_query_declares_what_must_hold() -> None:
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of RTT and rate with two outcomes, and two axes that need no traffic: loss, congestion."""
+    """Pairs of RTT and rate with two outcomes, and two axes without traffic: loss, congestion."""
     rows = [
         tiny.run(
             f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), rtt_asked_ns=rtt * tiny.MS,

@@ -162,6 +162,8 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
         found, expected = inputs.shown(fault["input"]), expected_of(fault)
+        if fault["type"] == "missing":
+            expected = f"the key `{location[-1]}`"
         remedy = f"correct line {line}"
     if len(faults) > 1:
         remedy = f"{remedy or 'correct it'} ({len(faults) - 1} more to correct after it)"

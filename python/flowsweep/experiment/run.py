@@ -169,6 +169,7 @@ class Run:
             ],
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,
+            **self._judged(),
             **self._served(),
             **self._accompanied(),
             **self._drawn(),
@@ -185,6 +186,15 @@ class Run:
             },
             "timeout_s": experiment.timeout_s,
         }
+
+    def _judged(self) -> dict[str, Any]:
+        """Nothing for a workload whose output is not read: its runs stay those that they were."""
+        outcomes = self.workload.outcomes
+        asked = {
+            name: one if isinstance(one, str) else one.model_dump(mode="json")
+            for name, one in outcomes.items()
+        }
+        return {"outcomes_asked": asked} if asked else {}
 
     def _served(self) -> dict[str, Any]:
         """Nothing for a workload without servers: its runs stay those that they were."""

@@ -15,8 +15,10 @@ from pydantic import (
     model_validator,
 )
 
+from flowsweep.experiment import printed
 from flowsweep.experiment.axes import AXES, LISTED
 from flowsweep.experiment.quantities import Duration, Model, Time, VariantName
+from flowsweep.outcome_names import MOST
 from flowsweep.validation import refused
 
 #: Where a command is started, besides a list of hosts.
@@ -153,7 +155,8 @@ class Workload(Model):
         description="Any program, as typed into a shell. Its environment holds FLOWSWEEP_HOSTS "
         "(name=address by commas), FLOWSWEEP_SITES (name=site), FLOWSWEEP_HOST, FLOWSWEEP_RANK, "
         "FLOWSWEEP_RANKS, FLOWSWEEP_PROBLEM (JSON). Its completion time is what it writes as "
-        "completion_s into the JSON file $FLOWSWEEP_OUTPUT, else the time that it runs.",
+        "completion_s into the JSON file $FLOWSWEEP_OUTPUT, else the time that it runs; a list "
+        "`outcomes` there holds others.",
         min_length=1,
     )
     where: Where = Field(
@@ -166,6 +169,13 @@ class Workload(Model):
     serve: list[Server] = Field(
         default_factory=list,
         description="Servers that the workload needs, one or a list, started in this order.",
+    )
+    outcomes: printed.Outcomes = Field(
+        default_factory=dict,
+        description="Outcomes that a command prints, by name: `{tps: {pattern: 'tps = ([0-9.]+)', "
+        "unit: 1/s, better: more}}`. They take the place of the time that it runs, unless "
+        "`completion_time: measured` is one of them.",
+        max_length=MOST,
     )
     name: str = Field(
         "",
@@ -225,6 +235,7 @@ class Workload(Model):
         if (self.app is None) == (self.command is None):
             found = "neither" if self.app is None else "both"
             raise refused("a workload is an app or a command", found, "one of `app` and `command`")
+        printed.check(self.outcomes, self.command)
         return self
 
     @field_validator("variants")

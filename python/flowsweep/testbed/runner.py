@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
+from flowsweep.experiment import printed
 from flowsweep.files import inputs
 from flowsweep.files.outputs import refused
+from flowsweep.outcome_names import COMPLETION
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked, misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
+from flowsweep.testbed.program import LOG
 from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
 from flowsweep.testbed.transient import TransientError
 
@@ -126,6 +129,11 @@ def _capture(
         # The tables could not hold it, and the whole sweep would have none.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
+    if run.workload.outcomes and result.failure is None:
+        try:
+            told = _with_printed(run, told, partial / LOG)
+        except FlowsweepError as error:
+            result = replace(result, failure=error.what)
     timed = _wall_time(run, result)
     if timed is not None and (told or {}).get("completion_s") is None:
         told = {**timed, **(told or {}), "completion_s": timed["completion_s"]}
@@ -147,8 +155,13 @@ def _is_nothing_crossed(result: RunResult) -> bool:
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
-    """Of a command that does not time itself: from its start to the end of its last process."""
-    if run.workload.command is None or result.failure is not None:
+    """Of a command that does not time itself: from its start to the end of its last process.
+
+    None for one with other outcomes, which may run for a fixed time.
+    """
+    outcomes = run.workload.outcomes
+    is_judged = bool(outcomes) and outcomes.get(COMPLETION) != printed.MEASURED
+    if run.workload.command is None or result.failure is not None or is_judged:
         return None
     return {
         "app": run.app,
@@ -158,6 +171,19 @@ def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
         "completion_s": result.program_s or (result.end_ns - result.start_ns) / 1e9,
         "timed": "by the testbed",
     }
+
+
+def _with_printed(run: Run, told: dict[str, Any] | None, log: Path) -> dict[str, Any]:
+    """What the program tells of its run, with the outcomes that it printed.
+
+    Raises:
+        FlowsweepError: One of them is not there, or is told twice.
+    """
+    found = printed.read(run.workload.outcomes, log)
+    told = {"app": run.app, "problem": json.loads(run.problem), **(told or {})}
+    told |= {**found, "outcomes": [*told.get("outcomes", []), *found["outcomes"]]}
+    checked(Application, told, log)
+    return told
 
 
 def _application(path: Path) -> dict[str, Any] | None:
@@ -192,6 +218,8 @@ def _record(
     axes = asked["axes"]
     for axis, value in _measured(run, result).items():
         axes.setdefault(axis, {})["measured"] = value
+    is_judged = application is not None and status != "failed" and result.spoiled is None
+    judged = application if application is not None and is_judged else {}
     beside = {"beside": {**asked["beside"], **(result.beside or {})}} if "beside" in asked else {}
     return {
         **asked,
@@ -202,9 +230,8 @@ def _record(
         "ranks": spec.ranks,
         "start": _utc(result.start_ns),
         "end": _utc(result.end_ns),
-        "completion_s": application.get("completion_s")
-        if application is not None and status != "failed" and result.spoiled is None
-        else None,
+        "completion_s": judged.get("completion_s"),
+        "outcomes": judged.get("outcomes", []),
         "status": status,
         "reason": reason,
         "application": application,
