@@ -31,12 +31,14 @@ SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
 def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
     """The tables, and each figure's query and caption."""
     warehouse = Warehouse(directory)
-    warehouse.keep_facts()
-    context = Context(warehouse, page._series(warehouse, ""))
-    for section in sections(warehouse.catalog.folder):
-        for part in page._parts(section, context, count(1)):
-            if part["kind"] == "figure":
-                yield Asked(warehouse), part["name"], part["caption"]
+    # As a report does: else each question would first look whether the tables are still the same.
+    with warehouse.reading():
+        warehouse.keep_facts()
+        context = Context(warehouse, page._series(warehouse, ""))
+        for section in sections(warehouse.catalog.folder):
+            for part in page._parts(section, context, count(1)):
+                if part["kind"] == "figure":
+                    yield Asked(warehouse), part["name"], part["caption"]
 
 
 def read(asked: Asked, query: str, caption: str) -> set[str]:
