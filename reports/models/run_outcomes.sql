@@ -67,9 +67,9 @@ valued as (
 ),
 
 final as (
-    select * replace (
-        is_valid and not is_warmup and coalesce(cost > 0, false) as is_used
-    )
+    select
+        * exclude (is_used),
+        is_valid and not is_warmup and coalesce(cost > 0, false) as is_used,
     from valued
 )
 

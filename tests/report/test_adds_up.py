@@ -59,7 +59,9 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [tiny.run(f"loss-{loss}", loss=loss, completion_s=9 + 300 * loss, **base)
              for loss in (0.001, 0.01)]  # fmt: skip
     rows += [tiny.run("bbr", congestion="bbr", completion_s=10.0, **base)]
-    return tiny.runs(tmp_path_factory.mktemp("plane"), rows)
+    directory = tiny.runs(tmp_path_factory.mktemp("plane"), rows)
+    (directory / "experiment.yaml").write_text('need: {tps: "> 80 1/s"}\ncaptured: .\n')
+    return directory
 
 
 @pytest.fixture(scope="module")

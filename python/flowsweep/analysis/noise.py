@@ -83,6 +83,19 @@ class Noise:
         low, high = math.exp(ratio - half), math.exp(ratio + half)
         return min(low, of_medians), max(high, of_medians)
 
+    def interval(self, times: Sequence[float]) -> tuple[float, float]:
+        """95 % interval of the time of a point, which holds the median of its runs.
+
+        Of runs that do not tell enough it is 0 and infinite.
+        """
+        if min(times) <= 0 or not self._explains(times):
+            return 0.0, math.inf
+        mean, median = self._mean(times), float(np.median(times))
+        freedom = min(mean.freedom, self.freedom)
+        half = student.quantile(1 - TAIL, freedom) * math.sqrt(mean.variance)
+        low, high = math.exp(mean.value - half), math.exp(mean.value + half)
+        return min(low, median), max(high, median)
+
     def _explains(self, times: Sequence[float]) -> bool:
         """Whether the runs of a point are as sure as their number says."""
         if len(times) > MIN_RUNS:

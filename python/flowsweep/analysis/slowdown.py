@@ -49,6 +49,14 @@ class Median:
         rank, errors = _rank(runs)
         return cls(middle, math.log(ordered[runs - rank] / ordered[rank - 1]) / errors, runs)
 
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the median; 0 and infinite where its runs do not tell."""
+        if not math.isfinite(self.error):
+            return 0.0, math.inf
+        half = student.quantile(1 - ONE_SIDED, self.runs - 1) * self.error
+        factor = math.exp(min(half, 700.0))
+        return self.value / factor, self.value * factor
+
     def compared(self, other: Median, tail: float = ONE_SIDED) -> tuple[float, float]:
         """Interval of this median divided by another; each end is wrong with probability `tail`."""
         mine, its = self.error**2, other.error**2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import document, model, refined
+from flowsweep.experiment import document, limit, model, refined
 from flowsweep.files import inputs, names
 from flowsweep.validation import expected_of
 
@@ -28,11 +29,13 @@ class About:
         title: Its title; may be empty.
         workloads: The names of its workloads, in its order.
         papers: The papers that it belongs to, in its order.
+        need: The absolute limits of outcomes, by name.
     """
 
     title: str = ""
     workloads: tuple[str, ...] = ()
     papers: tuple[str, ...] = ()
+    need: dict[str, limit.Limit] = dataclasses.field(default_factory=dict)
 
 
 def about(text: str) -> About:
@@ -58,7 +61,15 @@ def about(text: str) -> About:
         tuple(
             name for name in (papers if isinstance(papers, list) else []) if isinstance(name, str)
         ),
+        _limits(data.get("need")),
     )
+
+
+def _limits(given: object) -> dict[str, limit.Limit]:
+    """Those that can be read."""
+    stated = given if isinstance(given, dict) else {}
+    found = {name: limit.parse(text) for name, text in stated.items() if isinstance(text, str)}
+    return {str(name): one for name, one in found.items() if one is not None}
 
 
 def load(path: Path | str, runs: Path | None = None) -> model.Experiment:

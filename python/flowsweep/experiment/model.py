@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import beside, points, refined, testbeds
+from flowsweep.experiment import beside, limit, points, refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
@@ -55,6 +55,11 @@ class Experiment(Model):
         default_factory=list,
         description="The papers whose numbers stand beside these, by their folders in "
         "reports/papers.",
+    )
+    need: limit.Needs = Field(
+        default_factory=dict,
+        description="Absolute limits of outcomes, by name: `{p99_latency: '< 10 ms'}`. The verdict "
+        "says at which points they are kept.",
     )
     sites: Sites = Field(default_factory=dict, description="Hosts of each site, by name.")
     link: Link = Field(default_factory=Link)

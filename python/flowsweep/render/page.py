@@ -183,6 +183,7 @@ def _verdict(context: Context) -> words.Verdict:
         list(context.rows("run_table").rows(named=True)),
         beside=list(context.rows("side_by_side").rows(named=True)),
         others=list(context.rows("axis_thresholds").rows(named=True)),
+        needs=list(context.rows("need").rows(named=True)),
         lightpaths=list(context.rows("lightpaths").rows(named=True)),
         has_sites=context.has_sites,
     )

@@ -20,6 +20,7 @@ from flowsweep.render import (
     verdict_groups,
     verdict_lightpaths,
     verdict_limits,
+    verdict_need,
 )
 
 MAX_APPS = 4
@@ -65,6 +66,7 @@ def verdict(
     beside: Sequence[dict[str, Any]] = (),
     others: Sequence[dict[str, Any]] = (),
     lightpaths: Sequence[dict[str, Any]] = (),
+    needs: Sequence[dict[str, Any]] = (),
     has_sites: bool = True,
 ) -> Verdict:
     """The sentences for all applications.
@@ -77,6 +79,7 @@ def verdict(
         beside: Rows of the query `side_by_side`, for what variants change.
         others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
         lightpaths: Rows of the query `lightpaths`.
+        needs: Rows of the query `need`.
         has_sites: Whether these are of sites; else of hosts.
     """
     few, orders = [], list(labels)
@@ -108,6 +111,7 @@ def verdict(
         sentences.append(_not_varied(_names(fixed, labels, apps)))
         sentences += _variants_of(fixed, labels, beside)
     sentences += verdict_axes.sentences(others, labels)
+    sentences += verdict_need.sentences(needs, labels)
     if said := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
         sentences.append(said)
     return Verdict(

@@ -15,7 +15,15 @@ from pathlib import Path
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout
-from flowsweep.warehouse import axis_models, computed, figures, papers, shown, signatures
+from flowsweep.warehouse import (
+    axis_models,
+    computed,
+    figures,
+    papers,
+    shown,
+    signatures,
+    stated_needs,
+)
 from flowsweep.warehouse.macros import Macros
 from flowsweep.warehouse.order import in_order, table_names
 
@@ -46,6 +54,10 @@ class Catalog:
         #: Of these the query `published` alone reads.
         self.of_papers = papers.models(self.folder, tables.parent)
         self.models |= self.of_papers
+        of_file = stated_needs.models(tables.parent)
+        self.models |= of_file
+        #: What no digest of the tables tells.
+        self._of_file = frozenset(of_file)
         self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
         self.preamble = self._macros.script
 
@@ -77,7 +89,7 @@ class Catalog:
     def is_of_tables(self, name: str) -> bool:
         """Whether the rows of a query follow from the tables of its experiment alone."""
         read = self.closure(self.sql(name))
-        return not read & {*self.of_papers, "against_points"}
+        return not read & {*self.of_papers, *self._of_file, "against_points"}
 
     def needs(self, name: str) -> list[dict[str, str]]:
         """The needs of a query, as needs.yaml describes them."""

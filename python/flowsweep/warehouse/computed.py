@@ -15,6 +15,7 @@ from flowsweep.analysis import (
     axis_thresholds,
     grades,
     line_intervals,
+    need_points,
     rank_fits,
     side_by_side,
 )
@@ -31,6 +32,7 @@ READS = {
     "name_ratios": {"name_pairs", "run_outcomes"},
     "against_points": {"points", "run_outcomes"},
     "link_balances": {"stg_runs"},
+    "need_points": {"stated_needs", "run_outcomes"},
     "rank_fits": {"rank_peaks"},
     "axis_threshold_estimates": {"axis_points", "run_outcomes"},
     "capture_grades": {"capture_facts"},
@@ -44,6 +46,7 @@ MADE_BY: dict[str, Any] = {
     "line_intervals": line_intervals,
     "link_balances": link_balance,
     "name_ratios": side_by_side,
+    "need_points": need_points,
     "rank_fits": rank_fits,
 }
 
@@ -142,6 +145,15 @@ def _rank_fits(select: Select) -> Rows:
     return rank_fits.rows(peaks.rows(named=True))
 
 
+def _need_points(select: Select) -> Rows:
+    needs = select("select * from stated_needs order by outcome").rows(named=True)
+    runs = select(
+        "select outcome, run_outcomes.unit, app, problem, point, value from run_outcomes "
+        "inner join stated_needs using (outcome) where is_valid and not is_warmup order by all"
+    )
+    return need_points.rows(needs, runs.rows(named=True))
+
+
 def _name_ratios(select: Select) -> Rows:
     pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
     times = select(
@@ -177,5 +189,6 @@ _ROWS = {
     "capture_grades": _capture_grades,
     "line_intervals": _line_intervals,
     "name_ratios": _name_ratios,
+    "need_points": _need_points,
     "rank_fits": _rank_fits,
 }

@@ -1,0 +1,67 @@
+"""What the verdict says of the absolute limits that the experiment file states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowsweep import numbers
+
+Row = dict[str, Any]
+MAX_NAMED = 4
+
+
+def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[str]:
+    """A sentence for each limit and application.
+
+    Args:
+        rows: Rows of the query `need`.
+        labels: Name of each application and problem, in the order of the report.
+    """
+    found = []
+    for key, label in labels.items():
+        mine = [row for row in rows if (row["app"], row["problem"]) == key]
+        found += [
+            _sentence(label, [row for row in mine if row["outcome"] == outcome])
+            for outcome in dict.fromkeys(row["outcome"] for row in mine)
+        ]
+    return found
+
+
+def _sentence(label: str, rows: Sequence[Row]) -> str:
+    first = rows[0]
+    if first["limit_value"] is None:
+        return (
+            f"Whether **{label}** keeps its {first['outcome']} cannot be told: {first['reason']}."
+        )
+    unit = f" {first['unit']}" if first["unit"] else ""
+    limit = f"{first['outcome']} {first['relation']} {numbers.plain(first['limit_value'])}{unit}"
+    states = {
+        state: [row for row in rows if row["state"] == state]
+        for state in ("holds", "fails", "cannot tell")
+    }
+    points = numbers.plural(len(rows), "point")
+    parts = [f"**{label}** keeps **{limit}** at {len(states['holds'])} of {points}"]
+    if states["holds"] and len(states["holds"]) < len(rows):
+        parts[0] += f" ({_named(states['holds'])})"
+    if states["fails"]:
+        parts.append(f"it does not at {_named(states['fails'])}")
+    if states["cannot tell"]:
+        parts.append(f"it cannot be told at {_named(states['cannot tell'])}")
+    return f"{'; '.join(parts)}."
+
+
+def _named(rows: Sequence[Row]) -> str:
+    """The points with their intervals, the first of them."""
+    named = [_point(row) for row in rows[:MAX_NAMED]]
+    more = [f"{len(rows) - MAX_NAMED} more"] if len(rows) > MAX_NAMED else []
+    return "; ".join([*named, *more])
+
+
+def _point(row: Row) -> str:
+    if row["value"] is None:
+        return str(row["label"])
+    if row["low"] is None:
+        return f"{row['label']}: {numbers.estimate(row['value'])}, n = {row['runs_used']}"
+    interval = numbers.interval(row["low"], row["high"])
+    return f"{row['label']}: {numbers.estimate(row['value'])} [[{interval}]]"
