@@ -169,6 +169,8 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
         "most 1.00 to 2.00 ms (straight between them: 1.24) to keep tps at 91 % of its baseline "
         "or more."
     )
+    assert "How outcomes react to every axis" in words
+    assert "a similar share of their value" in words
     assert "to keep <b>latency</b> within 10 % of its baseline" in made.html
 
 

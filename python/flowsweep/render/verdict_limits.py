@@ -39,11 +39,12 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
             pooled.append(f"{name}: {numbers.share(row['spread'])}")
         else:
             alone.setdefault(row["noise_reason"] or "", []).append(name)
+    of_what = "value" if any(row["outcome"] != COMPLETION for row in lines.values()) else "time"
     found = []
     if pooled:
         found.append(
-            "runs scatter by a similar share of their time at all points of a line, but where a "
-            f"point's own runs clearly scatter more ({_listed(pooled)})"
+            f"runs scatter by a similar share of their {of_what} at all points of a line, but "
+            f"where a point's own runs clearly scatter more ({_listed(pooled)})"
         )
     for reason, names in alone.items():
         found.append(f"nothing for {_listed(names)}, where each point has its own runs: {reason}")

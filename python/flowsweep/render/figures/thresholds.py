@@ -41,11 +41,12 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    entries = _entries(context, rows)
+    several = len(shown) > 1
+    entries = _entries(context, rows, several=several)
     longest = max(len(f"{name}, 10 %") for name, _, _ in entries)
     left = round(min(MOST_LEFT, max(LEAST_LEFT, LETTER * longest)))
     panels = [
-        _panel(context, swept, title, left)
+        _panel(context, swept, title, left, several=several)
         for axis, title in AXES
         for swept in [rows.filter(pl.col("axis") == axis)]
         if not swept.is_empty()
@@ -84,15 +85,19 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _entries(context: Context, rows: pl.DataFrame) -> list[tuple[str, Series, str]]:
-    """A name for each application and outcome that has thresholds; empty where there is one."""
-    shown = context.series_in(rows)
+def _entries(
+    context: Context, rows: pl.DataFrame, *, several: bool
+) -> list[tuple[str, Series, str]]:
+    """Each application and outcome that has thresholds, with a name; empty where there is one.
+
+    `several`: the figure is of several applications.
+    """
     found = []
-    for one in shown:
+    for one in context.series_in(rows):
         outcomes = context.of(rows, one)["outcome"].unique(maintain_order=True).to_list()
         named = outcome_words.has_others(outcomes)
         for outcome in outcomes:
-            parts = [one.label] if len(shown) > 1 else []
+            parts = [one.label] if several else []
             parts += [outcome_words.noun(outcome)] if named else []
             found.append((" ".join(parts), one, outcome))
     return found
@@ -102,11 +107,11 @@ def _row_name(name: str, level: int) -> str:
     return f"{name}, {level} %" if name else f"within {level} %"
 
 
-def _panel(context: Context, rows: pl.DataFrame, title: str, left: int) -> Any:
+def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
     """The thresholds of one axis, of the applications for which it was varied."""
     import altair as alt
 
-    entries = _entries(context, rows)
+    entries = _entries(context, rows, several=several)
     width = min(WIDEST, BOTH - left)
     ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
     if not ends:
