@@ -165,9 +165,8 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
     assert "tps" in words
     assert not re.findall(r".{0,40}(?:completion time|time \(s\)|slower|faster).{0,40}", words)
     assert made.first == (
-        "app needs at least 10.0 to 40.0 Mbit/s (straight between them: 30.8) and an RTT of at "
-        "most 1.00 to 2.00 ms (straight between them: 1.24) to keep tps at 91 % of its baseline "
-        "or more."
+        "app needs about 30.8 Mbit/s (95 % interval 10.0 to 40.0) and tolerates an RTT of about "
+        "1.24 ms (1.00 to 2.00) while tps stays at 91 % of its baseline or more."
     )
     assert "How outcomes react to every axis" in words
     assert "a similar share of their value" in words

@@ -110,4 +110,4 @@ def test_a_list_of_parameters_has_a_short_verdict_too(tmp_path: Path) -> None:
         if "switch" in row["problem"] and row["level"] < 1.3 and row["estimate"] is not None
     ]  # fmt: skip
     assert len(thresholds) == 6
-    assert "6 other problems of it need an RTT of at most" in plain(verdict)
+    assert "6 other problems of it tolerate an RTT of about" in plain(verdict)

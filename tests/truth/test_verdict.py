@@ -58,8 +58,8 @@ def share(text: str, slowdowns: tuple[float, ...], axis: str = "rtt", **how: obj
 
 # A text that only one sentence has, a sweep for which it is true, and those for which it is false.
 BOTH_DIRECTIONS = [
-    ("needs an RTT of at most", (RISING, {}), [(LEVEL, {}), (BUMP, {}), (ALMOST, {})]),
-    ("needs at least", (RISING, {"axis": "rate"}), [(LEVEL, {"axis": "rate"})]),
+    ("tolerates an RTT of about", (RISING, {}), [(LEVEL, {}), (BUMP, {}), (ALMOST, {})]),
+    ("needs about", (RISING, {"axis": "rate"}), [(LEVEL, {"axis": "rate"})]),
     ("It is 50 % slower above", (RISING, {}), [((1, 1.01, 1.05, 1.3, 1.4), {}), (LEVEL, {})]),
     ("It is 50 % slower below", (RISING, {"axis": "rate"}), [(LEVEL, {"axis": "rate"})]),
     (
@@ -101,7 +101,7 @@ BOTH_DIRECTIONS = [
     ("itself varies by", ((1, 1.1, 1.1, 1.1, 1.1), {"spread": 0.3, "runs": 20}), [(RISING, {})]),
     ("spread too far", ((1, 1.09, 1.1, 1.12, 1.9), UNSURE), [(RISING, {}), (LEVEL, {})]),
     (
-        "of at most 4.00 to 16.0 ms (straight between them: ",
+        "(95 % interval 4.00 to 16.0) before",
         (RISING, {}),
         [(LEVEL, {}), (BUMP, {}), (STEP_OUT, {})],
     ),
@@ -139,17 +139,19 @@ AGAIN = (
     "its baseline time, but at 4.00 ms it takes 1.00 times its baseline time): no single RTT"
 )
 JUDGED = [
-    ("app needs an RTT of at most 7.00 ms [4.00, 16.0] to stay", RISING, LEVEL),
-    ("app needs an RTT of at most 7.00 ms [4.00, 16.0] to stay", RISING, BUMP),
-    ("app needs an RTT of at most 4.00 to 16.0 ms (straight between them: 7.00) to", RISING, LEVEL),
-    ("It is 50 % slower above 16.0 to 64.0 ms (straight between them: 30.0).", RISING, LEVEL),
-    ("app needs an RTT of at most 2.00 ms [1.00, 4.00] to stay", (1, 1, 1.2, 1.3, 2), RISING),
+    ("app tolerates an RTT of about 7.00 ms (95 % interval 4.00 to 16.0) before", RISING, LEVEL),
+    ("app tolerates an RTT of about 7.00 ms (95 % interval 4.00 to 16.0) before", RISING, BUMP),
+    ("It is 50 % slower above about 30.0 ms (16.0 to 64.0).", RISING, LEVEL),
     (
-        "app needs an RTT of at most 60 ms [16.0, not bounded above by this sweep] to stay",
+        "app tolerates an RTT of about 2.00 ms (95 % interval 1.00 to 4.00) before",
+        (1, 1, 1.2, 1.3, 2),
+        RISING,
+    ),
+    (
+        "app tolerates an RTT of about 60 ms (95 % interval 16.0 or more) before",
         LEVEL,
         RISING,
     ),
-    ("It is 50 % slower above 30.0 ms [16.0, 64.0].", RISING, LEVEL),
     ("app stayed within 10 % at every RTT tried, up to 64.0 ms: no limit", LEVEL, BUMP),
     (AGAIN, BUMP, RISING),
     ("app is already 1.50 times slower at the mildest RTT after", (1.5, 1.6, 1.7, 2, 3), RISING),

@@ -31,14 +31,15 @@ SHARES = {"held": "intervals", "told": "sweeps", "false": "sweeps"}
 Results = dict[tuple[str, int, float], Counter[str]]
 TOLD = ("found", "one-sided", "never", "at once", "not monotone")
 
+OPEN = "open"  # an end that the sweep does not bound
 NUMBER = r"([\d.,]+)"
-END = rf"{NUMBER}|not bounded (?:above|below) by this sweep"
-# "11.3 ms [10.0, 12.0]", or "4.00 to 16.0 ms (straight between them: 11.3)"
+# "about 11.3 ms (95 % interval 4.00 to 16.0)", of a later one without these words, of an open end
+# "16.0 or more".
 VALUE = (
-    rf"(?:{NUMBER} \S+ \[(?P<low>{END}), (?P<high>{END})\]"
-    rf"|(?P<from>{NUMBER}) to (?P<to>{NUMBER}) \S+ \(straight between them: {NUMBER}\))"
+    rf"about {NUMBER} \S+ \((?:95 % interval )?"
+    rf"(?:(?P<low>{NUMBER}) to (?P<high>{NUMBER})|(?P<end>{NUMBER}) or (?P<side>more|less))\)"
 )
-NEED = re.compile(rf"(?:at least|RTT of at most) {VALUE}")
+NEED = re.compile(rf"(?:needs|RTT of) {VALUE}")
 SEVERE = re.compile(rf"50 % slower (?:above|below) {VALUE}")
 FALL = re.compile(rf"at {NUMBER} \S+ it takes .* but at {NUMBER} \S+ it takes")
 CLOSER = re.compile(rf"cannot be told closer than {NUMBER} to {NUMBER} ")
@@ -50,8 +51,11 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
     """What the analysis finds at each level, and the sentences that the report opens with."""
     found = [need.threshold(sweep.points, level) for level in LEVELS]
     key = {"app": "app", "problem": "", "buffer_bytes": None, "axis": sweep.points.axis}
+    key["outcome"] = "completion_time"
     rows = [key | {"level": level} | asdict(one) for level, one in zip(LEVELS, found, strict=True)]
     requirement = key | {
+        "better": "less",
+        "baseline_value": 10.0,
         "baseline_s": 10.0,
         "worst_grade": "A",
         "baseline_packets": 1,
@@ -99,7 +103,9 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
 
 def _ends(match: re.Match[str]) -> tuple[str, str]:
     """Between which tried values a threshold is said to lie."""
-    return match["low"] or match["from"], match["high"] or match["to"]
+    if match["side"] is None:
+        return match["low"], match["high"]
+    return (match["end"], OPEN) if match["side"] == "more" else (OPEN, match["end"])
 
 
 def _value(text: str) -> float:
@@ -118,7 +124,7 @@ def _holds(sweep: made_sweeps.Sweep, level: float, low: str, high: str) -> bool:
 
 def _end(sweep: made_sweeps.Sweep, text: str, default: float) -> float:
     """The tried point that was printed with three figures; `default` for an open end."""
-    return default if text.startswith("not") else sweep.points.x[_index(sweep, _value(text))]
+    return default if text == OPEN else sweep.points.x[_index(sweep, _value(text))]
 
 
 def _index(sweep: made_sweeps.Sweep, value: float) -> int:
@@ -149,7 +155,7 @@ def measure(shape: str, runs: int, spread: float, sweeps: int) -> Counter[str]:
             if one.low is None and one.high is None:
                 continue
             counts["intervals"] += 1
-            low, high = ("not" if end is None else f"{end!r}" for end in (one.low, one.high))
+            low, high = (OPEN if end is None else f"{end!r}" for end in (one.low, one.high))
             counts["held"] += _holds(sweep, level, low, high)
         counts["false"] += bool(false_sentences(sweep, sentences))
     return counts

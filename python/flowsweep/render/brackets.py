@@ -1,11 +1,11 @@
-"""A threshold in words: the tried values first where they are far apart, else the estimate."""
+"""A threshold in words: its estimate, then its interval or the tried values beside it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flowsweep import numbers
-from flowsweep.analysis.need import FAR
+from flowsweep.analysis.slowdown import MIN_RUNS
 
 
 def ends(row: dict[str, Any]) -> tuple[float, float] | None:
@@ -21,20 +21,38 @@ def ends(row: dict[str, Any]) -> tuple[float, float] | None:
     return (min(beside), max(beside)) if len(beside) == 2 else None
 
 
-def far_ends(row: dict[str, Any]) -> str | None:
-    """`16.0 to 32.0`, where the tried values are far apart."""
+def note(row: dict[str, Any], *, is_first: bool = True) -> str:
+    """`95 % interval 59.5 to 100`, or what stands in its place; empty where nothing is known.
+
+    Args:
+        row: A row of the query `thresholds`.
+        is_first: Says what the two numbers are.
+    """
+    low, high = row["low"], row["high"]
+    if low is not None or high is not None:
+        return ("95 % interval " if is_first else "") + span(low, high)
     between = ends(row)
-    if between is None or between[1] <= FAR * between[0]:
-        return None
-    return f"{numbers.estimate(between[0])} to {numbers.estimate(between[1])}"
+    tried = (
+        f"between the tried {numbers.estimate(between[0])} and {numbers.estimate(between[1])}"
+        if between
+        else ""
+    )
+    few = f"n = {row['runs_beside']}, no interval" if row["runs_beside"] < MIN_RUNS else ""
+    return "; ".join(part for part in (tried, few) if part)
+
+
+def span(low: float | None, high: float | None) -> str:
+    """`59.5 to 100`; `59.5 or more` where this sweep does not bound it."""
+    if low is None or high is None:
+        end = high if low is None else low
+        return f"{numbers.estimate(end)} or {'less' if low is None else 'more'}"
+    return f"{numbers.estimate(low)} to {numbers.estimate(high)}"
 
 
 def brief(row: dict[str, Any], unit: str) -> str:
-    """`16.0 to 32.0 ms (27.1)`, or `4.20 ms [3.90, 4.60]`."""
-    estimate = numbers.estimate(row["estimate"])
-    if far := far_ends(row):
-        return f"{far} {unit} ({estimate})"
-    text = f"{estimate} {unit}"
+    """`27.1 ms (16.0 to 32.0)`: an estimate, and its interval or the tried values beside it."""
+    text = f"{numbers.estimate(row['estimate'])} {unit}"
     if row["low"] is not None or row["high"] is not None:
-        text += " " + numbers.interval(row["low"], row["high"], brief=True)
-    return text
+        return f"{text} ({span(row['low'], row['high'])})"
+    between = ends(row)
+    return f"{text} ({span(*between)})" if between else text

@@ -33,8 +33,15 @@ def quantity(row: Row) -> str:
     return f"{noun(row['outcome'])} ({unit})" if unit else noun(row["outcome"])
 
 
+def tolerated(row: Row) -> str:
+    """The end of "tolerates an RTT of about 10 ms ..."."""
+    if row["outcome"] == COMPLETION:
+        return "before it is 10 % slower"
+    return f"while **{row['outcome']}** stays {_bound(row, 1.1)}"
+
+
 def kept(row: Row) -> str:
-    """The end of "needs at least 10 Mbit/s ..."."""
+    """The end of "needs about 10 Mbit/s ..."."""
     if row["outcome"] == COMPLETION:
         return "to stay within 10 % of its baseline time"
     return f"to keep **{row['outcome']}** {_bound(row, 1.1)}"

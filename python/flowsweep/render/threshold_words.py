@@ -6,7 +6,6 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment import axes
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import brackets, outcome_words
@@ -18,35 +17,18 @@ AXES = {
 }
 
 
-def _value(row: dict[str, Any]) -> str:
-    """`**16 to 32 ms** [[(straight between them: 27)]]`, or `**165 Mbit/s** [[ [150, 180] ]]`.
-
-    The bracket comes first where its ends are far apart.
-    """
-    unit = AXES[row["axis"]][1]
-    estimate = numbers.estimate(row["estimate"])
-    few = f"n = {row['runs_beside']}, no interval" if row["runs_beside"] < MIN_RUNS else ""
-    has_interval = row["low"] is not None or row["high"] is not None
-    if far := brackets.far_ends(row):
-        said = f"straight between them: {estimate}"
-        if few and not has_interval:
-            said += f"; {few}"
-        return f"**{far} {unit}** [[({said})]]"
-    text = f"**{estimate} {unit}**"
-    if has_interval:
-        return f"{text} [[{numbers.interval(row['low'], row['high'])}]]"
-    if few:
-        beside = sorted(end for end in (row["easier"], row["harder"]) if end is not None)
-        tried = " and ".join(map(numbers.estimate, beside))
-        return f"{text} [[(tried: {tried}; {few})]]"
-    return text
+def _value(row: dict[str, Any], *, is_first: bool = False) -> str:
+    """`about **69.1 Mbit/s** [[(95 % interval 59.5 to 100)]]`; of later ones the ends alone."""
+    text = f"about **{numbers.estimate(row['estimate'])} {AXES[row['axis']][1]}**"
+    note = brackets.note(row, is_first=is_first)
+    return f"{text} [[({note})]]" if note else text
 
 
-def need(row: dict[str, Any]) -> str:
-    """The rate or the RTT that it needs."""
+def need(row: dict[str, Any], *, is_first: bool = True) -> str:
+    """The rate that it needs, or the RTT that it tolerates."""
     if row["axis"] == "rate":
-        return f"at least {_value(row)}"
-    return f"an RTT of at most {_value(row)}"
+        return f"needs {_value(row, is_first=is_first)}"
+    return f"tolerates an RTT of {_value(row, is_first=is_first)}"
 
 
 def within(row: dict[str, Any]) -> str:

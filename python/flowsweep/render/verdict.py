@@ -284,9 +284,10 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     first = {axis: by[axis, True] for axis in axes}
     told = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
     if told:
-        needs = [threshold_words.need(first[axis]) for axis in told]
+        needs = [threshold_words.need(first[axis], is_first=axis == told[0]) for axis in told]
+        end = outcome_words.tolerated(row) if "rtt" in told else outcome_words.kept(row)
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
-        found.append(f"{name} needs {' and '.join(needs)} {outcome_words.kept(row)}{sockets}.")
+        found.append(f"{name} {' and '.join(needs)} {end}{sockets}.")
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
         ranges = [threshold_words.within(first[axis]) for axis in never]

@@ -28,7 +28,8 @@ def others(count: int, mine: Sequence[Row]) -> str:
         mine: Their rows of the query `thresholds`.
     """
     plural = count > 1
-    subject = f"{count} other problems of it need" if plural else "Another problem of it needs"
+    subject = f"{count} other problems of it" if plural else "Another problem of it"
+    end = "" if plural else "s"
     parts = []
     for axis in threshold_words.AXES:
         rows = [row for row in mine if row["axis"] == axis and row["level"] < 1.3]
@@ -37,14 +38,14 @@ def others(count: int, mine: Sequence[Row]) -> str:
             continue
         low, high = numbers.estimate(known[0]), numbers.estimate(known[-1])
         unit = threshold_words.AXES[axis][1]
-        need = "at least" if axis == "rate" else "an RTT of at most"
+        need = f"need{end} about" if axis == "rate" else f"tolerate{end} an RTT of about"
         span = low if low == high else f"{low} to {high}"
         part = "" if len(known) == count else f" ({len(known)} of {count})"
         parts.append(f"{need} {span} {unit}{part}")
     if parts:
         return f"{subject} {' and '.join(parts)}, see the table below."
     verb = "are" if plural else "is"
-    return f"{subject.rsplit(' ', 1)[0]} {verb} in the table below."
+    return f"{subject} {verb} in the table below."
 
 
 def variants(rows: Sequence[Row]) -> str | None:

@@ -78,8 +78,8 @@ def unknown(
         )
     if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
         found.append(
-            "where between two tried points a limit lies: its number assumes a straight line, its "
-            "bracket nothing"
+            "where exactly a limit lies between two tried points: its number assumes a straight "
+            "line between them, its interval does not"
         )
     axes = {row["axis"] for row in thresholds}
     if not_crossed:

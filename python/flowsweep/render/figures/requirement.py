@@ -80,15 +80,12 @@ def _threshold_cell(found: list[Row]) -> str:
     state = row["state"]
     if state in ("found", "one-sided"):
         first = numbers.estimate(row["estimate"])
-        if far := brackets.far_ends(row):
-            few = f"; n = {row['runs_beside']}" if row["low"] is None else ""
-            first, second = far, f"straight: {first}{few}"
-        elif row["low"] is not None or row["high"] is not None:
-            second = numbers.interval(row["low"], row["high"], brief=True)
+        if row["low"] is not None or row["high"] is not None:
+            second = brackets.span(row["low"], row["high"])
         else:
             ends = (row["easier"] or row["mildest"], row["harder"])
             low, high = sorted(end for end in ends if end is not None)
-            second = f"tried: {numbers.estimate(low)}, {numbers.estimate(high)}"
+            second = f"tried: {brackets.span(low, high)}; n = {row['runs_beside']}"
     elif state == "never":
         sign = ">" if row["axis"] == "rtt" else "<"
         first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"
