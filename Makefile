@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # Where it is set, each of thousands of starts of flowsweep in the tests compiles its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help build demo papers notebook docs live test fuzz trials bench truth check audit
+.PHONY: help build demo papers notebook docs live test test-rust test-beside test-alone fuzz trials bench truth check audit
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -44,10 +44,21 @@ live: build ## DuckDB for `flowsweep report DIR --live`, a page that answers que
 
 test: build ## Every test
 	@.config/prepare.sh test
-	PROPTEST_RNG_SEED=2006 .config/cargo test --workspace --locked --quiet
-	@status=0; \
-	$(BIN)/pytest -m "not measured" --numprocesses 3 --dist loadscope --no-loadscope-reorder --durations 12 || status=1; \
-	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
+	@status=0; $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust test-beside || status=1; \
+	$(MAKE) --no-print-directory test-alone || status=1; exit $$status
+
+# Many of the tests beside them wait: these take what is left of the cores, and no job slots of make.
+test-rust:
+	@status=0; env -u MAKEFLAGS -u MFLAGS PROPTEST_RNG_SEED=2006 \
+	nice .config/cargo test --workspace --locked --quiet >.venv/test-rust.log 2>&1 || status=1; \
+	cat .venv/test-rust.log; exit $$status
+
+test-beside:
+	@env -u MAKEFLAGS -u MFLAGS \
+	$(BIN)/pytest -m "not measured" --numprocesses 4 --dist loadscope --no-loadscope-reorder --durations 12
+
+test-alone:
+	@$(BIN)/pytest -m measured --durations 12
 
 fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven
 	@status=0; $(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) || status=1; \

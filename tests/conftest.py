@@ -41,12 +41,15 @@ WAIT_S = 30.0
 UNUSABLE_SHARE = 0.10
 
 
-#: Folders whose tests take turns at the testbed of this machine, or start a cluster. They mostly
-#: wait, so that each line of turns goes beside other tests, the longest first.
+#: Folders whose tests take turns at the testbed of this machine, start a cluster, or have networks
+#: of their own. They mostly wait, so that each line of turns goes beside other tests, the longest
+#: first.
 TURNS = {
-    "testbed": "testbed", "workflow": "testbed", "workloads": "testbed", "emulator": "testbed",
-    "capture": "testbed", "cluster": "cluster",
+    "testbed": "testbed", "workflow": "testbed", "workloads": "testbed", "cluster": "cluster",
+    "capture": "laboratory", "emulator": "laboratory",
 }  # fmt: skip
+#: Files that take longest, begun behind the lines: at the end each would keep one core only.
+LONGEST = ("tests/report/test_sentences.py", "tests/report/test_adds_up.py")
 
 
 def _line_of(path: str) -> str:
@@ -56,12 +59,12 @@ def _line_of(path: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that measure, which run alone; brings the lines of turns to the front."""
+    """Marks the tests that measure, which run alone; brings what takes longest to the front."""
     for item in items:
         # Also through a fixture that measures for several tests.
         if "measurement" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.measured)
-    order = [*dict.fromkeys(TURNS.values())]
+    order = [*dict.fromkeys(TURNS.values()), *LONGEST]
     places = {name: place for place, name in enumerate(order)}
     items.sort(key=lambda item: places.get(_line_of(item.nodeid.partition("::")[0]), len(order)))
 
