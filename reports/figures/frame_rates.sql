@@ -16,7 +16,7 @@ by_run as (
         runs.is_used
         and transfers.source = 'application'
         and transfers.from_site <> transfers.to_site
-        and regexp_matches(runs.problem, '(^|, )frames ')
+        and json_extract(runs.parameters, '$.frames') is not null
     group by runs.point, transfers.run
     having count(*) > 1 and span_s > 0
 ),

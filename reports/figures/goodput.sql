@@ -7,9 +7,19 @@ by_run as (
         app_streams.run,
         runs.point,
         app_streams.transport,
-        if(contains(runs.problem, 'source disk'), 'disk', 'memory') as source,
-        if(contains(runs.problem, 'target disk'), 'disk', 'memory') as target,
-        contains(runs.problem, 'both_ways true') as is_both_ways,
+        if(
+            json_extract_string(runs.parameters, '$.source') = 'disk',
+            'disk',
+            'memory'
+        ) as source,
+        if(
+            json_extract_string(runs.parameters, '$.target') = 'disk',
+            'disk',
+            'memory'
+        ) as target,
+        coalesce(
+            json_extract_string(runs.parameters, '$.both_ways') = 'true', false
+        ) as is_both_ways,
         bool_or(app_streams.beside_mbit_s is not null) as has_tcp_beside,
         count(*) as streams,
         sum(app_streams.mbit_s) as mbit_s,

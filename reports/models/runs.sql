@@ -1,4 +1,5 @@
--- One row per run: its point in the sweep, and whether a median may use it. Where no run says
+-- One row per run: its point in the sweep, and whether a median may use it. `problem` is a label
+-- of its `parameters`, which are JSON. Where no run says
 -- anything of a sweep, they are captures alone: nothing tells that one repeats another, so that
 -- each stands alone, as an application of its own that has the name of the run.
 with
@@ -20,6 +21,7 @@ renamed as (
             stg_runs.run,
             coalesce(app, experiment, 'application')
         ) as app,
+        try_cast(problem as json) as own_parameters,
         -- {"n": 14} is read as "n 14"
         replace(translate(problem, '{}"', ''), ': ', ' ') as own_problem,
         compute,
@@ -68,6 +70,11 @@ named as (
                 then max(own_problem) over (partition by app)
             else ''
         end as problem,
+        case
+            when own_problem is not null then own_parameters
+            when count(distinct own_problem) over (partition by app) = 1
+                then max(own_parameters) over (partition by app)
+        end as parameters,
     from renamed
 ),
 
@@ -126,4 +133,4 @@ final as (
     inner join mildest using (app, problem)
 )
 
-select * exclude (is_flagged, own_problem) from final
+select * exclude (is_flagged, own_problem, own_parameters) from final

@@ -473,3 +473,16 @@ def test_missing_sql_is_refused_with_the_remedy(
     with pytest.raises(FlowsweepError, match="reports") as caught:
         Warehouse(tmp_path)
     assert "FLOWSWEEP_REPORTS" in str(caught.value.remedy)
+
+
+def test_the_parameters_of_a_problem_are_json_and_its_label_is_no_more(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run("a", problem='{"files": 3, "note": "frames 9, files 7"}'),
+        tiny.run("b", problem=None, status="no record", completion_s=None, reason="no run.json"),
+    ])  # fmt: skip
+    found = Warehouse(tmp_path).select(
+        "select run, problem, json_extract(parameters, '$.files')::bigint as files, "
+        "json_extract(parameters, '$.frames') as frames from runs order by run"
+    )
+    label = "files 3, note frames 9, files 7"
+    assert found.rows() == [("a", label, 3, None), ("b", label, 3, None)]

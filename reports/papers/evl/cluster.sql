@@ -15,7 +15,7 @@ sent as (
         and runs.app = 'lambda'
         and points.is_baseline
         and transfers.source = 'application'
-        and regexp_matches(runs.problem, '(^|, )files ')
+        and json_extract(runs.parameters, '$.files') is not null
     group by transfers.run
     order by transfers.run
     limit 1
