@@ -34,6 +34,11 @@ final as (
         noise,
         round(spread, 5) as spread,
         noise_reason,
+        -- one digit of a percent is printed: fewer decimals would be rounded twice
+        round(drift, 9) as drift,
+        round(drift_low, 9) as drift_low,
+        round(drift_high, 9) as drift_high,
+        rounded(drift_p) as drift_p,
         place,
     from threshold_estimates
     inner join outcome_baselines using (app, problem, outcome)

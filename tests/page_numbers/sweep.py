@@ -39,7 +39,9 @@ def recompute(raw: Raw) -> dict[str, Expected]:
         "thresholds": Expected(
             pl.DataFrame(thresholds(raw), infer_schema_length=None),
             ["axis", "level"],
-            dict.fromkeys(names, 4) | {"spread": 5},
+            dict.fromkeys([*names, "drift_p"], 4)
+            | dict.fromkeys(["drift", "drift_low", "drift_high"], 9)
+            | {"spread": 5},
         ),
         "run_table": Expected(_runs(raw), ["run"], dict.fromkeys(
             ["rtt_measured_ms", "rate_measured_mbit_s", "completion_s", "slowdown"], 4
@@ -188,6 +190,7 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
     """Where each line crosses each level; the medians of the demo's lines rise."""
     first = raw.runs.row(0, named=True)
     found = []
+    drifted = drift(raw)
     for axis in AXES:
         line, measured = _line(raw, axis), AXES[axis][1]
         x = [point[measured] for point in line]
@@ -234,8 +237,43 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
                     "spread": run_spread(times),
                     "noise_reason": None,
                 }
+                | drifted
             )
     return found
+
+
+def drift(raw: Raw) -> dict[str, float]:
+    """Least squares of the logarithms on a level for each point and the place in the order.
+
+    Runs further from the median of their point than 2.5 standard deviations are drawn in; the
+    deviation is that of all points.
+    """
+    runs = raw.runs.sort("start_ns")
+    logs = runs["completion_s"].log().to_numpy().copy()
+    points = runs["point"].to_numpy()
+    times = [runs.filter(pl.col("point") == one)["completion_s"].to_list() for one in set(points)]
+    reach = 2.5 * run_spread(times)
+    for one in set(points):
+        own = points == one
+        middle = np.median(logs[own])
+        logs[own] = np.clip(logs[own], middle - reach, middle + reach)
+    levels = (points[:, None] == np.unique(points)[None, :]).astype(float)
+    design = np.column_stack([np.linspace(0, 1, len(logs)), levels])
+    fit, squares, _, _ = np.linalg.lstsq(design, logs)
+    freedom = len(logs) - design.shape[1]
+    error = math.sqrt(squares[0] / freedom * np.linalg.inv(design.T @ design)[0, 0])
+    half = t_quantile(0.975, freedom) * error
+    low, high = 0.5, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_below = t_quantile(middle, freedom) < abs(fit[0]) / error
+        low, high = (middle, high) if is_below else (low, middle)
+    return {
+        "drift": math.expm1(fit[0]),
+        "drift_low": math.expm1(fit[0] - half),
+        "drift_high": math.expm1(fit[0] + half),
+        "drift_p": 2 * (1 - low),
+    }
 
 
 def _crossing(axis: str, x: list[float], medians: list[float], harder: int, level: float) -> float:

@@ -26,6 +26,7 @@ def threshold(axis: str, level: float = 1.1, **changes: Any) -> dict[str, Any]:
         "reason": None, "easier": 5.0, "harder": 10.0, "mildest": 1.0, "hardest": 32.3,
         "first_slowdown": 1.84, "runs_beside": 10, "runs_used": 60,
         "noise": "own", "spread": None, "noise_reason": "why",
+        "drift": -0.004, "drift_low": -0.021, "drift_high": 0.013, "drift_p": 0.4,
     }  # fmt: skip
     return row | changes
 
@@ -88,12 +89,31 @@ def test_what_the_intervals_assume_is_said() -> None:
             "point's own runs clearly scatter more (lu over RTT: 1.6 %)"
         ),
         (
-            "nothing for lu over rate, where each point has its own runs: fewer than 3 points with "
-            "2 runs"
+            "nothing of scatter for lu over rate, where each point has its own runs: fewer than 3 "
+            "points with 2 runs"
+        ),
+        (
+            "no drift, and none was found (95 % interval of the change from first run to last: lu "
+            "\N{MINUS SIGN}2.1 % to +1.3 %)"
         ),
     ]
     # Without an interval nothing is assumed of one.
     assert verdict([threshold("rate")], [REQUIREMENT], labels).assumed == []
+
+
+NOT_COVERED = "the intervals do not cover that"
+SLOWER = "no drift, but runs of lu became 3.1 % slower from first to last (p = 0.0042)"
+FASTER = "no drift, but runs of lu became 12 % faster from first to last (p < 0.001)"
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"drift": 0.031, "drift_p": 0.0042}, f"{SLOWER}: {NOT_COVERED}"),
+    ({"drift": -0.12, "drift_p": 0.0}, f"{FASTER}: {NOT_COVERED}"),
+    ({"drift_p": None}, "no drift, which too few runs of lu could show"),
+])  # fmt: skip
+def test_a_drift_is_among_what_the_intervals_assume(changes: dict[str, Any], words: str) -> None:
+    row = threshold("rtt", low=3.0, high=4.0) | changes
+    assert verdict([row], [REQUIREMENT], {("lu", ""): "lu"}).assumed[-1] == words
 
 
 def test_what_a_number_between_two_points_assumes_is_said() -> None:

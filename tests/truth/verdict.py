@@ -52,6 +52,7 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
     found = [need.threshold(sweep.points, level) for level in LEVELS]
     key = {"app": "app", "problem": "", "buffer_bytes": None, "axis": sweep.points.axis}
     key["outcome"] = "completion_time"
+    key |= {"drift": None, "drift_low": None, "drift_high": None, "drift_p": None}
     rows = [key | {"level": level} | asdict(one) for level, one in zip(LEVELS, found, strict=True)]
     requirement = key | {
         "better": "less",

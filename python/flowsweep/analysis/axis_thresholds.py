@@ -28,7 +28,7 @@ NOTE = (
 _OF_THRESHOLD = {
     name: kind
     for name, kind in ESTIMATES["threshold_estimates"].items()
-    if name not in ("app", "problem", "outcome", "axis", "buffer_bytes")
+    if name in Threshold.__dataclass_fields__ or name == "level"
 }
 COLUMNS = {
     "axis": "varchar",

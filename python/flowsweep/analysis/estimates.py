@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from flowsweep.analysis import slowdown
+from flowsweep.analysis import drift, slowdown
 from flowsweep.analysis.need import Points, Threshold, threshold
 from flowsweep.outcome_names import COMPLETION
 
@@ -66,20 +66,21 @@ COLUMNS = {
         "noise": "varchar",
         "spread": "double",
         "noise_reason": "varchar",
+        **dict.fromkeys(("drift", "drift_low", "drift_high", "drift_p"), "double"),
     },
 }
 
 
 def estimate(
-    runs: pl.DataFrame, points: pl.DataFrame, baselines: pl.DataFrame
+    runs: pl.DataFrame, points: pl.DataFrame, used: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
     """Computes the points of each axis and the thresholds on them.
 
     Args:
         runs: Rows of `sweep_runs`.
         points: Rows of `sweep_points`.
-        baselines: `app, problem, outcome, cost` of each valid run at a baseline. That point may lie
-            on another line, or on none.
+        used: `app, problem, outcome, point, is_baseline, start_ns, cost` of each valid run. The
+            baseline may lie on another line, or on none.
     """
     import polars as pl
 
@@ -87,7 +88,8 @@ def estimate(
     found: list[dict[str, object]] = []
     for key in points.select(KEYS).unique().sort(KEYS).iter_rows(named=True):
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
-        baseline = baselines.filter(match[:3])["cost"].to_list()
+        of_app = used.filter(match[:3])
+        baseline = of_app.filter("is_baseline")["cost"].to_list()
         asked, line = _points(runs.filter(match), points.filter(match), baseline)
         if line is None:
             reason = (
@@ -101,11 +103,31 @@ def estimate(
         for x_asked, (low, high) in zip(asked, line.line.intervals.tolist(), strict=True):
             if math.isfinite(high):
                 intervals.append({**key, "x_asked": x_asked, "low": low, "high": high})
+        drifted = _drift(of_app)
         for level in LEVELS:
-            found.append({**key, "level": level, **asdict(threshold(line, level))})
+            found.append({**key, "level": level, **asdict(threshold(line, level)), **drifted})
     return {
         "slowdown_intervals": _frame(intervals, "slowdown_intervals"),
         "threshold_estimates": _frame(found, "threshold_estimates"),
+    }
+
+
+def _drift(used: pl.DataFrame) -> dict[str, float]:
+    """That of all runs of an application, problem and outcome; empty where it is not known."""
+    if used["start_ns"].null_count():
+        return {}
+    groups = [
+        group.select("start_ns", "cost").rows()
+        for _, group in used.group_by("point", maintain_order=True)
+    ]
+    found = drift.find(groups)
+    if found is None:
+        return {}
+    return {
+        "drift": found.change,
+        "drift_low": found.low,
+        "drift_high": found.high,
+        "drift_p": found.p,
     }
 
 

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.analysis.drift import LEVEL
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment.axes import AXES
 from flowsweep.outcome_names import COMPLETION
+from flowsweep.render import outcome_words
 
 MAX_NAMED = 4
+LEAST_P = 0.001
 
 
 def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
-    """What the intervals assume of scatter, clauses: of lines whose points share it, and of others.
+    """What the intervals assume of scatter and of drift, clauses.
 
     Args:
         thresholds: Rows of the query `thresholds`.
@@ -47,7 +50,40 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
             f"where a point's own runs clearly scatter more ({_listed(pooled)})"
         )
     for reason, names in alone.items():
-        found.append(f"nothing for {_listed(names)}, where each point has its own runs: {reason}")
+        found.append(
+            f"nothing of scatter for {_listed(names)}, where each point has its own runs: {reason}"
+        )
+    return found + _drifts(list(lines.values()), labels)
+
+
+def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
+    """That runs do not become slower or faster during the sweep, and what was found of that."""
+    unlike, alike, unknown = [], [], []
+    judged = {(row["app"], row["problem"], row["outcome"]): row for row in rows}
+    names = list(labels)
+    for key, row in sorted(judged.items(), key=lambda item: names.index(item[0][:2])):
+        name = labels[key[:2]]
+        if row["outcome"] != COMPLETION:
+            name += f" ({row['outcome']})"
+        if row["drift_p"] is None:
+            unknown.append(name)
+        elif row["drift_p"] < LEVEL:
+            word = (outcome_words.slower if row["drift"] > 0 else outcome_words.faster)(row)
+            size = numbers.share(abs(row["drift"]))
+            p = f"p < {LEAST_P}" if row["drift_p"] < LEAST_P else f"p = {row['drift_p']:.2g}"
+            runs = f"runs of {labels[key[:2]]} became"
+            unlike.append(f"{runs} {size} {word} from first to last ({p})")
+        else:
+            ends = " to ".join(numbers.change(row[end]) for end in ("drift_low", "drift_high"))
+            alike.append(f"{name} {ends}")
+    found = []
+    if unlike:
+        found.append(f"no drift, but {_listed(unlike)}: the intervals do not cover that")
+    if alike:
+        change = "95 % interval of the change from first run to last"
+        found.append(f"no drift, and none was found ({change}: {_listed(alike)})")
+    if unknown:
+        found.append(f"no drift, which too few runs of {_listed(unknown)} could show")
     return found
 
 

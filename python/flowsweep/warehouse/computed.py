@@ -115,9 +115,9 @@ def rows(name: str, select: Select, other: Other | None = None) -> dict[str, Row
     made = estimates.estimate(
         runs=select("select * from sweep_runs order by all"),
         points=select("select * from sweep_points order by all"),
-        baselines=select(
-            "select app, problem, outcome, cost from run_outcomes "
-            "where is_baseline and is_used order by all"
+        used=select(
+            "select app, problem, outcome, point, is_baseline, start_ns, cost from run_outcomes "
+            "where is_used order by all"
         ),
     )
     return {table: frame.rows() for table, frame in made.items()}
