@@ -49,7 +49,11 @@ TURNS = {
     "capture": "laboratory", "emulator": "laboratory",
 }  # fmt: skip
 #: Files that take longest, begun behind the lines: at the end each would keep one core only.
-LONGEST = ("tests/report/test_sentences.py", "tests/report/test_adds_up.py")
+LONGEST = (
+    "tests/runs/test_watch.py",
+    "tests/report/test_sentences.py",
+    "tests/report/test_adds_up.py",
+)
 
 
 def _line_of(path: str) -> str:
