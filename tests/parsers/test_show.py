@@ -66,7 +66,7 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
     shared = {
         "connection": 0, "protocol": "tcp", "duration_ns": 10**9, "packets": 9,
         "retransmitted_packets": 0, "sender_limited_ns": 0, "receiver_limited_ns": 0,
-        "unknown_limited_ns": 0,
+        "unknown_limited_ns": 0, "peer_wait_ns": 0,
     }  # fmt: skip
     ends = {"src_ip": "a", "src_port": 1, "dst_ip": "b", "dst_port": 2}
     there = {"direction": "forward", "payload_bytes": 3_000_000, "rtt_min_ns": rtt_there_ns,

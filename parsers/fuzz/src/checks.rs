@@ -218,6 +218,7 @@ fn limits(tables: &Tables) {
     }
     let kinds = ["app", "sender", "receiver", "network", "unknown"]
         .map(|kind| tables.numbers("flows", &format!("{kind}_limited_ns")));
+    let waits = tables.numbers("flows", "peer_wait_ns");
     for (row, connection) in connections.iter().enumerate() {
         let parts = kinds.iter().filter_map(|kind| *kind.get(row)?);
         let sum: i128 = parts.map(i128::from).sum();
@@ -225,6 +226,10 @@ fn limits(tables: &Tables) {
         assert!(
             sum <= i128::from(last) - i128::from(first),
             "limited longer than it lasted"
+        );
+        assert!(
+            waits[row] <= kinds[0][row],
+            "waits for the other side are a part of the application's time"
         );
     }
 }

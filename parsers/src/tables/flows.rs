@@ -298,6 +298,10 @@ columns! {
         => rows.tcp(|row| row.limits.network_ns);
     Column::new("unknown_limited_ns", Int64, "ns", "Part of that span for which the headers do not tell, mostly between the send buffer and the network.", "").or_null()
         => rows.tcp(|row| row.limits.unknown_ns);
+    Column::new("peer_wait_ns", Int64, "ns", "Part of app_limited_ns in which an answer was under way: from the last data sent to the last data of the other side before this side sent again, where these acknowledge all that was sent. Network and other host share it: the other host's part is its own app_limited_ns without its own peer_wait_ns, where it was captured too; the network's is at least peer_waits times rtt_min_ns.", "").or_null()
+        => rows.tcp(|row| row.limits.peer_wait_ns);
+    Column::new("peer_waits", Int64, "count", "Answers for which this side waited so.", "").or_null()
+        => rows.tcp(|row| i64::from(row.limits.peer_waits));
 }
 
 fn batch(rows: &[FlowRow<'_>]) -> Result<RecordBatch, Error> {

@@ -289,7 +289,10 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
 def _limits(row: dict[str, Any]) -> dict[str, int] | None:
     """Nanoseconds by what limited the sender; None for what is not TCP."""
     found = {name: row[column] for column, name in LIMITS.items() if row[column] is not None}
-    return found if len(found) == len(LIMITS) else None
+    if len(found) != len(LIMITS):
+        return None
+    wait = row["peer_wait_ns"]
+    return found | {"application": found["application"] - wait, "other side": wait}
 
 
 def _marks(flows: pl.DataFrame) -> dict[str, Any]:

@@ -43,9 +43,19 @@ pub(crate) struct LimitTimes {
     pub receiver_ns: i64,
     pub network_ns: i64,
     pub unknown_ns: i64,
+    /// Part of `app_ns`: data of the other side that answer what was sent were under way.
+    pub peer_wait_ns: i64,
+    /// How many such waits.
+    pub peer_waits: u32,
 }
 
 impl LimitTimes {
+    /// One more answer came, so long after the last data that it answers.
+    fn wait_for_peer(&mut self, ns: i64) {
+        lengthen(&mut self.peer_wait_ns, ns.max(0));
+        self.peer_waits = self.peer_waits.saturating_add(1);
+    }
+
     /// The same time, with nothing told of it.
     pub(crate) fn untold(self) -> Self {
         let told = [
@@ -309,6 +319,10 @@ impl Limits {
         // still soon, and the other waits tell whether it goes by the acknowledgements.
         let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
         if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
+            if answered {
+                let until_answer = since(self.last_answer, self.last_send);
+                self.times.wait_for_peer(until_answer.min(wait.span_ns));
+            }
             return lengthen(&mut self.times.app_ns, wait.span_ns);
         }
         let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
@@ -364,6 +378,10 @@ impl Limits {
             } else if self.full_window && !closed {
                 lengthen(&mut times.receiver_ns, tail);
             } else {
+                if self.last_answer >= self.last_send {
+                    let until_end = since(last, self.last_send);
+                    times.wait_for_peer(until_end.clamp(0, tail));
+                }
                 lengthen(&mut times.app_ns, tail);
             }
         }
