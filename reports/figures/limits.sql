@@ -2,6 +2,11 @@
 -- of the time from the first data to the last acknowledgement of each flow direction
 -- between the sites. A direction weighs as much as its payload: one that is open and carries
 -- nothing holds nothing back.
+--
+-- While an answer is under way a sender waits for the other side. Of that the other host took
+-- what its own application took in its own capture, as far as it did not wait itself; the
+-- network took the rest: the smallest RTT for each answer, the payload at the link's rate, and
+-- behind both queues and windows.
 with
 
 grades as (
@@ -19,13 +24,22 @@ counted as (
     select
         *,
         coalesce(unknown_limited_ns, 0) as untold_ns,
+        coalesce(peer_wait_ns, 0) as wait_ns,
     from flows
 ),
 
-directions as (
+judged as (
     select
         point_runs.point,
         point_runs.run,
+        flows.src_ip,
+        flows.src_port,
+        flows.dst_ip,
+        flows.dst_port,
+        flows.start,
+        flows.rtt_min_ns,
+        flows.peer_waits,
+        flows.wait_ns,
         flows.payload_bytes,
         flows.duration_ns,
         flows.app_limited_ns
@@ -53,6 +67,73 @@ directions as (
         and flows.payload_bytes > 0
 ),
 
+-- a pair of ports that several connections used is not taken apart
+others as (
+    select
+        run,
+        src_ip,
+        src_port,
+        dst_ip,
+        dst_port,
+        any_value(payload_bytes) as payload_bytes,
+        any_value(app_limited_ns - wait_ns)
+        filter (unknown_because is null) as own_ns,
+        any_value(untold_ns) filter (unknown_because is null) as untold_ns,
+    from judged
+    group by run, src_ip, src_port, dst_ip, dst_port
+    having count(*) = 1
+),
+
+waits as (
+    select
+        judged.*,
+        -- the network's at least; without a handshake the smallest RTT may hold work of the host
+        least(
+            judged.wait_ns,
+            coalesce(
+                judged.peer_waits
+                * case when judged.start = 'syn' then judged.rtt_min_ns end,
+                0
+            )
+        ) as rtt_ns,
+        -- nothing is known where the other host was not captured
+        least(judged.wait_ns - rtt_ns, coalesce(others.own_ns, 0)) as peer_ns,
+        greatest(
+            coalesce(
+                judged.wait_ns - others.own_ns - others.untold_ns, 0
+            ),
+            rtt_ns
+        ) as path_ns,
+        coalesce(
+            (judged.payload_bytes + coalesce(others.payload_bytes, 0)) * 8000.0
+            / (points.rate_asked_mbit_s * coalesce(points.links, 1)),
+            0
+        ) as line_ns,
+    from judged
+    inner join points using (point)
+    left join others
+        on
+            judged.run = others.run
+            and judged.src_ip = others.dst_ip
+            and judged.src_port = others.dst_port
+            and judged.dst_ip = others.src_ip
+            and judged.dst_port = others.src_port
+),
+
+split as (
+    select
+        *,
+        least(path_ns - rtt_ns, line_ns) as link_ns,
+    from waits
+),
+
+directions as (
+    select
+        *,
+        payload_bytes / sending_ns as weight,
+    from split
+),
+
 summed as (
     select
         point,
@@ -78,8 +159,19 @@ summed as (
         filter (unknown_because is null and sending_ns > 0) as receiver_bytes,
         sum(payload_bytes * network_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as network_bytes,
+        sum(weight * wait_ns)
+        filter (unknown_because is null and sending_ns > 0) as wait_bytes,
+        sum(weight * rtt_ns)
+        filter (unknown_because is null and sending_ns > 0) as wait_rtt_bytes,
+        sum(weight * link_ns)
+        filter (unknown_because is null and sending_ns > 0) as wait_link_bytes,
+        sum(weight * (path_ns - rtt_ns - link_ns))
+        filter (unknown_because is null and sending_ns > 0)
+            as wait_queue_bytes,
+        sum(weight * peer_ns)
+        filter (unknown_because is null and sending_ns > 0) as wait_peer_bytes,
         -- the flow direction that was held back most, by anything but the application
-        max(1 - (app_limited_ns + untold_ns) / sending_ns)
+        max(1 - (app_limited_ns - wait_ns + untold_ns) / sending_ns)
         filter (unknown_because is null and sending_ns > 0)
             as most_held_share,
     from directions
@@ -163,6 +255,21 @@ final as (
             as network_share,
         round(shares.unknown_bytes / shares.all_bytes, 6)
             as unknown_share,
+        round(
+            (coalesce(shares.app_bytes, 0) - coalesce(shares.wait_bytes, 0))
+            / shares.all_bytes,
+            6
+        ) as own_share,
+        round(coalesce(shares.wait_bytes, 0) / shares.all_bytes, 6)
+            as wait_share,
+        round(coalesce(shares.wait_rtt_bytes, 0) / shares.all_bytes, 6)
+            as wait_rtt_share,
+        round(coalesce(shares.wait_link_bytes, 0) / shares.all_bytes, 6)
+            as wait_link_share,
+        round(coalesce(shares.wait_queue_bytes, 0) / shares.all_bytes, 6)
+            as wait_queue_share,
+        round(coalesce(shares.wait_peer_bytes, 0) / shares.all_bytes, 6)
+            as wait_peer_share,
         round(shares.most_held_share, 6) as most_held_share,
         round(payload.udp_share, 6) as udp_share,
         round(links.link_share, 6) as link_share,

@@ -43,7 +43,10 @@ contract as (
         null::bigint as sender_limited_ns,    -- its socket buffer
         null::bigint as receiver_limited_ns,  -- the window it was given
         null::bigint as network_limited_ns,
-        null::bigint as unknown_limited_ns    -- headers do not tell which
+        null::bigint as unknown_limited_ns,   -- headers do not tell which
+        -- of app_limited_ns: an answer was under way; and how many
+        null::bigint as peer_wait_ns,
+        null::bigint as peer_waits
     where false
 ),
 
@@ -79,7 +82,8 @@ renamed as (
             if(has_first and has_last, network_limited_ns, null)
                 as network_limited_ns,
             if(has_first and has_last, unknown_limited_ns, null)
-                as unknown_limited_ns
+                as unknown_limited_ns,
+            if(has_first and has_last, peer_wait_ns, null) as peer_wait_ns
         ),
         -- by the clock that most hosts of the run share
         epoch_ns(if(has_first, first_time, last_time)) - coalesce(shift_ns, 0)

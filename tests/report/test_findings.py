@@ -22,9 +22,10 @@ AXES = {asked: None for asked, _, _ in points.AXES} | {
 
 
 def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, Any]:
-    """A row of `limits` with the shares of its five classes."""
-    names = [column for column, *_ in limits.CLASSES]
+    """A row of `limits` with the shares of its classes but for waits for the other side."""
+    names = [column for column, *_ in limits.CLASSES if column != "wait_share"]
     row = AXES | dict(zip(names, shares, strict=True))
+    row |= dict.fromkeys(("wait_share", "wait_peer_share", *limits.PATH), 0.0)
     row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None,
             "link_share": None}  # fmt: skip
     return row | changes
@@ -71,6 +72,30 @@ def test_the_application_is_not_named_where_the_link_was_full() -> None:
     assert limits.finding([full], ["redis"]) == (
         "At the baseline the link set the pace of redis: it was 95 % full; the network held it "
         "most also there, for 10 %."
+    )
+
+
+def waiting(own: float, rtt: float, link: float, peer: float, **changes: Any) -> dict[str, Any]:
+    parts = {"wait_share": 1 - own, "wait_rtt_share": rtt, "wait_link_share": link,
+             "wait_peer_share": peer}  # fmt: skip
+    return point(own, 0, 0, 0, 0, **parts | changes)
+
+
+def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_told_apart() -> None:
+    rows = frame(waiting(0.2, 0.3, 0.1, 0.4, baseline=True), waiting(0.1, 0.85, 0, 0.05, **FAR))
+    assert limits.finding([rows], ["pgbench"]) == (
+        "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
+        "sending time (the network took 50 % of it and the other host 50 %); waiting for the "
+        "other side held it most at 64.1 ms, for 90 % (the network took 94 % of it and the other "
+        "host 5.6 %)."
+    )
+
+
+def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_or_more() -> None:
+    rows = frame(waiting(0.2, 0.4, 0, 0, baseline=True))
+    assert limits.finding([rows], ["pgbench"]) == (
+        "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
+        "sending time (the network took 50 % of it or more)."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tiny
 
 from flowsweep.warehouse import Warehouse
@@ -99,3 +100,63 @@ def test_every_combination_of_the_axes_is_a_point(tmp_path: Path) -> None:
     assert found["network_share"].to_list() == [0.1, 0.5, 0.7]
     assert found["runs"].to_list() == [2, 1, 1]
     assert found["is_baseline"].to_list() == [True, False, False]
+
+
+def split(**row: Any) -> dict[str, float]:
+    names = ("own", "wait", "wait_rtt", "wait_link", "wait_queue", "wait_peer")
+    return {name: row[f"{name}_share"] for name in names}
+
+
+def asking(**changes: Any) -> dict[str, Any]:
+    """Of 500 ms a client waits 400 ms for 20 answers, at an RTT of 10 ms, over 1 Mbit/s."""
+    return limited(500, 0, 0, 0, peer_wait_ns=400 * tiny.MS, peer_waits=20,
+                   rtt_min_ns=10 * tiny.MS, payload_bytes=5_000) | changes  # fmt: skip
+
+
+def serving(**changes: Any) -> dict[str, Any]:
+    """The other end, whose application took 100 ms; it waits for the next request else."""
+    return limited(500, 0, 0, 0, direction="backward", src_ip=WEST, dst_ip=EAST, src_port=2000,
+                   dst_port=1000, peer_wait_ns=400 * tiny.MS, peer_waits=19,
+                   rtt_min_ns=10 * tiny.MS, payload_bytes=5_000) | changes  # fmt: skip
+
+
+def test_of_both_ends_a_wait_is_split_between_the_network_and_the_other_host(
+    tmp_path: Path,
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, rate_asked_bit_s=1e6)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [asking()])
+    # a direction without weight, so that the numbers are those of the client
+    tiny.table(tmp_path, "flows", "r", "pc1", [serving(payload_bytes=1)])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    # 400 ms: 200 of RTT, 40 of 5,001 bytes at the rate, 100 of the server, 60 of queues
+    expected = {"own": 0.2, "wait": 0.8, "wait_rtt": 0.4, "wait_link": 0.08, "wait_queue": 0.12,
+                "wait_peer": 0.2}  # fmt: skip
+    assert split(**row) == pytest.approx(expected, abs=2e-4)
+    assert (row["app_share"], row["most_held_share"]) == (1.0, 0.8)
+
+
+def test_of_one_end_a_wait_is_the_network_s_for_its_round_trips(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True, rate_asked_bit_s=1e6)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [asking()])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    assert split(**row) == {"own": 0.2, "wait": 0.8, "wait_rtt": 0.4, "wait_link": 0.0,
+                            "wait_queue": 0.0, "wait_peer": 0.0}  # fmt: skip
+
+
+def test_without_a_handshake_the_smallest_rtt_may_hold_work_of_the_other_host(
+    tmp_path: Path,
+) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [asking(start="midstream")])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    assert (row["wait_share"], row["wait_rtt_share"]) == (0.8, 0.0)
+
+
+def test_what_the_headers_of_the_other_end_do_not_tell_is_left_open(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [asking()])
+    dark = {"app_limited_ns": 0, "peer_wait_ns": 0, "unknown_limited_ns": 500 * tiny.MS}
+    tiny.table(tmp_path, "flows", "r", "pc1", [serving(payload_bytes=1, **dark)])
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    told = row["wait_rtt_share"] + row["wait_link_share"] + row["wait_queue_share"]
+    assert (round(told, 3), row["wait_peer_share"]) == (0.4, 0.0)

@@ -77,9 +77,10 @@ NEEDS = [
              lambda asked: _most_held(asked) is not None),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
              r"counts as much as its payload\.", due=lambda asked: _most_held(asked) is None),
-    *always("limits", r"Application: nothing was left to send; waiting for an answer from the other "
-             r"side belongs to it, and with it what a longer RTT or a full link costs a program that "
-             r"asks and waits\.",
+    *always("limits", r"Application: nothing was left to send, and no answer under way\.",
+             r"Other side: an answer was under way; of this the other host took what its own "
+             r"application took, by its capture, and the network at least the smallest RTT for each "
+             r"answer\.",
              r"Network: congestion window, rate or recovery from loss\.", r"Inferred from headers\.",
              rf"{N} of {N} points are drawn; all: flowsweep query limits DIR\."),
     Sentence("limits", r"Cannot tell: .+?\)\.", _untold, _is_untold),

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 # column, in the legend, beside a bar and in the sentence, colour: none of an application's first
 CLASSES = (
-    ("app_share", "application", "the application itself", "var(--app-6)"),
+    ("own_share", "application", "the application itself", "var(--app-6)"),
+    ("wait_share", "other side", "waiting for the other side", "var(--app-4)"),
     ("sender_share", "sender's buffer", "the sender's socket buffer", "var(--app-7)"),
     ("receiver_share", "receiver's window", "the receiver's window", "var(--app-5)"),
     ("network_share", "network", "the network", "var(--app-8)"),
     ("unknown_share", "cannot tell", "nobody knows what", "var(--grid)"),
 )
-HOLDERS = CLASSES[1:4]
+KNOWN = CLASSES[:-1]
+HOLDERS = KNOWN[1:]
+#: What the network took of waits for the other side.
+PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
 WORDS = 230
 #: The reason of the query for what cannot be told of a direction whose rest is told.
 IN_PART = "headers do not tell"
@@ -36,6 +40,8 @@ BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
 #: Less of the sending time than this known: no sentence about it.
 MOSTLY = 0.5
+#: What is left of a whole by rounding alone.
+CLOSED = 0.01
 #: A link is full that carries so much of its rate, mean over the run.
 FULL = 0.9
 #: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
@@ -80,9 +86,10 @@ def draw(context: Context) -> Figure | None:
                 if _most(rows) is not None
                 else "."
             ),
-            "Application: nothing was left to send; waiting for an answer from the other side "
-            "belongs to it, and with it what a longer RTT or a full link costs a program that asks "
-            "and waits. "
+            "Application: nothing was left to send, and no answer under way. "
+            "Other side: an answer was under way; of this the other host took what its own "
+            "application took, by its capture, and the network at least the smallest RTT for each "
+            "answer. "
             "Network: congestion window, rate or recovery from loss. Inferred from headers.",
             _untold(unknown, reasons),
             points.left_out(frames, "limits"),
@@ -133,6 +140,8 @@ class Held:
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
         untold: Largest share at any of these points for which headers do not tell.
+        parts: Who took the wait for the other side, where that set the pace.
+        most_parts: The same of `most`.
         link: How full the link was at the point of `begin`, if it was.
         full: The other points at which it was.
     """
@@ -144,6 +153,8 @@ class Held:
     is_first: bool
     points: int
     untold: float
+    parts: str
+    most_parts: str
     link: float | None
     full: Sequence[str]
 
@@ -160,7 +171,7 @@ def held(rows: pl.DataFrame, label: str) -> Held | None:
     chosen = clear[0]
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     first = known.row(chosen, named=True)
-    column, _, pace, _ = max(CLASSES[:4], key=lambda one: first[one[0]])
+    column, _, pace, _ = max(KNOWN, key=lambda one: first[one[0]])
     share, place, holder = max(
         (row[name], -number, words)
         for number, row in enumerate(known.iter_rows(named=True))
@@ -174,6 +185,8 @@ def held(rows: pl.DataFrame, label: str) -> Held | None:
         is_first=-place == chosen,
         points=known.height,
         untold=known["unknown_share"].max(),  # type: ignore[arg-type]
+        parts=_parts(first) if column == "wait_share" else "",
+        most_parts=_parts(known.row(-place, named=True)) if holder == HOLDERS[0][2] else "",
         link=first["link_share"] if _is_full(first) else None,
         full=[
             names[known.row(number)]
@@ -188,8 +201,20 @@ def _is_full(row: dict[str, Any]) -> bool:
 
 
 def _is_clear(row: dict[str, Any]) -> bool:
-    second, first = sorted(row[column] for column, *_ in CLASSES[:4])[-2:]
+    second, first = sorted(row[column] for column, *_ in KNOWN)[-2:]
     return bool(first - second >= row["unknown_share"])
+
+
+def _parts(row: dict[str, Any]) -> str:
+    """What network and other host took of the waits for the other side."""
+    wait = row["wait_share"]
+    if not wait:
+        return ""
+    path, peer = sum(row[column] for column in PATH) / wait, row["wait_peer_share"] / wait
+    if path + peer > 1 - CLOSED:
+        other = f" and the other host {numbers.share(peer)}" if peer >= NOTABLE else ""
+        return f" (the network took {numbers.share(path)} of it{other})"
+    return f" (the network took {numbers.share(path)} of it or more)"
 
 
 def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True) -> str:
@@ -235,6 +260,7 @@ def _one(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
     where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
     said = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
+    said += one.parts
     if one.link is not None:
         said = (
             f"At {one.begin} the link set the pace of {one.label}: it was {_filled(one.link)} full"
@@ -248,7 +274,7 @@ def _one(one: Held, is_swept: bool) -> str:
         nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
         return f"{said}; at no point {nothing}."
     at = "also there" if one.is_first else f"at {where}"
-    return f"{said}; {holder} held it most {at}, for {numbers.share(most)}."
+    return f"{said}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
 
 
 def _filled(share: float) -> str:
