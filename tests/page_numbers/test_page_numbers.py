@@ -23,6 +23,7 @@ import flows
 import gaps
 import rates
 import records
+import sentence_numbers
 import sweep
 from compare import Comparison, Expected, compare, page_rows
 from raw import Raw
@@ -61,11 +62,15 @@ class Page:
     """The demo's page.
 
     Attributes:
+        text: Its HTML.
+        raw: The raw tables.
         embedded: Rows of its figures and tables, in the order of the page.
         rows: Those of each query.
         expected: The same, worked out anew.
     """
 
+    text: str
+    raw: Raw
     embedded: list[pl.DataFrame]
     rows: dict[str, pl.DataFrame]
     expected: dict[str, Expected]
@@ -84,7 +89,8 @@ def page(captured_demo: Path) -> Page:
     expected: dict[str, Expected] = {}
     for recompute in SUBJECTS:
         expected |= recompute(raw)
-    return Page(page_rows((captured_demo / "report.html").read_text()), rows, expected)
+    text = (captured_demo / "report.html").read_text()
+    return Page(text, raw, page_rows(text), rows, expected)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -125,3 +131,13 @@ def test_a_number_that_is_off_by_more_than_its_last_decimal_is_found(page: Page)
         worse[place] = value + 2.5 * max(expected.tolerance(column, value), 1e-6)
         faults = compare(name, rows.with_columns(pl.Series(column, worse)), expected).faults
         assert len(faults) == 1, name
+
+
+def test_the_verdict_and_every_caption_print_these_numbers_and_no_others(page: Page) -> None:
+    texts = sentence_numbers.texts(page.text)
+    expected = sentence_numbers.expected(page.raw, page.expected)
+    assert texts.keys() == expected.keys()
+    for name, text in texts.items():
+        printed = sentence_numbers.numbers(text)
+        assert expected[name] <= printed, name
+        assert sentence_numbers.unexplained(name, expected[name], printed) == set(), name
