@@ -82,7 +82,7 @@ bench: build ## Speed and accuracy beside named peers
 
 truth: build ## What is inferred, against construction and the kernel
 	@.config/prepare.sh test
-	@status=0; for part in verdict intervals drifts limits messages; do \
+	@status=0; for part in verdict intervals held_out drifts limits messages; do \
 	echo "tests/truth/$$part.py"; $(BIN)/python tests/truth/$$part.py || status=1; done; exit $$status
 
 check: build ## Format, lint, types, SQL, import layers

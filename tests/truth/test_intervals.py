@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import held_out
 import intervals
 
 from flowsweep.analysis import noise, slowdown, student
@@ -41,6 +42,16 @@ def test_intervals_hold_the_truth(kind: str, repetitions: int) -> None:
     least = intervals.LEAST if kind in intervals.ALIKE else intervals.LEAST_UNLIKE
     found = intervals.measure(kind, 5, repetitions, SWEEPS)
     assert found.held >= least - 2.9 * math.sqrt(least * (100 - least) / 240)
+
+
+@pytest.mark.parametrize("noise_kind", held_out.NOISES)
+def test_intervals_and_brackets_hold_where_no_method_was_chosen(noise_kind: str) -> None:
+    """40 sweeps of each of three shapes, of six intervals each that share a baseline."""
+    found = [held_out.measure(shape, noise_kind, 40) for shape in ("logistic", "cubic", "capped")]
+    assert np.mean([one["held"] for one in found]) >= held_out.LEAST_HELD - 3
+    assert np.mean([one["bracket held"] for one in found]) >= held_out.LEAST_BRACKETS - 2
+    # Brackets without ends would hold as well.
+    assert np.mean([one["closed"] for one in found]) >= 70
 
 
 def test_shared_scatter_makes_intervals_of_three_runs_narrower() -> None:
