@@ -9,6 +9,8 @@ from raw import BIN_NS, Raw
 
 ENDS = ["point", "direction"]
 LIMITS = ("app", "sender", "receiver", "network", "unknown")
+#: Parts of the application's time, and of its waits for the other side.
+WAITS = ("own", "wait", "wait_rtt", "wait_link", "wait_queue", "wait_peer")
 POINT_DECIMALS = {"rtt_ms": 4, "rate_mbit_s": 4}
 SHARES = {"share": 6, "share_low": 6, "share_high": 6}
 
@@ -85,7 +87,7 @@ def _limits(raw: Raw) -> Expected:
     flows = raw.sent.filter("is_on_path", pl.col("payload_bytes") > 0)
     flows = flows.join(raw.runs.select("run", "point"), on="run")
     sending = pl.sum_horizontal(f"{name}_limited_ns" for name in LIMITS)
-    flows = flows.with_columns(sending=sending)
+    flows = _waits(raw, flows.with_columns(sending=sending))
     told = pl.col("sending") > 0
     weight = pl.col("payload_bytes").filter(told).sum()
     rows = flows.group_by("point").agg(
@@ -97,7 +99,7 @@ def _limits(raw: Raw) -> Expected:
         ),
         sending_s=pl.col("sending").sum() / 1e9,
         most_held_share=(
-            1 - (pl.col("app_limited_ns") + pl.col("unknown_limited_ns")) / pl.col("sending")
+            1 - (pl.col("own_limited_ns") + pl.col("unknown_limited_ns")) / pl.col("sending")
         ).filter(told).max(),
         udp_share=pl.lit(0.0),
         **{
@@ -105,13 +107,67 @@ def _limits(raw: Raw) -> Expected:
                 pl.col("payload_bytes") * pl.col(f"{name}_limited_ns") / pl.col("sending")
             ).filter(told).sum()
             / weight
-            for name in LIMITS
+            for name in (*LIMITS, *WAITS)
         },
     )  # fmt: skip
     rows = rows.with_columns(run=None).join(_link_shares(raw), on="point")
-    names = ["link_share", *(f"{name}_share" for name in LIMITS), "most_held_share", "sending_s"]
+    shares = [f"{name}_share" for name in (*LIMITS, *WAITS)]
+    names = ["link_share", *shares, "most_held_share", "sending_s"]
     return Expected(
         rows.join(raw.points, on="point"), ["point"], POINT_DECIMALS | dict.fromkeys(names, 6)
+    )
+
+
+def _waits(raw: Raw, flows: pl.DataFrame) -> pl.DataFrame:
+    """The application's time, without and with an answer under way, and who took the latter.
+
+    All hosts of the demo are captured, and no two of its connections have the same ports.
+    """
+    ends = ("ip", "port")
+    back = flows.select(
+        "run",
+        *(pl.col(f"{one}_{end}").alias(f"{other}_{end}")
+          for one, other in (("src", "dst"), ("dst", "src")) for end in ends),
+        back_payload="payload_bytes",
+        back_own=pl.col("app_limited_ns") - pl.col("peer_wait_ns"),
+        back_unknown="unknown_limited_ns",
+    )  # fmt: skip
+    keys = ["run", *(f"{one}_{end}" for one in ("src", "dst") for end in ends)]
+    assert not back.select(keys).is_duplicated().any()
+    joined = flows.join(back, on=keys, how="left").join(
+        raw.runs.select("run", "rate_asked_mbit_s"), on="run"
+    )
+    wait = pl.col("peer_wait_ns")
+    payload = pl.col("payload_bytes") + pl.col("back_payload").fill_null(0)
+    return (
+        joined.with_columns(
+            own_limited_ns=pl.col("app_limited_ns") - wait,
+            wait_limited_ns=wait,
+            # every SYN of the demo was captured
+            wait_rtt_limited_ns=pl.min_horizontal(
+                wait, (pl.col("peer_waits") * pl.col("rtt_min_ns")).fill_null(0)
+            ),
+        )
+        .with_columns(
+            wait_peer_limited_ns=pl.min_horizontal(
+                wait - pl.col("wait_rtt_limited_ns"), pl.col("back_own").fill_null(0)
+            ),
+            path=pl.max_horizontal(
+                (wait - pl.col("back_own") - pl.col("back_unknown")).fill_null(0),
+                pl.col("wait_rtt_limited_ns"),
+            ),
+        )
+        .with_columns(
+            wait_link_limited_ns=pl.min_horizontal(
+                pl.col("path") - pl.col("wait_rtt_limited_ns"),
+                payload * 8e3 / pl.col("rate_asked_mbit_s"),
+            )
+        )
+        .with_columns(
+            wait_queue_limited_ns=pl.col("path")
+            - pl.col("wait_rtt_limited_ns")
+            - pl.col("wait_link_limited_ns")
+        )
     )
 
 

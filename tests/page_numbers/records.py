@@ -173,6 +173,8 @@ def _requirement(raw: Raw) -> Expected:
     row: dict[str, Any] = {"run": None, "buffer_bytes": None, "baseline_s": baseline_s(raw)}
     base = raw.points.filter("is_baseline").row(0, named=True)
     row |= {name: base[name] for name in ("app", "problem")}
+    row |= {"outcome": "completion_time", "outcome_unit": "s", "better": "less"}
+    row["baseline_value"] = row["baseline_s"]
     row |= {f"baseline_{name}": base[name] for name in ("rtt_ms", "rate_mbit_s")}
     for one in thresholds(raw):
         axis, unit = one["axis"], {"rtt": "ms", "rate": "mbit_s"}[one["axis"]]
@@ -199,10 +201,13 @@ def _requirement(raw: Raw) -> Expected:
         "runs_used": raw.runs.height,
         "runs_left_out": 0,
         "baseline_packets": captures.filter("is_baseline")["packets"].sum(),
+        "crossing_packets": raw.sent.filter("is_on_path")["packets"].sum(),
     }
     return Expected(
         pl.DataFrame([row], infer_schema_length=None),
         ["problem"],
-        {"baseline_s": 4, "baseline_rtt_ms": 4, "baseline_rate_mbit_s": 4},
+        dict.fromkeys(
+            ("baseline_s", "baseline_value", "baseline_rtt_ms", "baseline_rate_mbit_s"), 4
+        ),
         frozenset({"peak_mbit_s", "p99_mbit_s", "mean_mbit_s"}),
     )

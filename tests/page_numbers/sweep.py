@@ -214,6 +214,8 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
                 {
                     "app": first["app"],
                     "problem": first["problem"],
+                    "outcome": "completion_time",
+                    "better": "less",
                     "buffer_bytes": None,
                     "axis": axis,
                     "unit": "ms" if axis == "rtt" else "Mbit/s",
