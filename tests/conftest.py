@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import os
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,8 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+# pytest-xdist sets it for its workers; commands fit what they print to it.
+os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SLEEP_S = 0.005

@@ -54,7 +54,7 @@ def line_of(path: Path, text: str) -> int:
             "  expect: 3s",
             "  where: frist",
             "frist",
-            ["workload.where", '"frist"', "hosts, first, hub, or a list of hosts"],
+            ["workload.where", '"frist"', "hosts, first, hub, mpi, or a list of hosts"],
         ),
         ("  expect: 3s", "  where: [pc1, pc9]", "pc9", ['no host is called "pc9"', "pc1, pc2"]),
         ("seed: 2006", "papers: [evl, kitatsuj]", "kitatsuj", ['"kitatsuj"', "evl, kitatsuji,"]),

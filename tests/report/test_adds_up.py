@@ -60,6 +60,8 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
              for loss in (0.001, 0.01)]  # fmt: skip
     rows += [tiny.run("bbr", congestion="bbr", completion_s=10.0, **base)]
     directory = tiny.runs(tmp_path_factory.mktemp("plane"), rows)
+    flow = tiny.flow("10.77.1.1", "10.77.2.1", ecn_capable_packets=10, ce_packets=3)
+    tiny.table(directory, "flows", "bbr", "pc1", [flow])
     (directory / "experiment.yaml").write_text('need: {tps: "> 80 1/s"}\ncaptured: .\n')
     return directory
 

@@ -261,7 +261,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(one_app: Path) -> None:
     with pytest.raises(FlowsweepError) as caught:
         Warehouse(one_app).rows("treshold")
     assert "thresholds" in str(caught.value.remedy)
-    assert "throughput_cdf" in str(caught.value.expected)
+    assert "flowsweep query --help" in str(caught.value.expected)
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])

@@ -27,7 +27,10 @@ def printed(monkeypatch, capsys):
     """What is printed in a window of so many columns: its rows, and what is said of them."""
 
     def run(rows: pl.DataFrame, width: int | None) -> tuple[list[str], str]:
-        monkeypatch.setenv("COLUMNS", str(width))
+        if width is None:
+            monkeypatch.delenv("COLUMNS", raising=False)
+        else:
+            monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None)
         print_rows(rows)
         said = capsys.readouterr()

@@ -78,7 +78,7 @@ def test_a_server_is_up_before_the_program_and_ends_with_it(make, tmp_path):
 
 def test_a_moment_may_be_waited_and_a_server_may_end_by_itself(make):
     serve = [
-        {"command": "echo first", "hosts": ["pc1", "pc2"], "wait": "10ms"},
+        {"command": "echo first", "hosts": ["pc1", "pc2"], "wait": "1s"},
         {"command": "echo second", "hosts": ["pc1"]},
     ]
     record, output, _ = make("true", serve)

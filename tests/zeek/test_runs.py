@@ -18,6 +18,7 @@ from flowsweep.analysis import grades
 from flowsweep.captures import DamagedCaptureError
 from flowsweep.cli import ingest
 from flowsweep.render import page
+from flowsweep.results import Results
 from flowsweep.runs.run_folder import recorded_files
 from flowsweep.warehouse import Warehouse
 from flowsweep.zeek import hosts
@@ -98,7 +99,7 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
         " inner join zeek_http using (run, host, uid) order by all"
     )
     assert joined.rows() == [(10, "/a"), (10, "/a"), (20, "/a"), (20, "/a")]
-    names = {"warehouse": warehouse}
+    names = {"results": Results(warehouse.directory)}
     exec("".join(notebook_cell("zeek_conn")), names)
     assert names["services"].rows() == [("http", "SF", 120)]  # type: ignore[attr-defined]
     made = page.build(tmp_path)
