@@ -9,7 +9,7 @@ from pathlib import Path
 import build
 import polars as pl
 import pytest
-from conversation import MS, US, Conversation, Kind, tables, whole
+from conversation import ACK, FIN, MS, RST, US, Conversation, Kind, tables, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,6 +186,24 @@ def test_acknowledgements_are_no_copies_where_only_the_other_direction_is(tmp_pa
     found = tables(made.write(tmp_path / "a.pcap"))
     assert found["captures"]["duplicate_packets"].to_list() == [len(data)]
     assert found["flows"]["packets"].to_list() == [len(data), 81]
+
+
+def test_answers_of_a_host_without_the_connection_are_no_copies(tmp_path: Path) -> None:
+    """A link that copies packets had the last data twice: each got a RST without identification."""
+    made = Conversation()
+    made.open(0)
+    for number in range(3):
+        made.ping((30 + 30 * number) * MS)
+    time, seq = 150 * MS, made.sent[0]
+    made.send(time, 0, payload=8)
+    made.packets.append((time + 6 * US, made.packets[-1][1]))
+    made.send(time + 20 * US, 0, FIN | ACK)
+    made.kind = Kind(identified=False)
+    reset = made.frame(0, RST, seq, 0)
+    made.packets += [(time + 5 * MS, reset), (time + 5 * MS + 254 * US, reset)]
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [1]
+    assert found["flows"].filter(direction="forward")["rst_packets"].to_list() == [2]
 
 
 def test_datagrams_of_random_identification_are_no_copies(tmp_path: Path) -> None:

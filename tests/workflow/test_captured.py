@@ -140,7 +140,7 @@ def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemak
     expected = 16 + 48 * 0.05 / 0.35
     html = (tmp_path / "results/mine/report.html").read_text()
     beside = '<span class="interval">(between the tried 16.0 and 64.0; n = 1, no interval)'
-    assert f"about <b>{expected:.1f} ms</b> {beside}" in html
+    assert f"about <b>{expected:.1f}\N{NO-BREAK SPACE}ms</b> {beside}" in html
 
 
 def test_a_folder_without_captures_is_refused(snakemake, tmp_path):

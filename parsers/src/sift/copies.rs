@@ -265,7 +265,7 @@ impl Case {
             opens_anew,
             is_other_life: earlier || opens_anew,
             recorded: match (pair, talk) {
-                (Some(pair), _) => pair.recorded(packet.side()),
+                (Some(pair), _) => pair.recorded(packet),
                 (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
                 _ => 0,
             },

@@ -113,9 +113,14 @@ impl Pair {
         packet.identity.ident != 0 && self.counts[packet.side()]
     }
 
-    /// How often the latest packets of a side that take numbers were recorded.
-    pub(super) fn recorded(&self, side: usize) -> u32 {
-        let [now, before] = self.recorded[side];
+    /// How often the latest packets of the sender of `packet` that take numbers were recorded.
+    pub(super) fn recorded(&self, packet: &Held) -> u32 {
+        let [now, before] = self.recorded[packet.side()];
+        // A host without a connection answers each packet with the same RST: that one before was recorded twice may be
+        // the network's doing, and then there are two answers.
+        if packet.segment.has(flag::RST) && before > 0 {
+            return now.min(before).into();
+        }
         now.max(before).into()
     }
 
