@@ -1,4 +1,4 @@
-"""What every column of the tables and queries means."""
+"""The data dictionary: the meaning of every column of the tables and queries."""
 
 from __future__ import annotations
 

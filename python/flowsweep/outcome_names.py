@@ -1,4 +1,4 @@
-"""What an outcome may be called, and the one that every part knows."""
+"""The rule for the name of an outcome, and the name that every part knows: completion time."""
 
 from __future__ import annotations
 

@@ -173,9 +173,9 @@ def count(value: float) -> str:
     return f"{value:,}" if value <= 9_999 else figures(value / 1e3)
 
 
-def size(octets: int) -> str:
+def size(count: int) -> str:
     """Octets up to 999, then in kB with three figures."""
-    return str(octets) if octets < 1_000 else figures(octets / 1e3)
+    return str(count) if count < 1_000 else figures(count / 1e3)
 
 
 def percent(share: float) -> str:

@@ -35,7 +35,9 @@ def runs(outcome: str = "latency", better: str = "less", **more: Any) -> list[di
     ]  # fmt: skip
 
 
-def asked(directory: Path, need: str, rows: list[dict[str, Any]]) -> dict[float, dict[str, Any]]:
+def need_rows(
+    directory: Path, need: str, rows: list[dict[str, Any]]
+) -> dict[float, dict[str, Any]]:
     """The rows of the query, by RTT."""
     tiny.runs(directory, rows)
     (directory / "experiment.yaml").write_text(f"need: {need}\ncaptured: .\n")
@@ -44,7 +46,7 @@ def asked(directory: Path, need: str, rows: list[dict[str, Any]]) -> dict[float,
 
 
 def test_a_limit_holds_where_the_whole_interval_keeps_it(tmp_path: Path) -> None:
-    found = asked(tmp_path, '{latency: "< 6 ms"}', runs())
+    found = need_rows(tmp_path, '{latency: "< 6 ms"}', runs())
     assert {rtt: row["state"] for rtt, row in found.items()} == {
         1: "holds", 2: "holds", 4: "cannot tell", 16: "fails"
     }  # fmt: skip
@@ -66,7 +68,7 @@ def quantile_of_4(probability: float) -> float:
 
 def test_the_interval_is_students_of_the_pooled_logarithms(tmp_path: Path) -> None:
     """All points scatter alike, so that their common variance is each one's own."""
-    found = asked(tmp_path, '{latency: "< 6 ms"}', runs())
+    found = need_rows(tmp_path, '{latency: "< 6 ms"}', runs())
     logs = [math.log(factor) for factor in SCATTER]
     mean = sum(logs) / 3
     variance = sum((one - mean) ** 2 for one in logs) / 2
@@ -90,7 +92,7 @@ def test_the_interval_is_students_of_the_pooled_logarithms(tmp_path: Path) -> No
 def test_units_of_time_are_converted_and_others_refused(
     tmp_path: Path, need: str, states: list[str]
 ) -> None:
-    found = asked(tmp_path, need, runs())
+    found = need_rows(tmp_path, need, runs())
     assert [found[rtt]["state"] for rtt in RTTS] == states
     if "1/s" in need:
         assert found[1]["reason"] == "the limit has 1/s, the outcome ms"
@@ -98,7 +100,7 @@ def test_units_of_time_are_converted_and_others_refused(
 
 
 def test_one_run_has_no_interval(tmp_path: Path) -> None:
-    found = asked(tmp_path, '{latency: "< 6 ms"}', runs()[::3])
+    found = need_rows(tmp_path, '{latency: "< 6 ms"}', runs()[::3])
     assert {row["state"] for row in found.values()} == {"cannot tell"}
     assert found[1]["reason"] == "1 run, where an interval needs 3"
     assert [found[rtt]["runs_within"] for rtt in RTTS] == [1, 1, 1, 0]
@@ -107,13 +109,13 @@ def test_one_run_has_no_interval(tmp_path: Path) -> None:
 def test_completion_time_has_limits_too_and_invalid_runs_do_not_count(tmp_path: Path) -> None:
     rows = [row | {"completion_s": row["outcomes"][0]["value"], "outcomes": None} for row in runs()]
     rows[0]["status"] = "invalid"
-    found = asked(tmp_path, '{completion_time: "< 10 s"}', rows)
+    found = need_rows(tmp_path, '{completion_time: "< 10 s"}', rows)
     assert (found[1]["state"], found[1]["runs_used"]) == ("holds", 2)
     assert found[16]["state"] == "fails"
 
 
 def test_the_verdict_names_the_points_with_their_intervals(tmp_path: Path) -> None:
-    asked(tmp_path, '{latency: "< 6 ms"}', runs())
+    need_rows(tmp_path, '{latency: "< 6 ms"}', runs())
     made = page.build(tmp_path)
     assert not made.contradictions
     text = re.sub("<[^>]+>", "", made.html[made.html.index('id="verdict"') :])
@@ -125,12 +127,12 @@ def test_the_verdict_names_the_points_with_their_intervals(tmp_path: Path) -> No
 
 
 def test_without_a_limit_there_is_no_row_and_no_table(tmp_path: Path) -> None:
-    assert asked(tmp_path, "{}", runs()) == {}
+    assert need_rows(tmp_path, "{}", runs()) == {}
     assert 'id="need' not in page.build(tmp_path).html
 
 
 def test_a_changed_limit_is_asked_anew_of_the_same_tables(tmp_path: Path) -> None:
-    asked(tmp_path, '{latency: "< 6 ms"}', runs())
+    need_rows(tmp_path, '{latency: "< 6 ms"}', runs())
     page.write(tmp_path)
     (tmp_path / "experiment.yaml").write_text('need: {latency: "< 1 ms"}\ncaptured: .\n')
     assert set(Warehouse(tmp_path).rows("need")["state"]) == {"fails"}

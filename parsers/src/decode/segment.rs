@@ -84,7 +84,7 @@ pub(crate) struct Segment {
     bits: u16,
 }
 
-/// Where the ECN bits begin: no packet has a gigabyte.
+/// Position of the ECN bits above the length of the packet, which stays below a gigabyte.
 const ECN: u32 = 30;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;

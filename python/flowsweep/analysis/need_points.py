@@ -79,7 +79,7 @@ def rows(needs: Sequence[Row], runs: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _judged(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise | str) -> Row:
-    """What the runs of one point say of a limit."""
+    """Says whether the outcome of one point keeps a stated limit, by its interval."""
     bound = limit.in_unit(unit)
     row: Row = {
         "value": statistics.median(values) if values else None,

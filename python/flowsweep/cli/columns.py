@@ -1,4 +1,4 @@
-"""What the columns of a table or query mean."""
+"""`flowsweep columns`: prints the meaning of each column of a table or query."""
 
 from __future__ import annotations
 

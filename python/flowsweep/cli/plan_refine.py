@@ -72,7 +72,7 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
 
     def ask(results: Path) -> tuple[list[Proposal], list[Left]]:
         warehouse = Warehouse(results)
-        others = _of_first_outcome(warehouse.rows("axis_thresholds").rows(named=True))
+        others = _keep_first_outcome(warehouse.rows("axis_thresholds").rows(named=True))
         points = warehouse.select(
             "select app, problem, axis, if(axis = 'rtt', 'ms', 'Mbit/s') as unit, buffer_bytes, "
             "x_asked, x from sweep_points group by all "
@@ -82,7 +82,7 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
         )
         return proposals(
             [
-                *_of_first_outcome(warehouse.rows("thresholds").rows(named=True)),
+                *_keep_first_outcome(warehouse.rows("thresholds").rows(named=True)),
                 *({**row, "buffer_bytes": None} for row in others),
             ],
             points.rows(named=True),
@@ -98,7 +98,7 @@ def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Lef
         return ask(tables.parent)
 
 
-def _of_first_outcome(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _keep_first_outcome(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of one outcome of each application and problem: completion time, if it has one."""
     first: dict[tuple[str, str], str] = {}
     for row in rows:

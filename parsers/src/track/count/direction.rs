@@ -18,7 +18,7 @@ pub(crate) struct Direction {
     pub ip_bytes: u64,
     pub payload_bytes: u64,
     pub gaps: Gaps,
-    /// What most directions have nothing of.
+    /// Counts that are zero in most directions: no memory is taken for them there.
     rare: Option<Box<Rare>>,
     pub tcp: Tcp,
 }

@@ -148,7 +148,7 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
 
 
 def _named(rows: pl.DataFrame, one: Series, *, alone: bool, is_time: bool) -> str:
-    """What stands over a panel: what tells it from the others."""
+    """The title of a panel: the values by which it differs from the other panels."""
     parts = [] if alone else [one.label]
     parts += [] if is_time else [outcome_words.quantity(rows.row(0, named=True))]
     return " ".join(parts)

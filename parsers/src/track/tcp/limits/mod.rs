@@ -45,7 +45,7 @@ pub(crate) struct LimitTimes {
     pub unknown_ns: i64,
     /// Part of `app_ns`: data of the other side that answer what was sent were under way.
     pub peer_wait_ns: i64,
-    /// How many such waits.
+    /// Number of waits for such an answer.
     pub peer_waits: u32,
 }
 
