@@ -9,11 +9,12 @@ by_capture as (
         host,
         coalesce(sender, src_ip) as sender,
         coalesce(receiver, dst_ip) as receiver,
-        sum(packets) as packets,
         sum(ecn_capable_packets) as capable,
         sum(ce_packets) as marked,
-        sum(ece_packets) as echoes,
-        sum(cwr_packets) as answers,
+        -- AccECN's counter hides those of a flow: then the sum is not known
+        bool_or(protocol = 'tcp' and ece_packets is null) as has_counter,
+        if(has_counter, null, sum(ece_packets)) as echoes,
+        if(has_counter, null, sum(cwr_packets)) as answers,
     from flows
     where ecn_capable_packets is not null
     group by all

@@ -36,6 +36,18 @@ def test_marks_are_counted_where_most_of_them_are_seen(tmp_path: Path) -> None:
     assert (row["echo_packets"], row["reduced_packets"]) == (20, 3)
 
 
+def test_echoes_are_not_known_where_a_flow_has_a_counter_in_their_place(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    hidden = {"ece_packets": None, "cwr_packets": None, "connection": 1, "src_port": 1001}
+    hidden |= {"ecn_capable_packets": 5, "ce_packets": 1}
+    rows = [*directions(10), tiny.flow(WEST, EAST, **hidden)]
+    rows.append(tiny.flow(EAST, WEST, **hidden | {"direction": "backward"}))
+    tiny.table(tmp_path, "flows", "r", "pc3", rows)
+    first, _ = Warehouse(tmp_path).rows("congestion_marks").to_dicts()
+    assert (first["sender"], first["marked_packets"]) == ("pc1", 11)
+    assert (first["echo_packets"], first["reduced_packets"]) == (None, None)
+
+
 def test_tables_of_an_earlier_version_have_no_marks(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST)])
