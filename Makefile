@@ -58,7 +58,9 @@ test-beside:
 	$(BIN)/pytest -m "not measured" --numprocesses 4 --dist loadscope --no-loadscope-reorder --durations 12
 
 test-alone:
-	@$(BIN)/pytest -m measured --durations 12
+	@status=0; \
+	env -u MAKEFLAGS -u MFLAGS .config/cargo test --workspace --lib --locked --quiet -- --ignored || status=1; \
+	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
 
 fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven
 	@status=0; $(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) || status=1; \
