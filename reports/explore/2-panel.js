@@ -34,9 +34,9 @@ const corners = (path) => {
         [x, y] = [given[i], given[i + 1]];
         found.push({ command: i ? "" : command, x, y });
       }
-    } else if (/[hv]/.test(command)) {
-      x += command === "h" ? given[0] : 0;
-      y += command === "v" ? given[0] : 0;
+    } else if (/[hv]/i.test(command)) {
+      if (command === "H" || command === "V") [x, y] = command === "H" ? [given[0], y] : [x, given[0]];
+      else [x, y] = command === "h" ? [x + given[0], y] : [x, y + given[0]];
       found.push({ command: "L", x, y });
     } else if (/[zZ]/.test(command)) {
       found.push({ command: "Z" });

@@ -92,9 +92,12 @@ class Explored {
     return found ? this.show(place.panel, found) : this.forget();
   }
 
-  show(panel, { x, y, lines }) {
+  show(panel, { x, y, lines, band }) {
     reading?.forget();
     reading = this;
+    // The band of a family's curve is drawn while the curve is read.
+    if (band?.node.getAttribute("opacity") === "0") this.lit = band.node;
+    this.lit?.setAttribute("opacity", 0.2);
     this.ring ??= drawn("circle", { class: "probe", r: 5 });
     const [cx, cy] = panel.moved(x, y);
     restore(this.ring, { cx, cy });
@@ -105,6 +108,8 @@ class Explored {
 
   forget() {
     this.ring?.remove();
+    this.lit?.setAttribute("opacity", 0);
+    this.lit = null;
     tip.hidden = true;
   }
 
@@ -196,18 +201,18 @@ class Explored {
     event.preventDefault();
   }
 
-  step(panels, places) {
-    const shown = this.panels.filter(
-      (panel) => panel.node.getAttribute("visibility") !== "hidden" && stops(panel).length,
-    );
-    if (!shown.length) return;
-    const count = shown.length;
-    this.place ??= { panel: 0, stop: -1 };
-    this.place.panel = (Math.min(this.place.panel, count - 1) + panels + count) % count;
-    const panel = shown[this.place.panel];
-    const every = stops(panel);
-    this.place.stop = Math.min(Math.max(this.place.stop + places, 0), every.length - 1);
-    this.show(panel, every[this.place.stop]);
+  // Left and right along a track, up and down from track to track.
+  step(down, along) {
+    const every = this.panels
+      .filter((panel) => panel.node.getAttribute("visibility") !== "hidden")
+      .flatMap((panel) => tracks(panel).map((stops) => ({ panel, stops })));
+    if (!every.length) return;
+    const count = every.length;
+    this.place ??= { track: 0, stop: -1 };
+    this.place.track = (Math.min(this.place.track, count - 1) + down + count) % count;
+    const { panel, stops } = every[this.place.track];
+    this.place.stop = Math.min(Math.max(this.place.stop + along, 0), stops.length - 1);
+    this.show(panel, stops[this.place.stop]());
   }
 
   // By what panels may be chosen, with the values that there are.

@@ -40,18 +40,24 @@ const isBand = (mark) => {
   return below.some(({ y }) => Math.abs(y - below[0].y) > 0.05);
 };
 
-// The band beside a line at one of its corners.
-const bandAt = (panel, x) => {
-  const area = panel.marks.find((mark) => mark.kind === "area" && mark.corners && isBand(mark));
+// The area that shows how the runs behind a line differ: both have the same name, or none.
+const bandOf = (panel, line) =>
+  panel.marks.find((mark) => mark.kind === "area" && mark.corners && mark.tip === line.tip && isBand(mark));
+
+// The ends of the band of a line at one of its corners.
+const bandAt = (area, panel, x) => {
   const [one, other] = area ? edges(area).map((edge) => edgeAt(edge, x)) : [];
   if (one === undefined || other === undefined || Math.abs(one - other) < 0.05) return [];
   const ends = [Math.max(one, other), Math.min(one, other)].map(
     (y) => panel.words("y", y).split(": ").at(-1),
   );
-  return [`pale: ${ends.join(" to ")}`];
+  return [`runs: ${ends.join(" to ")}`];
 };
 
-const onLine = (panel, mark, { x, y }) => read(panel, x, y, mark, bandAt(panel, x));
+const onLine = (panel, mark, { x, y }) => {
+  const band = bandOf(panel, mark);
+  return { ...read(panel, x, y, mark, bandAt(band, panel, x)), band };
+};
 
 const boxOf = (panel, mark) => {
   const places = mark.corners?.filter((one) => one.command !== "Z").map(({ x, y }) => panel.moved(x, y));
@@ -95,23 +101,27 @@ const nearest = (panel, px, py) => {
   return line ? onLine(panel, line.mark, line.corner) : null;
 };
 
-// Where the arrow keys go: the points from left to right, or the corners of the line on top.
-const stops = (panel) => {
+// The ways that the arrow keys go in a panel: the points from left to right, or the corners of each
+// line, the one on top first. A stop is a function, as few of the many are ever read.
+const tracks = (panel) => {
   const found = points(panel).filter((mark) => panel.isInside(...panel.moved(...mark.at)));
   if (found.length)
-    return found.sort((a, b) => a.at[0] - b.at[0]).map((mark) => read(panel, ...mark.at, mark));
-  const line = panel.marks.filter(isLine).at(-1);
-  if (line)
-    return vertices(line)
+    return [found.sort((a, b) => a.at[0] - b.at[0]).map((mark) => () => read(panel, ...mark.at, mark))];
+  const lines = panel.marks.filter(isLine).reverse().map((line) =>
+    vertices(line)
       .filter(({ x, y }) => panel.isInside(...panel.moved(x, y)))
-      .map((corner) => onLine(panel, line, corner));
-  return panel.marks
+      .map((corner) => () => onLine(panel, line, corner)),
+  ).filter((stops) => stops.length);
+  return lines.length ? lines : [bars(panel)].filter((stops) => stops.length);
+};
+
+const bars = (panel) =>
+  panel.marks
     .filter((mark) => mark.kind === "rect" && mark.tip && mark.corners?.length > 2)
-    .map((mark) => {
+    .map((mark) => () => {
       const [one, , other] = mark.corners;
       return read(panel, (one.x + other.x) / 2, (one.y + other.y) / 2, mark);
     });
-};
 
 const button = (text, press) => {
   const made = document.createElement("button");

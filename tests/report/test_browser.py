@@ -100,8 +100,11 @@ def colour(tab: Any, selector: str, name: str) -> str:
 def test_dark_follows_the_system_and_the_button(opened: Any) -> None:
     tab = opened(color_scheme="dark")
     assert colour(tab, "body", "backgroundColor") == "rgb(21, 25, 30)"
-    assert colour(tab, "#figure-throughput_cdf svg path[stroke*='app-1']", "stroke") == (
+    assert colour(tab, "#figure-throughput_series svg path[stroke*='app-1']", "stroke") == (
         "rgb(37, 156, 222)"
+    )
+    assert colour(tab, "#figure-throughput_cdf svg path[stroke*='ramp-1']", "stroke") == (
+        "rgb(175, 213, 254)"
     )
     tab.locator("#theme").click()
     assert colour(tab, "body", "backgroundColor") == "rgb(255, 255, 255)"

@@ -39,7 +39,7 @@ def written(column: Column, value: Any) -> str:
     return f"{value:,.0f}" if column.number == "count" else _WRITERS[column.number](value)
 
 
-def _words(column: Column) -> Callable[[Any], str]:
+def words(column: Column) -> Callable[[Any], str]:
     """How the value of an axis is said in the name of a point."""
     if column.number == "count":
         return lambda value: column.words.format(numbers.plural(int(value), column.noun))
@@ -50,7 +50,7 @@ def _words(column: Column) -> Callable[[Any], str]:
 # What was asked tells whether an axis varies, what was measured is printed. The queue is not
 # among them: it follows from RTT and rate in most sweeps.
 AXES = tuple(
-    (column.asked, column.shown, _words(column))
+    (column.asked, column.shown, words(column))
     for column in axes.columns()
     if column.asked != "queue_bytes"
 )
@@ -84,10 +84,10 @@ def labels(rows: pl.DataFrame) -> list[str]:
 
 def _name(row: dict[str, Any], varied: list[Any]) -> str:
     parts = []
-    for asked, measured, words in varied:
+    for asked, measured, write in varied:
         value = row[measured]
         parts.append(
-            UNSET.get(asked, f"{asked.replace('_', ' ')} unset") if value is None else words(value)
+            UNSET.get(asked, f"{asked.replace('_', ' ')} unset") if value is None else write(value)
         )
     return " · ".join(parts)
 

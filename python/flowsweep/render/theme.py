@@ -40,6 +40,12 @@ SEQUENTIAL = (
     ("#f3f7fb", "#c9ddee", "#8fbadb", "#4f93c4", "#1f6aa5", "#0b4479", "#06284a"),
     ("#1a2430", "#17395a", "#1a5a8e", "#2f80b8", "#62a6d3", "#a3cde8", "#e8f3fb"),
 )
+# Curves of a family from the baseline outward: even steps in OKLCH, blue to orange. Lightness is
+# monotone, so that a colour-blind reader sees the order; contrast with the page is at least 3:1.
+RAMP = (
+    ("#0a289e", "#4727a8", "#7027a5", "#952997", "#b62d81", "#d13864", "#e44c3d", "#e76d04"),
+    ("#afd5fe", "#b1c5fe", "#bcb1ff", "#d294fe", "#e37ddb", "#ea6dae", "#e9617e", "#e05b4a"),
+)
 FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
 
 TEXT, MUTED, AXIS, GRID = "var(--text)", "var(--muted)", "var(--axis)", "var(--grid)"
@@ -91,7 +97,16 @@ def css_variables(dark: bool) -> str:
         lines.append(f"--app-{number}: {mark}; --app-{number}-text: {words};")
     for number, colour in enumerate(SEQUENTIAL[pick], start=1):
         lines.append(f"--seq-{number}: {colour};")
+    for number, colour in enumerate(RAMP[pick], start=1):
+        lines.append(f"--ramp-{number}: {colour};")
     return "\n  ".join(lines)
+
+
+def ramp(count: int) -> list[str]:
+    """Colours of so many curves, evenly taken from the ramp; its middle for one."""
+    last = len(RAMP[0]) - 1
+    places = [last / 2] if count == 1 else [last * number / (count - 1) for number in range(count)]
+    return [f"var(--ramp-{round(place) + 1})" for place in places]
 
 
 def css_classes() -> str:

@@ -18,8 +18,12 @@ CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin'
 
 
 def _distribution(query: str) -> list[Sentence]:
-    """Sentences under every small multiple of distributions."""
+    """Sentences under families of curves, and under small multiples where no axis was varied."""
     return [
+        Sentence(query, r"One curve for each point that varies this axis alone, all runs of the point "
+                 r"together\.", _is_family),
+        Sentence(query, r"Grey band: the runs of the baseline, from the least share to the greatest\.",
+                 lambda asked, _: _is_family(asked) and asked.yes(_SEVERAL.format("and is_baseline"))),
         Sentence(query, r"Coloured: (all runs of the point in the title together|the run in the title"
                  r"(?:, or all runs of the point there together)?)(; pale: from the run with the least "
                  r"share to the one with the greatest)?(; grey: the baseline)?\.", _is_drawn),
@@ -27,16 +31,26 @@ def _distribution(query: str) -> list[Sentence]:
     ]  # fmt: skip
 
 
+_SEVERAL = """(select point from pool_runs inner join points using (point)
+where alone is null {} group by point having count(*) > 1)"""
+
+
+def _is_family(asked: Asked, _: object = None) -> bool:
+    """Whether every application has an axis that was varied, and no run stands alone."""
+    varied = "select distinct app, problem from axis_points where axis not in ('problem', 'beside')"
+    every = "select distinct app, problem from points where beside_app is null"
+    return not asked.yes(f"({every} except {varied})") and not asked.yes(
+        "pool_runs where alone is not null"
+    )
+
+
 def _is_drawn(asked: Asked, match: re.Match[str]) -> bool:
     """Whether there are runs that stand alone, runs that differ, and points beside the baseline."""
     alone = asked.yes("pool_runs where alone is not null")
-    several = asked.yes(
-        "(select point from pool_runs where alone is null group by point having count(*) > 1)"
-    )
     points = asked.one("select count(distinct point) from pool_runs")
     return (
         (alone or "the run" not in match[1])
-        and (several or match[2] is None)
+        and (asked.yes(_SEVERAL.format("")) or match[2] is None)
         and (points > 1 or match[3] is None)
     )
 

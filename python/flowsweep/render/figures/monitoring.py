@@ -79,7 +79,7 @@ def draw(context: Context) -> Figure | None:
     chart: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
     return Figure(
         name=QUERY,
-        heading=f"What wide windows hide: throughput of {host_names(rows)}, "
+        heading=f"Throughput of {host_names(rows)} in ever wider windows, "
         f"{context.terms.per_point}",
         finding=" ".join(_findings(context, rows)),
         caption=sentence(

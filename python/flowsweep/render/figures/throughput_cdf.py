@@ -38,8 +38,7 @@ def draw(context: Context) -> Figure | None:
     bins = int(rows.unique(subset=["point", "run", "direction"])["bins"].sum()) // 2
     return Figure(
         name="throughput_cdf",
-        heading=f"How often it sends how much: distribution (CDF) of {bin_ms} bins of "
-        f"{host_names(rows)}, {context.terms.per_point}",
+        heading=f"Throughput of {host_names(rows)}, {bin_ms} bins: distribution (CDF)",
         caption=sentence(
             f"Share of {bin_ms} bins at or below a rate, of the host that the figure before shows."
             if context.stands_alone

@@ -66,7 +66,7 @@ def draw(context: Context) -> Figure | None:
     window = ", ".join(sorted(set(windows["covers"])))
     return Figure(
         name="throughput_series",
-        heading=f"When it sends: throughput of {host_names(rows)}, {bin_ms} bins",
+        heading=f"Throughput of {host_names(rows)} over time, {bin_ms} bins",
         caption=sentence(
             context.drawn_runs(runs),
             _own_address(context, rows),

@@ -113,10 +113,10 @@ def draw(context: Context) -> Figure | None:
     far = rows["is_far_side"].any()
     return Figure(
         name=NAME,
-        heading="What crosses between the "
+        heading="Throughput between the "
         + ("sites" if context.has_sites else "hosts")
-        + ("" if context.has_sites or context.stands_alone else ", as no sites are known")
-        + f": throughput in steps of {step_ms} ms",
+        + ("" if context.has_sites or context.stands_alone else " (no sites are known)")
+        + f" over time, {step_ms} ms steps",
         caption=sentence(
             context.drawn_runs(runs.values()),
             f"Besides, of points whose links change in mid-run: {', '.join(changed)}."

@@ -1,53 +1,32 @@
-"""Distribution functions (CDF) at points of the sweep: small multiples with one scale for all."""
+"""Distribution functions (CDF) as small multiples: a panel for each point or run, on one scale."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep import numbers
-from flowsweep.render import axes, cuts, points, theme
+from flowsweep.render import cuts, theme
+from flowsweep.render.distributions.pools import kept, of_pool, pools
+from flowsweep.render.distributions.quantity import (
+    LEFT,
+    Quantity,
+    Span,
+    log_ends,
+    steps,
+    x_axis,
+    y_axis,
+)
 from flowsweep.render.figure import Context, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flowsweep.render.theme import Series
 
 COLUMNS, GAP, HEIGHT = 4, 8, 96
 #: At most so many panels in a figure, and so many points of one application.
 MAX_PANELS, MAX_POINTS = 32, 8
-#: Room for the numbers of the shares.
-LEFT = 30
-#: A point; and the run, where one without a record stands alone.
-Pool = tuple[int, str | None]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A quantity, and how its distribution is drawn.
-
-    Attributes:
-        query: The query that has the steps.
-        column: Its column of values.
-        title: The axis of the values, with the unit.
-        of: What the shares are of, `flows`.
-        parts: The column that parts the rows of a point, each with panels of its own.
-        labels: Label expression of the ticks.
-        scale: The axis counts in so much of the column's unit.
-    """
-
-    query: str
-    column: str
-    title: str
-    of: str
-    parts: str = "direction"
-    labels: Callable[..., str] = axes.prefix_labels
-    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -151,96 +130,26 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     return found, sum(map(len, every))
 
 
-def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
-    """The points of one application with their names; runs that stand alone each for itself."""
-    keys = ["app", "run", "point", "is_baseline", *points.COLUMNS]
-    every = rows.select(keys).unique(subset="point", maintain_order=True)
-    names = dict(zip(every["point"], points.labels(every), strict=True))
-    runs = rows.group_by("point", *([parts] if parts else [])).agg(pl.col("run").n_unique())
-    apart = set(runs.filter(pl.col("run") > 1)["point"])
-    found: dict[Pool, str] = {}
-    for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
-        name = names[point]
-        if point in apart:
-            found[point, run] = run if every.height == 1 else f"{run}, {name}"
-        else:
-            found[point, None] = name
-    return found
-
-
-def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
-    """The baseline and the ends of each axis; of runs that stand alone the first ones."""
-    chosen = points.extremes(context, one.app, one.problem, most)
-    found = [pool for point in chosen for pool in every if pool[0] == point]
-    return found[:most] or every[:most]
-
-
-def of_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """The rows of one point, or of one run that stands alone there."""
-    point, run = pool
-    mine = rows.filter(pl.col("point") == point)
-    return mine if run is None else mine.filter(pl.col("run") == run)
-
-
-def log_ends(column: pl.Series) -> tuple[float, float, float | None]:
-    """Ends of the log axis, and the place of 0 on it, if there is one."""
-    positive = column.filter(column > 0)
-    if positive.is_empty():
-        return 1.0, 10.0, 1.6
-    least, most = float(positive.min()), float(positive.max())  # type: ignore[arg-type]
-    low, high = least / 1.15, most * 1.15
-    if high / low < 4:
-        middle = math.sqrt(low * high)
-        low, high = middle / 2, middle * 2
-    if column.min() > 0:  # type: ignore[operator]
-        return low, high, None
-    band = (high / low) ** 0.2
-    return low / band, high, low / math.sqrt(band)
-
-
 def _draw(
     panel: Panel,
     quantity: Quantity,
-    span: tuple[float, float, float | None],
+    span: Span,
     place: int,
     columns: int,
 ) -> Any:
     import altair as alt
 
-    low, high, zero = span
-    # A number beside that of 0 would touch it.
-    first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
-    ticks = axes.log_ticks(first, high, 4)
-    special = {zero: "0"} if zero else None
-    x = alt.X(
-        "x:Q",
-        title=quantity.title if place % columns == 0 else None,
-        scale=axes.scale(type="log", domain=[low, high], nice=False),
-        axis=axes.axis(
-            values=[*([zero] if zero else []), *ticks],
-            labelExpr=quantity.labels(ticks, special),
-            labelSeparation=4,
-            titleAnchor="start",
-        ),
-    )
     is_left = place % columns == 0
-    y = alt.Y(
-        "y:Q",
-        title=None,
-        scale=axes.scale(domain=[0, 100], nice=False),
-        # Labels that are there and not seen leave the titles of all panels at one height.
-        axis=axes.axis(
-            values=[0, 50, 100], labelOpacity=int(is_left), minExtent=LEFT, maxExtent=LEFT
-        ),
-    )
+    x = x_axis(quantity, span, titled=is_left, most_ticks=4)
+    y = y_axis([0, 50, 100], labelled=is_left)
     layers: list[Any] = []
     if panel.base is not None:
-        steps = [{**step, TIP: "baseline"} for step in _steps(panel.base, quantity, span)]
-        line = alt.Chart(values(steps)).mark_line(
+        below = [{**step, TIP: "baseline"} for step in steps(panel.base, quantity, span)]
+        line = alt.Chart(values(below)).mark_line(
             interpolate="step-after", strokeWidth=1.25, color=theme.AXIS, clip=True
         )
         layers.append(line.encode(x=x, y=y))
-    own = alt.Chart(values(_steps(panel.own, quantity, span)))
+    own = alt.Chart(values(steps(panel.own, quantity, span)))
     if panel.has_band:
         band = own.mark_area(
             interpolate="step-after", opacity=0.22, color=panel.one.colour, clip=True
@@ -261,34 +170,4 @@ def _draw(
             point=panel.name,
             **{quantity.parts: panel.part},
         ),
-    )
-
-
-def _steps(
-    rows: pl.DataFrame, quantity: Quantity, span: tuple[float, float, float | None]
-) -> list[dict[str, float]]:
-    """A distribution from beside the left end of the axis to beside its right end."""
-    low, high, zero = span
-    beside = (high / low) ** 0.02
-    found = [{"x": low / beside, "y": 0.0, "low": 0.0, "high": 0.0}]
-    for row in rows.sort(quantity.column).iter_rows(named=True):
-        x = row[quantity.column] * quantity.scale
-        found.append(
-            {
-                "x": x if x > 0 else zero or low,
-                "y": row["share"] * 100,
-                "low": row["share_low"] * 100,
-                "high": row["share_high"] * 100,
-            }
-        )
-    return [*found, found[-1] | {"x": high * beside}]
-
-
-def censored(flows: int) -> str | None:
-    """What the distribution does not know of flows that the capture does not show whole."""
-    if not flows:
-        return None
-    return (
-        f"{numbers.plural(flows, 'flow direction')} without SYN, or without FIN and RST (UDP has "
-        "neither): begun before or open at the end of the capture, counted with what was seen."
     )

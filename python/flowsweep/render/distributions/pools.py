@@ -1,0 +1,47 @@
+"""Points whose runs are drawn together, and runs that stand alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from flowsweep.render import points
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+    from flowsweep.render.theme import Series
+
+#: A point; and the run, where one without a record stands alone.
+Pool = tuple[int, str | None]
+
+
+def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
+    """The points of one application with their names; runs that stand alone each for itself."""
+    keys = ["app", "run", "point", "is_baseline", *points.COLUMNS]
+    every = rows.select(keys).unique(subset="point", maintain_order=True)
+    names = dict(zip(every["point"], points.labels(every), strict=True))
+    runs = rows.group_by("point", *([parts] if parts else [])).agg(pl.col("run").n_unique())
+    apart = set(runs.filter(pl.col("run") > 1)["point"])
+    found: dict[Pool, str] = {}
+    for point, run in rows.select("point", "run").unique(maintain_order=True).iter_rows():
+        name = names[point]
+        if point in apart:
+            found[point, run] = run if every.height == 1 else f"{run}, {name}"
+        else:
+            found[point, None] = name
+    return found
+
+
+def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
+    """The baseline and the ends of each axis; of runs that stand alone the first ones."""
+    chosen = points.extremes(context, one.app, one.problem, most)
+    found = [pool for point in chosen for pool in every if pool[0] == point]
+    return found[:most] or every[:most]
+
+
+def of_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """The rows of one point, or of one run that stands alone there."""
+    point, run = pool
+    mine = rows.filter(pl.col("point") == point)
+    return mine if run is None else mine.filter(pl.col("run") == run)

@@ -1,0 +1,111 @@
+"""A quantity whose distribution is drawn: its axes, and its steps between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flowsweep.render import axes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import altair as alt
+    import polars as pl
+
+#: Ends of the axis of values, and the place of 0 on it, if there is one.
+Span = tuple[float, float, float | None]
+#: Room for the numbers of the shares, pixels.
+LEFT = 30
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity, and how its distribution is drawn.
+
+    Attributes:
+        query: The query that has the steps.
+        column: Its column of values.
+        title: The axis of the values, with the unit.
+        of: What the shares are of, `flows`.
+        parts: The column that parts the rows of a point, each with panels of its own.
+        labels: Label expression of the ticks.
+        scale: The axis counts in so much of the column's unit.
+    """
+
+    query: str
+    column: str
+    title: str
+    of: str
+    parts: str = "direction"
+    labels: Callable[..., str] = axes.prefix_labels
+    scale: float = 1.0
+
+
+def log_ends(column: pl.Series) -> Span:
+    """Ends of the log axis, and the place of 0 on it, if there is one."""
+    positive = column.filter(column > 0)
+    if positive.is_empty():
+        return 1.0, 10.0, 1.6
+    least, most = float(positive.min()), float(positive.max())  # type: ignore[arg-type]
+    low, high = least / 1.15, most * 1.15
+    if high / low < 4:
+        middle = math.sqrt(low * high)
+        low, high = middle / 2, middle * 2
+    if column.min() > 0:  # type: ignore[operator]
+        return low, high, None
+    band = (high / low) ** 0.2
+    return low / band, high, low / math.sqrt(band)
+
+
+def steps(rows: pl.DataFrame, quantity: Quantity, span: Span) -> list[dict[str, float]]:
+    """A distribution from beside the left end of the axis to beside its right end."""
+    low, high, zero = span
+    beside = (high / low) ** 0.02
+    found = [{"x": low / beside, "y": 0.0, "low": 0.0, "high": 0.0}]
+    for row in rows.sort(quantity.column).iter_rows(named=True):
+        x = row[quantity.column] * quantity.scale
+        found.append(
+            {
+                "x": x if x > 0 else zero or low,
+                "y": row["share"] * 100,
+                "low": row["share_low"] * 100,
+                "high": row["share_high"] * 100,
+            }
+        )
+    return [*found, found[-1] | {"x": high * beside}]
+
+
+def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> alt.X:
+    """The log axis of the values, with a place for 0 where there is one."""
+    import altair as alt
+
+    low, high, zero = span
+    # A number beside that of 0 would touch it.
+    first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
+    ticks = axes.log_ticks(first, high, most_ticks)
+    return alt.X(
+        "x:Q",
+        title=quantity.title if titled else None,
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(
+            values=[*([zero] if zero else []), *ticks],
+            labelExpr=quantity.labels(ticks, {zero: "0"} if zero else None),
+            labelSeparation=4,
+            titleAnchor="start",
+        ),
+    )
+
+
+def y_axis(shares: list[int], *, labelled: bool, field: str = "y") -> alt.Y:
+    """The axis of the shares, %; every layer of a panel needs it, or Vega takes its own ticks."""
+    import altair as alt
+
+    return alt.Y(
+        f"{field}:Q",
+        title=None,
+        scale=axes.scale(domain=[0, 100], nice=False),
+        # Labels that are there and not seen leave the titles of all panels at one height.
+        axis=axes.axis(values=shares, labelOpacity=int(labelled), minExtent=LEFT, maxExtent=LEFT),
+    )
