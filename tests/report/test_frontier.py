@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,24 @@ def test_a_rate_without_a_limit_is_the_end_of_a_line(tmp_path: Path) -> None:
     lines = [row for row in found if row["kind"] == "line"]
     assert any(row["rate_mbit_s"] is None for row in lines)
     assert any(row["rate_mbit_s"] is not None for row in lines)
-    assert "RTT and rate together" in page.build(tmp_path).html
+    assert "Slowdown over RTT and link rate" in page.build(tmp_path).html
 
 
 def test_it_is_drawn(grid: Path) -> None:
     made = page.build(grid)
     assert 'id="frontier"' in made.html
     assert not made.contradictions
+
+
+def test_each_tried_pair_has_a_cell_as_dark_as_it_is_slow(grid: Path) -> None:
+    text = page.write(grid)[0].read_text()
+    figure = re.search(r'<figure id="figure-frontier">.*?</figure>', text, re.DOTALL)
+    assert figure
+    cells = re.findall(r'fill="var\(--seq-(\d)\)"', figure[0])
+    steps = (1.03, 1.1, 1.5, 2.0, 4.0)
+    expected = [
+        1 + sum(slowdown(rtt, rate) >= step for step in steps)
+        for rtt, rate in itertools.product(RTTS, RATES)
+    ]
+    assert sorted(map(int, cells)) == sorted(expected)
+    assert len(set(expected)) > 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,9 +18,43 @@ def arguments(parser: Parser) -> None:
         action="store_true",
         help="Write DIRECTORY/live.html too, a page with DuckDB inside that answers any question.",
     )
+    parser.add_argument(
+        "--figures",
+        metavar="FOLDER",
+        type=Path,
+        help="Write each figure to FOLDER too, for a publication: SVG, PDF, PNG, its rows as CSV, "
+        "and its caption.",
+    )
+    parser.add_argument(
+        "--figure-width",
+        metavar="MM",
+        type=_width,
+        default=180.0,
+        help="Width of these figures in millimetres: 88 is a column of most journals (180).",
+    )
 
 
-def report(*, directory: Path, against: Path | None, live: bool = False) -> None:
+def _width(text: str) -> float:
+    """A width in millimetres."""
+    from flowsweep.errors import FlowsweepError
+
+    if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not 20 <= float(text) <= 1000:
+        raise FlowsweepError(
+            f'"{text}" is no width of a figure',
+            found=f'"{text}"',
+            expected="20 to 1000, in millimetres",
+        )
+    return float(text)
+
+
+def report(
+    *,
+    directory: Path,
+    against: Path | None,
+    live: bool = False,
+    figures: Path | None = None,
+    figure_width: float = 180.0,
+) -> None:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
@@ -37,8 +72,13 @@ def report(*, directory: Path, against: Path | None, live: bool = False) -> None
     DuckDB-WASM. It needs no network; `make live` brings what it needs once.
 
     Example: flowsweep report results/demo --live
+
+    With --figures: one file of each kind for each figure, and their paths are printed.
+
+    Example: flowsweep report results/demo --figures figures --figure-width 88
     """
-    from flowsweep.render import page, svg
+    from flowsweep.render import exported, page, svg
+    from flowsweep.warehouse import Warehouse
 
     # A lack is told before the work.
     svg.check_room()
@@ -53,6 +93,10 @@ def report(*, directory: Path, against: Path | None, live: bool = False) -> None
         print(f"warning: the report contradicts its tables: {contradiction}", file=sys.stderr)
     _tell_invalid(directory)
     print(path)
+    if figures:
+        rows = Warehouse(directory, against=against).rows
+        for file in exported.write(made.figures, rows, figures, figure_width):
+            print(file)
     if live:
         _write_live(directory)
 

@@ -19,6 +19,7 @@ from flowsweep.files.outputs import remove_parts, told, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.render import (
     differences,
+    exported,
     head,
     inline,
     svg,
@@ -28,6 +29,7 @@ from flowsweep.render import (
     verdict_captures,
 )
 from flowsweep.render import verdict as words
+from flowsweep.render.exported import Drawn
 from flowsweep.render.figure import MAX_DATA_ROWS, Context, Figure, empty
 from flowsweep.render.provenance import provenance
 from flowsweep.render.sections import Part, Section, sections
@@ -71,11 +73,13 @@ class Page:
         html: The whole page.
         first: The verdict's first sentence, without markup.
         contradictions: What does not add up in it; the page begins with these.
+        figures: Those in it, in their order.
     """
 
     html: str
     first: str
     contradictions: Sequence[Contradiction]
+    figures: Sequence[Drawn] = ()
 
 
 def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
@@ -163,7 +167,19 @@ def _build(warehouse: Warehouse) -> Page:
             found=f"{size:,} bytes; the largest part is {largest['name']}",
             expected=f"at most {BUDGET_BYTES:,} bytes",
         )
-    return Page(html, verdict.first, contradictions)
+    return Page(html, verdict.first, contradictions, _figures(filled))
+
+
+def _figures(filled: list[dict[str, Any]]) -> list[Drawn]:
+    parts = [part for section in filled for part in section["parts"] if part["kind"] == "figure"]
+    return [
+        Drawn(
+            part["name"],
+            exported.title(part["number"], part["heading"], part["caption"]),
+            str(part["svg"]),
+        )
+        for part in parts
+    ]
 
 
 def _verdict(context: Context) -> words.Verdict:

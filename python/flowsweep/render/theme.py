@@ -88,18 +88,21 @@ class Series:
         return list(PALETTE[self.index % len(PALETTE)][6])
 
 
-def css_variables(dark: bool) -> str:
-    """All colours of one theme as CSS declarations."""
+def colours(*, dark: bool) -> dict[str, str]:
+    """All colours of one theme by the names of their CSS variables, without the dashes."""
     pick = 1 if dark else 0
-    lines = [f"--{name}: {pair[pick]};" for name, pair in COLOURS.items()]
+    found = {name: pair[pick] for name, pair in COLOURS.items()}
     for number, (_, light, light_text, night, night_text, _, _) in enumerate(PALETTE, start=1):
         mark, words = (night, night_text) if dark else (light, light_text)
-        lines.append(f"--app-{number}: {mark}; --app-{number}-text: {words};")
-    for number, colour in enumerate(SEQUENTIAL[pick], start=1):
-        lines.append(f"--seq-{number}: {colour};")
-    for number, colour in enumerate(RAMP[pick], start=1):
-        lines.append(f"--ramp-{number}: {colour};")
-    return "\n  ".join(lines)
+        found |= {f"app-{number}": mark, f"app-{number}-text": words}
+    for name, ramps in (("seq", SEQUENTIAL), ("ramp", RAMP)):
+        found |= {f"{name}-{number}": colour for number, colour in enumerate(ramps[pick], start=1)}
+    return found
+
+
+def css_variables(dark: bool) -> str:
+    """All colours of one theme as CSS declarations."""
+    return "\n  ".join(f"--{name}: {colour};" for name, colour in colours(dark=dark).items())
 
 
 def ramp(count: int) -> list[str]:

@@ -110,7 +110,8 @@ def _in_plane(asked: Asked, kind: str, *, drawn: bool) -> int:
 
 
 FRONTIER = [
-    *always("frontier", r"Circles: pairs that were tried, with their median slowdown\."),
+    *always("frontier", r"Circles: pairs that were tried, with their median slowdown; the colour of "
+             r"the cell around a pair changes at 1\.03, 1\.1, 1\.5, 2 and 4\."),
     Sentence("frontier", r"Lines: 10 % \(solid\) and 50 % \(dashed\) slower than the baseline; between "
              r"two tried points straight in RTT or in 1/rate, inside a cell straight as drawn\.",
              lambda asked, _: _in_plane(asked, "line", drawn=True) > 0,

@@ -1,4 +1,6 @@
-"""Figure `frontier`: lines of equal slowdown in the plane of RTT and rate.
+"""Figure `frontier`: a heat map of slowdown in the plane of RTT and rate, with iso-lines.
+
+Each tried point has a cell, which reaches half-way (on the log scales) to its neighbours.
 
 A line crosses between two tried points that are neighbours in RTT, or in rate, where a straight
 line in RTT, or in 1/rate, through their medians reaches its level: as the thresholds have it.
@@ -8,6 +10,7 @@ Inside a cell of four tried points it is drawn straight from one crossing to the
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 HEIGHT = 260
 LEVELS = ((1.1, "10 % slower"), (1.5, "50 % slower"))
+#: Slowdowns at which the colour of a cell changes: the two levels, and steps on both sides of them.
+STEPS = (1.03, 1.1, 1.5, 2.0, 4.0)
+COLOURS = [f"var(--seq-{number})" for number in range(1, len(STEPS) + 2)]
 Place = tuple[float, float]
 
 
@@ -62,7 +68,9 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name="frontier",
         caption=sentence(
-            "Circles: pairs that were tried, with their median slowdown.",
+            "Circles: pairs that were tried, with their median slowdown; the colour of the cell "
+            f"around a pair changes at {', '.join(map(numbers.plain, STEPS[:-1]))} and "
+            f"{numbers.plain(STEPS[-1])}.",
             f"Lines: 10 % (solid) and 50 % (dashed) {'worse' if is_mixed else 'slower'} than the "
             "baseline; between two tried points straight in RTT or in 1/rate, inside a cell "
             "straight as drawn."
@@ -99,7 +107,20 @@ def _panel(
         }
         for row in tried.iter_rows(named=True)
     ]
-    layers: list[Any] = []
+    cells = alt.Chart(values(_cells(tried, x, y))).mark_rect(opacity=0.75, clip=True)
+    layers: list[Any] = [
+        cells.encode(
+            x=x,
+            x2="x2:Q",
+            y=y,
+            y2="y2:Q",
+            color=alt.Color(
+                "slowdown:Q",
+                scale=axes.scale(type="threshold", domain=list(STEPS), range=COLOURS),
+                legend=None,
+            ),
+        )
+    ]
     for level, meaning in LEVELS:
         pairs = segments(mine, level)
         data = [
@@ -110,20 +131,20 @@ def _panel(
             layers.append(
                 alt.Chart(values(data))
                 .mark_rule(
-                    color=one.colour, strokeWidth=2, strokeDash=[1, 0] if level < 1.3 else [5, 3]
+                    color=theme.TEXT, strokeWidth=2, strokeDash=[1, 0] if level < 1.3 else [5, 3]
                 )
                 .encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
             )
     marks = alt.Chart(values(points))
     layers.append(
-        marks.mark_point(size=36, fill=theme.PAGE, stroke=one.colour, strokeWidth=1.5).encode(
+        marks.mark_point(size=36, fill=theme.PAGE, stroke=theme.TEXT, strokeWidth=1.5).encode(
             x=x, y=y
         )
     )
     # The words stand on ground of their own: a line may run behind them.
     for stroke, width_of in ((theme.PAGE, 3), (None, 0)):
         words = marks.mark_text(
-            align="left", dx=6, dy=-6, fontSize=10, color=theme.MUTED,
+            align="left", dx=6, dy=-6, fontSize=11, color=theme.TEXT,
             stroke=stroke, strokeWidth=width_of,
         )  # fmt: skip
         layers.append(words.encode(x=x, y=y, text="text:N"))
@@ -144,6 +165,35 @@ def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
         scale=axes.scale(type="log", domain=[low * 0.9, high * 1.2], nice=False),
         axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
+
+
+def _cells(tried: pl.DataFrame, x: Any, y: Any) -> list[dict[str, float]]:
+    """The cell of each point, from half-way to the neighbour before it to half-way to the next."""
+    edges = {}
+    for asked, measured, channel in (
+        ("rtt_asked_ms", "rtt_ms", x),
+        ("rate_asked_mbit_s", "rate_mbit_s", y),
+    ):
+        # Points of one column differ a little as measured; its cells share their edges.
+        columns = tried.group_by(asked).agg(pl.col(measured).median()).sort(measured)
+        low, high = channel.to_dict()["scale"]["domain"]
+        between = [math.sqrt(a * b) for a, b in itertools.pairwise(columns[measured])]
+        ends = itertools.pairwise([low, *between, high])
+        edges[asked] = dict(zip(columns[asked], ends, strict=True))
+    found = []
+    for row in tried.iter_rows(named=True):
+        left, right = edges["rtt_asked_ms"][row["rtt_asked_ms"]]
+        bottom, top = edges["rate_asked_mbit_s"][row["rate_asked_mbit_s"]]
+        found.append(
+            {
+                "rtt_ms": left,
+                "x2": right,
+                "rate_mbit_s": bottom,
+                "y2": top,
+                "slowdown": row["slowdown"],
+            }
+        )
+    return found
 
 
 def segments(mine: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:

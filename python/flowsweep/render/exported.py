@@ -1,0 +1,97 @@
+"""The figures of a report as files for a publication."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flowsweep.files.outputs import told, write_file
+from flowsweep.render import theme
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+#: vl-convert takes a pixel of the picture for a point; there are 96 pixels an inch, and 72 points.
+SCALE = 72 / 96
+PRINT_PPI = 300
+#: What the page's script and screen readers need of an SVG, and a file does not.
+_PAGE_ONLY = re.compile(r' (?:data-[a-z]+|role|aria-[a-z]+|class)="[^"]*"')
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as it stands in a page.
+
+    Attributes:
+        name: Of its query, and of its files.
+        title: Number, heading and caption, in plain text.
+        svg: Its picture, whose colours are CSS variables.
+    """
+
+    name: str
+    title: str
+    svg: str
+
+
+def write(
+    figures: Sequence[Drawn],
+    rows: Callable[[str], pl.DataFrame],
+    folder: Path,
+    width_mm: float,
+) -> list[Path]:
+    """Writes NAME.svg, NAME.pdf, NAME.png (300 dots an inch), NAME.csv and NAME.txt of each figure.
+
+    The PDF holds the fonts of its text. The picture is light, `width_mm` wide.
+
+    Args:
+        figures: Those of the page.
+        rows: Answers a query: all rows behind a figure.
+        folder: Made if it is missing.
+        width_mm: Width of a picture: 88 is one column of most journals, 180 two.
+
+    Returns:
+        The paths of the PDF files.
+    """
+    import vl_convert
+
+    made = []
+    with told(f"cannot write figures to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            picture = _standalone(figure.svg, width_mm)
+            files: dict[str, bytes | str] = {
+                "svg": picture,
+                "pdf": vl_convert.svg_to_pdf(_standalone(figure.svg, width_mm * SCALE)),
+                "png": vl_convert.svg_to_png(picture, scale=SCALE, ppi=PRINT_PPI),
+                "csv": rows(figure.name).write_csv(),
+                "txt": figure.title + "\n",
+            }
+            for suffix, content in files.items():
+                write_file(folder / f"{figure.name}.{suffix}", content)
+            made.append(folder / f"{figure.name}.pdf")
+    return made
+
+
+def _standalone(svg: str, width_mm: float) -> str:
+    """A picture of a page as a file of its own: light colours, its size in millimetres."""
+    colours = theme.colours(dark=False)
+    text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: colours[found[1]], svg)
+    text = _PAGE_ONLY.sub("", text)
+
+    def size(found: re.Match[str]) -> str:
+        width, height = float(found[1]), float(found[2])
+        return f'width="{width_mm:g}mm" height="{width_mm * height / width:.3f}mm"'
+
+    return _SIZE.sub(size, text, count=1)
+
+
+def title(number: int, heading: str, caption: str) -> str:
+    """The words of a figure in plain text: `Figure 3. Completion time against RTT. Points: ...`."""
+    words = re.sub(r"<[^>]+>", "", caption)
+    return html.unescape(f"Figure {number}. {heading}. {words}").strip()
