@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # Where it is set, each of thousands of starts of flowsweep in the tests compiles its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help build demo papers notebook docs live test test-rust test-beside test-alone fuzz trials bench truth check audit
+.PHONY: help build demo papers notebook docs live test test-rust test-beside test-alone fuzz trials bench truth check clippy check-text audit
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -48,7 +48,8 @@ test: build ## Every test
 	$(MAKE) --no-print-directory test-alone || status=1; exit $$status
 
 # Many of the tests beside them wait: these take what is left of the cores, and no job slots of make.
-test-rust:
+# `.ci/run` has Clippy run here too, which compiles every dependency once more.
+test-rust: $(BESIDE)
 	@status=0; env -u MAKEFLAGS -u MFLAGS PROPTEST_RNG_SEED=2006 \
 	nice .config/cargo test --workspace --locked --quiet >.venv/test-rust.log 2>&1 || status=1; \
 	cat .venv/test-rust.log; exit $$status
@@ -87,9 +88,13 @@ truth: build ## What is inferred, against construction and the kernel
 	@status=0; for part in verdict intervals held_out drifts limits messages; do \
 	echo "tests/truth/$$part.py"; $(BIN)/python tests/truth/$$part.py || status=1; done; exit $$status
 
-check: build ## Format, lint, types, SQL, import layers
+check: build clippy check-text ## Format, lint, types, SQL, import layers
+
+clippy:
+	@env -u MAKEFLAGS -u MFLAGS nice .config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+check-text:
 	.config/cargo fmt --all --check
-	.config/cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check python tests capture docs .config/*.py
 	$(BIN)/ruff check python tests capture docs .config/*.py
 	$(BIN)/mypy
