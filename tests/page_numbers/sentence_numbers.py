@@ -23,17 +23,12 @@ NUMBER = re.compile(r"[-\N{MINUS SIGN}+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 IN_ALL = frozenset({"10", "50", "95", "99", "1"})
 CONSTANTS: dict[str, frozenset[str]] = {
     "verdict": frozenset({"80"}),
-    "throughput_cdf": frozenset({"3"}),
     "monitoring": frozenset({"3"}),
     "wan_throughput": frozenset({"100"}),
     "throughput_per_core": frozenset({"100"}),
     "flow_sizes": frozenset({"0"}),
-    "flow_durations": frozenset({"3"}),
-    "flow_rates": frozenset({"3"}),
     "message_rate": frozenset({"90", "20"}),
-    "message_sizes": frozenset({"3"}),
     "message_rate_series": frozenset({"3", "0.01"}),
-    "think_times": frozenset({"3"}),
     "packet_intervals": frozenset({"20", "1,514", "1.25", "1.6", "5"}),
 }
 
@@ -106,7 +101,7 @@ def _traffic(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]
     peak = max(cores["sent_peak_mbit_s"].max(), cores["received_peak_mbit_s"].max())
     return {
         "throughput_series": {size(outside)},
-        "throughput_cdf": {count(bins.unique("point")["bins"].sum()), points(raw)},
+        "throughput_cdf": {count(bins.unique("point")["bins"].sum())},
         "monitoring": {points(raw)},
         "wan_throughput": {size(crossed)},
         "throughput_per_core": {
@@ -120,8 +115,8 @@ def _flows(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]]:
     lasting = frames["flow_rates"].unique(["point", "direction"])["of_flows"].sum()
     return {
         "flow_sizes": {count(sizes.filter(pl.col("run") == raw.shown_run).height)},
-        "flow_durations": {count(sizes.height), points(raw)},
-        "flow_rates": {count(lasting), points(raw)},
+        "flow_durations": {count(sizes.height)},
+        "flow_rates": {count(lasting)},
         "limits": {count(limits["directions"].sum()), percent(limits["most_held_share"].max())},
     }
 
@@ -137,9 +132,9 @@ def _messages(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str
     answers = frames["think_times"].unique(["point", "side", "direction"])["of_answers"].sum()
     return {
         "message_rate": {all_messages, str(raw.runs.height), *shares},
-        "message_sizes": {all_messages, points(raw)},
+        "message_sizes": {all_messages},
         "message_rate_series": {all_messages, points(raw)},
-        "think_times": {count(answers), points(raw)},
+        "think_times": {count(answers)},
     }
 
 

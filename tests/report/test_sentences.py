@@ -38,7 +38,11 @@ def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:
         for section in sections(warehouse.catalog.folder):
             for part in page._parts(section, context, count(1)):
                 if part["kind"] == "figure":
-                    yield Asked(warehouse), part["name"], part["caption"]
+                    yield (
+                        Asked(warehouse),
+                        part["name"],
+                        f"{part['caption']} {part['notes']}".strip(),
+                    )
 
 
 def read(asked: Asked, query: str, caption: str) -> set[str]:

@@ -58,6 +58,10 @@ def figure(context: Context, axis: Axis) -> Figure | None:
     return Figure(
         name=f"completion_by_{axis.name}",
         caption=_caption(context, axis, rows),
+        notes=sentence(
+            None if rows["runs_left_out"].sum() else "No run at these points was left out.",
+            f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
+        ),
         chart=chart,
         rows=rows,
     )
@@ -327,12 +331,11 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
         "drawn as a cross where it has a time."
         if out
-        else "No run at these points was left out.",
+        else None,
         f"Baseline: {times}.",
         "Vertical rules on points: 95 % interval."
         if has_interval
         else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
-        f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
         cuts.told(
             drawn.height,
             rows.height,

@@ -114,6 +114,8 @@ class Figure:
     """A picture, what to know about it, and the rows behind it.
 
     Attributes:
+        caption: What is drawn, how it was computed, and what to be careful about.
+        notes: The rest, which a reader opens.
         rows: Those behind the picture, or the first of them.
         heading: Where it depends on the rows; else that of the figure's .yaml.
         finding: What the numbers say, above the picture; may be empty.
@@ -126,7 +128,13 @@ class Figure:
     rows: pl.DataFrame
     finding: str = ""
     heading: str = ""
+    notes: str = ""
     all_rows: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Caption and notes."""
+        return sentence(self.caption, self.notes)
 
     @property
     def count(self) -> int:

@@ -175,7 +175,7 @@ def _figures(filled: list[dict[str, Any]]) -> list[Drawn]:
     return [
         Drawn(
             part["name"],
-            exported.title(part["number"], part["heading"], part["caption"]),
+            exported.title(part["number"], part["heading"], f"{part['caption']} {part['notes']}"),
             str(part["svg"]),
         )
         for part in parts
@@ -225,6 +225,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
         "name": part.name,
         "heading": part.heading_of(context),
         "caption": " ".join(words for words in caption if words),
+        "notes": _filled(part.notes_of(context), context),
         "html": html,
         "rows": len(rows),
         "csv": _csv(rows, rows.height),
@@ -251,6 +252,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "heading": figure.heading or part.heading_of(context),
         "finding": figure.finding,
         "caption": figure.caption,
+        "notes": figure.notes,
         "svg": _drawn(figure),
         "rows": figure.count,
         "csv": _csv(figure.rows, figure.count),

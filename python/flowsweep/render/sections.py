@@ -39,6 +39,7 @@ class Part:
     Attributes:
         heading: From the `.yaml`; the drawing may have one that depends on the rows.
         caption: Of a table; `{host}` stands for the host that is shown. A figure tells its own.
+        notes: The rest of the caption, which a reader opens.
         show: Columns of a plain table and their heads; empty: all columns.
         alone: What is said in place of these in a report on captures alone; none: the part is of
             a sweep, and such a report goes without it.
@@ -50,6 +51,7 @@ class Part:
     kind: Literal["figure", "table"]
     heading: str = ""
     caption: str = ""
+    notes: str = ""
     show: dict[str, str] | None = None
     alone: dict[str, str] | None = field(default_factory=dict)
 
@@ -76,6 +78,10 @@ class Part:
     def caption_of(self, context: Context) -> str:
         """The caption that the `.yaml` gives a table."""
         return self._worded("caption", self.caption, context)
+
+    def notes_of(self, context: Context) -> str:
+        """What a reader of the table opens below the caption."""
+        return self._worded("notes", self.notes, context)
 
     def _worded(self, key: str, usual: str, context: Context) -> str:
         return (self.alone or {}).get(key, usual) if context.stands_alone else usual
@@ -148,4 +154,4 @@ def sections(folder: Path) -> list[Section]:
     ]
 
 
-KEYS = ("section", "order", "kind", "heading", "caption", "show", "alone")
+KEYS = ("section", "order", "kind", "heading", "caption", "notes", "show", "alone")

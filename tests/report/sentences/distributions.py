@@ -81,7 +81,7 @@ DISTRIBUTIONS = [
              r"direction of its connection\.",
              counts("select sum(list_sum(turns)) from turn_histogram where run in " + VALID)),
     *always("think_times", r"Think: in the capture of the host that answers; wait: in that of the host "
-             r"that asked\. Backward: answers of the host to which the connection was made; forward: "
+             r"that asked\.", r"Backward: answers of the host to which the connection was made; forward: "
              r"what the other end sends next\."),
     *_distribution("think_times"),
     Sentence("message_sizes", rf"({N}) messages? as in the figure before; forward: from the initiator "

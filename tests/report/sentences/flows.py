@@ -107,7 +107,7 @@ FLOWS = [
              counts("select sum(packets - 1) from interval_streams where is_counted and run in"
                      " (select run from pool_runs)")),
     *always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
-             r"line: the other\. Data and bare ACK packets are not told apart\.",
+             r"line: the other\.", r"Data and bare ACK packets are not told apart\.",
              r"Height: share of all gaps of the direction per 1/20 decade\.",
              rf"{N} of {N} points are drawn; all: flowsweep query packet_intervals DIR\."),
     Sentence("packet_intervals", r"Dotted: predicted places of .+? from one share to the other\.",

@@ -134,8 +134,9 @@ WAN = [
             rf"{N} of {N} such points are drawn; all: flowsweep query reconfiguration DIR\."),
     Sentence("wan_throughput", DRAWN, drawn_runs),
     *always("wan_throughput", r"Above the line what the first one sends, below it what comes back; "
-             r"line: mean of a column, silence included; pale: its busiest step; the last step is as "
-             r"short as what is left\. In the titles: the most in any \S+ ms, wherever they begin\.",
+             r"line: mean of a column, silence included; pale: its busiest step\.",
+             r"The last step is as short as what is left\.",
+             r"In the titles: the most in any \S+ ms, wherever they begin\.",
              r"Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
              r"(?: \(dotted\))?\.",
              rf"{N} of {N} pairs of sites are drawn; all: flowsweep query wan_throughput DIR\.",

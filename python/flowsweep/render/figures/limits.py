@@ -86,14 +86,15 @@ def draw(context: Context) -> Figure | None:
                 if _most(rows) is not None
                 else "."
             ),
-            "Application: nothing was left to send, and no answer under way. "
-            "Other side: an answer was under way; of this the other host took what its own "
-            "application took, by its capture, and the network at least the smallest RTT for each "
-            "answer. "
-            "Network: congestion window, rate or recovery from loss. Inferred from headers.",
+            "Inferred from headers.",
             _untold(unknown, reasons),
             points.left_out(frames, "limits"),
         ),
+        notes="Application: nothing was left to send, and no answer under way. "
+        "Other side: an answer was under way; of this the other host took what its own "
+        "application took, by its capture, and the network at least the smallest RTT for each "
+        "answer. "
+        "Network: congestion window, rate or recovery from loss.",
         chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,
     )

@@ -92,12 +92,8 @@ def draw(context: Context) -> Figure | None:
                 else ""
             )
             + "; dashed: exceeded for 1 % of the time at most; grey: mean.",
-            "The last window of a run holds silence behind it.",
             "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()
-            else None,
-            "Windows that are longer than all runs are not drawn."
-            if rows.height < shown_host.height
             else None,
             merged.note(context, rows),
             doubts.of_traffic(context),
@@ -107,6 +103,12 @@ def draw(context: Context) -> Figure | None:
                 f"{context.terms.point}s are drawn",
                 QUERY,
             ),
+        ),
+        notes=sentence(
+            "The last window of a run holds silence behind it.",
+            "Windows that are longer than all runs are not drawn."
+            if rows.height < shown_host.height
+            else None,
         ),
         chart=chart,
         rows=every,

@@ -60,13 +60,13 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
             f"a flow{context.terms.of_runs}, at the receiving host if that was captured; "
             f"{numbers.plural(int(pools['runs'].sum()), 'run')}{context.terms.at_all}.",
-            "Filled: the direction of each connection with more payload; grey line: the other. "
-            "Data and bare ACK packets are not told apart.",
-            "Height: share of all gaps of the direction per 1/20 decade.",
+            "Filled: the direction of each connection with more payload; grey line: the other.",
             _predicted(rows),
             left_out,
             cuts.told(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
+        notes="Data and bare ACK packets are not told apart. Height: share of all gaps of the "
+        "direction per 1/20 decade.",
         chart=chart,
         rows=rows,
     )

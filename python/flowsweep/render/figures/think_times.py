@@ -30,11 +30,11 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.plural(int(rows['answers'].sum()), 'time')} from the end of a message to "
             "the begin of one in the other direction of its connection.",
-            "Think: in the capture of the host that answers; wait: in that of the host that asked. "
-            "Backward: answers of the host to which the connection was made; forward: what the "
-            "other end sends next.",
+            "Think: in the capture of the host that answers; wait: in that of the host that asked.",
             drawn,
         ),
+        notes="Backward: answers of the host to which the connection was made; forward: what the "
+        "other end sends next.",
         chart=chart,
         rows=rows,
     )

@@ -73,15 +73,17 @@ def draw(context: Context) -> Figure | None:
             f"Time shown: {window}.",
             silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
             _jumps(context, rows),
+            merged.note(context, rows),
+            doubts.of_traffic(context, rows),
+            _scales(context, shown, rows),
+            cuts.told(len(shown), every, "runs are drawn", "throughput_series"),
+        ),
+        notes=sentence(
             drawn,
             f"{numbers.size(outside)} that passed before or after it are not drawn."
             if outside
             else None,
-            merged.note(context, rows),
-            doubts.of_traffic(context, rows),
             "Wire bytes with link header.",
-            _scales(context, shown, rows),
-            cuts.told(len(shown), every, "runs are drawn", "throughput_series"),
         ),
         chart=chart,
         rows=passed,

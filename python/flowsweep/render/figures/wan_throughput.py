@@ -123,13 +123,9 @@ def draw(context: Context) -> Figure | None:
             if changed
             else None,
             "Above the line what the first one sends, below it what comes back; line: mean of a "
-            "column, silence included; pale: its busiest step; the last step is as short as what "
-            f"is left. In the titles: the most in any {step_ms} ms, wherever they begin.",
+            "column, silence included; pale: its busiest step.",
             merged.note(context, rows),
             silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
-            f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
-            if outside
-            else None,
             "Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
             + (
                 " (dotted)."
@@ -148,6 +144,13 @@ def draw(context: Context) -> Figure | None:
             f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
             "drawn."
             if few
+            else None,
+        ),
+        notes=sentence(
+            "The last step is as short as what is left.",
+            f"In the titles: the most in any {step_ms} ms, wherever they begin.",
+            f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
+            if outside
             else None,
         ),
         chart=chart,
