@@ -13,8 +13,8 @@ import tiny
 from hypothesis import given, settings
 from sending import ASKED, add_tables, experiment, rows, sent
 
-from flowsweep.files.owned import TABLE_MARK
-from flowsweep.warehouse import Warehouse, facts, figure_names, reports_folder, signatures
+from flowsweep.files import owned
+from flowsweep.warehouse import Warehouse, facts, figure_names, parts, reports_folder, signatures
 
 FOLDER = reports_folder() / "facts"
 FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
@@ -22,7 +22,7 @@ FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
 
 def files(directory: Path) -> dict[str, set[str]]:
     """Names of the files of each fact."""
-    folder = directory / facts.FOLDER
+    folder = directory / owned.FACTS
     return {path.name: {file.name for file in path.iterdir()} for path in folder.glob("*/")}
 
 
@@ -56,16 +56,16 @@ def _texts(frame: pl.DataFrame) -> list[str]:
 
 def test_what_is_kept_gives_the_rows_that_the_tables_give(one_app: Path, tmp_path: Path) -> None:
     kept = shutil.copytree(one_app, tmp_path / "kept")
-    shutil.rmtree(kept / facts.FOLDER, ignore_errors=True)
+    shutil.rmtree(kept / owned.FACTS, ignore_errors=True)
     (blocked := tmp_path / "blocked").mkdir()
     shutil.copytree(kept / "tables", blocked / "tables")
-    (blocked / facts.FOLDER).write_text("something else has the name")
+    (blocked / owned.FACTS).write_text("something else has the name")
     with_facts, without = Warehouse(kept), Warehouse(blocked)
     with_facts.keep_facts()
     for name in figure_names():
         assert with_facts.rows(name).equals(without.rows(name)), name
     assert set(files(kept)) == set(FACTS)
-    assert (blocked / facts.FOLDER).is_file()
+    assert (blocked / owned.FACTS).is_file()
 
 
 def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> Non
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
     before = files(tmp_path)
     # What is read is the fact: the number is another where the file is.
-    (path,) = (tmp_path / facts.FOLDER / "host_totals").iterdir()
+    (path,) = (tmp_path / owned.FACTS / "host_totals").iterdir()
     more = pl.read_parquet(path).with_columns(pl.col("wire_bytes") + 1)
-    more.write_parquet(path, metadata={TABLE_MARK.decode(): "host_totals"})
+    more.write_parquet(path, metadata={owned.TABLE_MARK.decode(): "host_totals"})
     assert sent(tmp_path) == {"r0": 301, "r1": 601, "r2": 901}
     assert files(tmp_path) == before
 
@@ -178,7 +178,7 @@ def test_many_small_parts_become_few(tmp_path: Path) -> None:
         experiment(tmp_path, runs)
         assert len(sent(tmp_path)) == runs
         assert all(1 <= len(of) <= facts.CLASS_PARTS + 1 for of in files(tmp_path).values())
-    said = json.loads((tmp_path / facts.FOLDER / facts.PARTS).read_text())
+    said = json.loads((tmp_path / owned.FACTS / parts.PARTS).read_text())
     assert len(said["parts"]) < 11
     assert sum(len(part["runs"]) for part in said["parts"]) == 11
 
@@ -189,7 +189,7 @@ def test_many_small_parts_become_few(tmp_path: Path) -> None:
 def test_a_damaged_list_of_parts_is_made_anew(tmp_path: Path, text: str) -> None:
     experiment(tmp_path)
     sent(tmp_path)
-    (tmp_path / facts.FOLDER / facts.PARTS).write_text(text)
+    (tmp_path / owned.FACTS / parts.PARTS).write_text(text)
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
 
 

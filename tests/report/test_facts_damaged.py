@@ -17,17 +17,18 @@ import pytest
 from sending import add_tables, experiment, sent
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import owned
 from flowsweep.warehouse import Warehouse, database_file, facts, parts
 
 WHOLE = {"r0": 300, "r1": 600, "r2": 900}
 
 
 def files(directory: Path) -> list[Path]:
-    return sorted((directory / facts.FOLDER).glob("*/*.parquet"))
+    return sorted((directory / owned.FACTS).glob("*/*.parquet"))
 
 
 def list_of(directory: Path) -> Path:
-    return directory / facts.FOLDER / parts.PARTS
+    return directory / owned.FACTS / parts.PARTS
 
 
 @pytest.fixture
@@ -75,9 +76,6 @@ ODD: dict[str, Callable[[dict[str, Any]], object]] = {
     "no runs": lambda said: said["parts"][0].update(runs={}),
     "a sign of another kind": lambda said: said["parts"][0]["runs"].update(r0=7),
     "a name of another kind": lambda said: said["parts"][0].update(name=7),
-    "dead null": lambda said: said["parts"][0].update(dead=None),
-    "dead of another kind": lambda said: said["parts"][0].update(dead=[7]),
-    "dead and alive": lambda said: said["parts"][0].update(dead=["r0"]),
     "another key": lambda said: said["parts"][0].update(more=1),
     "a part twice": lambda said: said.update(parts=said["parts"] * 2),
     "a run twice": lambda said: said["parts"].append(said["parts"][0] | {"name": "0" * 16}),
@@ -112,6 +110,47 @@ def nine_parts(directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, in
     assert len(json.loads(list_of(directory).read_text())["parts"]) == many
     add_tables(directory, "r8", 5)
     return whole | {"r8": 15}
+
+
+def test_a_file_that_is_damaged_inside_is_joined_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever first asks has read no fact yet when the parts are joined."""
+    whole = nine_parts(tmp_path, monkeypatch)
+    path = files(tmp_path)[0]
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    path.write_bytes(b"PAR1" + b"\xff" * (len(data) - length - 12) + data[-8 - length :])
+    assert sent(tmp_path) == whole
+    assert not path.exists()
+    assert sent(tmp_path) == whole
+    assert len(json.loads(list_of(tmp_path).read_text())["parts"]) <= facts.CLASS_PARTS
+
+
+def test_a_file_system_without_hard_links_gets_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment(tmp_path)
+    sent(tmp_path)
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM), str(self))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    add_tables(tmp_path, "r1", 7)
+    assert sent(tmp_path) == WHOLE | {"r1": 21}
+    assert all(path.stat().st_nlink == 1 for path in files(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "host_totals/mine.parquet"])
+def test_what_somebody_else_put_beside_facts_is_left_alone(kept: Path, name: str) -> None:
+    foreign = kept / owned.FACTS / name
+    foreign.write_text("mine")
+    add_tables(kept, "r1", 7)
+    assert sent(kept) == WHOLE | {"r1": 21}
+    assert foreign.read_text() == "mine"
+    foreign.unlink()
+    assert sent(kept) == WHOLE | {"r1": 21}
 
 
 def test_a_disk_that_is_full_when_the_list_is_written_costs_no_more_than_time(
@@ -180,6 +219,8 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
 ) -> None:
     codes = []
     whole = nine_parts(tmp_path / "0", monkeypatch)
+    before = counted(path := database_of(tmp_path / "0"))
+    assert before != whole
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, Path(__file__).parent],
         stdin=subprocess.PIPE,
@@ -192,7 +233,10 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
             killed.stdin.write(f"{kill} {directory}\n")
             killed.stdin.flush()
             codes.append(int(killed.stdout.readline()))
+            assert counted(directory / path.name) in (before, whole), kill
             assert sent(directory) == whole, kill
+            assert counted(directory / path.name) == whole, kill
+            assert [*directory.glob(".*")] == []
             assert len(json.loads(list_of(directory).read_text())["parts"]) <= facts.CLASS_PARTS
             if codes[-1] == 0:
                 break
@@ -201,26 +245,38 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
     assert codes.count(-9) == len(codes) - 1 > 10
 
 
+def database_of(directory: Path) -> Path:
+    """A database with the views of the facts alone, which any program may open."""
+    path = directory / "views.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("create schema facts")
+        connection.execute(f"set file_search_path = '{directory}'")
+        view = parts.view(owned.FACTS, "host_totals")
+        connection.execute(f"create view facts.host_totals as {view}")
+    return path
+
+
+def counted(path: Path) -> dict[str, int]:
+    """Wire bytes by run, as the views of a database give them to who takes no lock."""
+    with duckdb.connect(path, read_only=True) as connection:
+        connection.execute(f"set file_search_path = '{path.parent}'")
+        rows = "select run, sum(wire_bytes)::bigint from facts.host_totals group by run"
+        return dict(connection.execute(rows).fetchall())
+
+
 def test_the_views_of_the_database_count_no_run_twice(kept: Path) -> None:
     """After a run was ingested again, and with files that a killed command left."""
     path = database_file.write(Warehouse(kept))
-
-    def counted() -> dict[str, int]:
-        with duckdb.connect(path, read_only=True) as connection:
-            connection.execute(f"set file_search_path = '{kept}'")
-            rows = "select run, sum(wire_bytes)::bigint from facts.host_totals group by run"
-            return dict(connection.execute(rows).fetchall())
-
-    assert counted() == WHOLE
+    assert counted(path) == WHOLE
     add_tables(kept, "r1", 7)
     assert sent(kept) == WHOLE | {"r1": 21}
-    assert counted() == WHOLE | {"r1": 21}
+    assert counted(path) == WHOLE | {"r1": 21}
     assert database_file.write(Warehouse(kept)) == path
-    assert counted() == WHOLE | {"r1": 21}
-    (kept / facts.FOLDER / "host_totals" / f"{'0' * 16}-{'0' * 16}.parquet.part").touch()
-    one, *_ = (kept / facts.FOLDER / "host_totals").glob("[0-9a-f]*.parquet")
+    assert counted(path) == WHOLE | {"r1": 21}
+    (kept / owned.FACTS / "host_totals" / f"{'0' * 16}-{'0' * 16}.parquet.part").touch()
+    one, *_ = (kept / owned.FACTS / "host_totals").glob("[0-9a-f]*.parquet")
     one.with_name(f"{'0' * 16}-{'0' * 16}.parquet").write_bytes(one.read_bytes())
-    assert counted() == WHOLE | {"r1": 21}
+    assert counted(path) == WHOLE | {"r1": 21}
 
 
 def test_what_a_killed_writer_of_an_older_database_left_does_not_harm_the_new_one(

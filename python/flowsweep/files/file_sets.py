@@ -33,6 +33,7 @@ def file_set(
     say: Callable[[str], None] = tell,
     *,
     is_alone: bool,
+    place: Callable[[Path, str], Path] = staging.beside,
 ) -> Iterator[Path]:
     """A folder to write into, whose files replace those of an earlier writing when this is left.
 
@@ -45,13 +46,14 @@ def file_set(
             A file that is not written this time is removed. Who writes a file syncs it.
         say: Told who is waited for.
         is_alone: Whether the folder is of this set alone, and may appear as a whole.
+        place: Gives the hidden folder of the set.
 
     Raises:
         FlowsweepError: Something that is not flowsweep's has one of the places, or the folder
             cannot be written to.
     """
     staging.check_places(folder, places)
-    with _writer(folder, name, say, is_alone=is_alone) as writer:
+    with _writer(folder, name, say, is_alone=is_alone, place=place) as writer:
         yield writer.root
         with told(f"cannot write to {folder}"):
             writer.publish(places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,11 @@ RUNS_COLUMNS = (b"rtt_asked_ns", b"completion_s", b"spec_hash")
 REPORT_MARK = b'<meta name="generator" content="flowsweep">'
 #: In the comment of a table of the database.
 DATABASE_MARK = b"flowsweep.database"
+#: The folder of the facts, and the names in it; earlier versions left the hidden ones.
+FACTS = "facts"
+_FACT = re.compile(
+    r"parts\.json|[^/.][^/]*/[0-9a-f]{16}-[0-9a-f]{16}\.parquet(\.part)?|\.flowsweep-[0-9a-f]+\.part"
+)
 #: In reports of versions that gave them no mark.
 REPORT_SECTION = b'<section id="provenance">'
 #: A footer is a few kilobytes; a damaged length must not be read.
@@ -36,11 +42,13 @@ def refuse_foreign_tables(path: Path) -> None:
     for folder in (path.parent, path):
         if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
             raise _foreign(folder, "no folder", "a folder of tables")
+    # Facts are a cache: also a damaged one makes room.
+    is_ours = _has_name_of_fact if path.name == FACTS else is_table
     for place, names, files in os.walk(path, onerror=_raise):
         for name in (*names, *files):
             inner = Path(place, name)
             if name in files or inner.is_symlink():
-                _refuse(inner, is_table, "a table that flowsweep wrote")
+                _refuse(inner, is_ours, "a table that flowsweep wrote")
 
 
 def refuse_foreign_report(path: Path) -> None:
@@ -75,6 +83,10 @@ def is_table(path: Path) -> bool:
         file.seek(size - 8 - length)
         footer = file.read(length)
     return TABLE_MARK in footer or all(name in footer for name in RUNS_COLUMNS)
+
+
+def _has_name_of_fact(path: Path) -> bool:
+    return _FACT.fullmatch(str(path).rpartition(f"/{FACTS}/")[2]) is not None
 
 
 def is_report(path: Path) -> bool:

@@ -27,12 +27,12 @@ from pathlib import Path
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import folder_locked, free_lock, locked
 from flowsweep.files.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
-from flowsweep.files.owned import refuse_foreign_tables
+from flowsweep.files.owned import FACTS, refuse_foreign_tables
 
 LOCK = "lock"
 NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
 #: What may be put into place: a folder from elsewhere shall not replace other names.
-PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+")
+PLACE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+|{FACTS}")
 #: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
 #: Between the name of a folder and that of its set, in the name of a hidden folder beside it.

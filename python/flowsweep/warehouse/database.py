@@ -17,7 +17,6 @@ import duckdb
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, layout, names, parquet_files
-from flowsweep.files.outputs import PART
 from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import answers, computed, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
@@ -244,22 +243,12 @@ class Warehouse:
         narrow = ", ".join(f'"{name}"::bigint as "{name}"' for name in wide)
         chosen = f"* replace ({narrow})" if wide else "*"
         rows = query.strip().rstrip(";")
-        # No name of a table until it is one: whoever reads `*.parquet` meets none that is cut off.
-        part = path.with_name(path.name + PART)
-        place = parquet_files.quoted(str(part))
+        place = parquet_files.quoted(str(path))
         mark = f"{{'{TABLE_MARK.decode()}': '{path.parent.name}'}}"
-        try:
-            self._execute(
-                f"copy (select {chosen} from ({rows}\n)) to {place} (format parquet, "  # noqa: S608
-                f"compression zstd, use_tmp_file false, kv_metadata {mark}{groups})"
-            )
-        except FlowsweepError as error:
-            part.unlink(missing_ok=True)
-            # A full disk, as those say it that write without DuckDB.
-            if isinstance(error.__cause__, duckdb.IOException):
-                raise OSError(str(error.__cause__)) from error
-            raise
-        part.rename(path)
+        self._execute(
+            f"copy (select {chosen} from ({rows}\n)) to {place} (format parquet, "  # noqa: S608
+            f"compression zstd, use_tmp_file false, kv_metadata {mark}{groups})"
+        )
 
     def lack(self, name: str) -> str | None:
         """Why the query `name` has no rows here and what it would need; None if nothing tells.
@@ -356,7 +345,7 @@ class Warehouse:
             raise self._refused(error) from error
 
     def _refused(self, error: duckdb.Error) -> FlowsweepError:
-        if self._views and (damaged := self._kept.remove_damaged(settings.connect())):
+        if damaged := self._kept.remove_damaged(settings.connect()):
             return FlowsweepError(
                 f"{damaged[0]}: damaged",
                 found=str(error).splitlines()[0],

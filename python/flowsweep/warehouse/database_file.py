@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from flowsweep.files import file_sets, outputs, parquet_files
+from flowsweep.files.owned import FACTS
 from flowsweep.warehouse import answers, figures, parts, settings
 from flowsweep.warehouse.catalog import figure_names
-from flowsweep.warehouse.facts import FOLDER
 
 if TYPE_CHECKING:
     from flowsweep.warehouse.database import Warehouse
@@ -98,9 +98,9 @@ def _files(warehouse: Warehouse) -> dict[str, str]:
 
 def _facts(warehouse: Warehouse) -> dict[str, str]:
     """A query over the files of each fact that is kept."""
-    kept = warehouse.directory / FOLDER
+    kept = warehouse.directory / FACTS
     return {
-        name: parts.view(FOLDER, name)
+        name: parts.view(FACTS, name)
         for name in sorted(warehouse.catalog.facts)
         if next((kept / name).glob("*.parquet"), None) is not None
     }

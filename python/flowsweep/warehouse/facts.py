@@ -5,8 +5,10 @@ alone. It is made of some runs at a time, by a warehouse that sees no others, an
 facts/<fact>/<part>-<SQL>.parquet: a part holds the rows of some runs. facts/parts.json says of
 which, and from which files of theirs. What differs from that is made anew: of a run whose files
 differ, all facts; of a fact whose SQL differs, that fact of all runs. Small parts are joined, so
-that few files are opened. Nothing is read that parts.json does not name. It is written when all
-that it names is on the disk, and only then are files removed that it names no more.
+that few files are opened.
+
+The folder is replaced as a whole (`file_sets`), by one that has what is new, and links to the files
+that stay: no file in it ever changes, and whoever reads it finds the parts of one list.
 """
 
 from __future__ import annotations
@@ -14,25 +16,28 @@ from __future__ import annotations
 import functools
 import math
 import os
-import stat
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 
-from flowsweep.files import outputs, parquet_files
-from flowsweep.files.locks import folder_locked
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import file_sets, outputs, parquet_files, staging
+from flowsweep.files.locks import folder_locked, tell
+from flowsweep.files.owned import FACTS
 from flowsweep.warehouse import parts as parts_file
-from flowsweep.warehouse.parts import FILE, PARTS, Part, Said
+from flowsweep.warehouse.parts import PARTS, Part, Said
 from flowsweep.warehouse.signatures import Inputs
 
-FOLDER = "facts"
 #: Runs that are aggregated at once: so many, and so many bytes of their tables.
 BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
 #: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
 #: class with more than `CLASS_PARTS` parts all are joined to one.
 CLASS_BASE, CLASS_PARTS = 8, 8
+#: So often all is made anew for who finds each time that another one made something else.
+TRIES = 100
 
 #: Writes facts of some runs: names of facts, the runs, the path of each fact's file.
 Make = Callable[[Sequence[str], Inputs, Callable[[str], Path]], None]
@@ -51,15 +56,17 @@ class Kept:
     """
 
     def __init__(self, directory: Path, digests: Mapping[str, str], make: Make, copy: Copy) -> None:
-        self.folder = directory / FOLDER
+        self._directory = directory
+        self._folder = directory / FACTS
+        #: The folder of the files that are meant: the kept one, or the one that takes its place.
+        self._at = self._folder
         self._digests = dict(digests)
         self._make, self._copy = make, copy
         self._parts: list[Part] = []
         self._state = ""
         #: Facts that are there, of every part.
         self._held: set[str] = set()
-        #: Files of which the disk has all, and files that were found whole.
-        self._synced: set[Path] = set()
+        #: Files that were found whole.
         self._whole: set[Path] = set()
 
     def query(self, fact: str) -> str | None:
@@ -80,58 +87,67 @@ class Kept:
         Yields:
             Whether they are kept; false where this user cannot keep them there.
         """
-        for _ in range(100):
-            if not self._begin():
-                break
-            with folder_locked(self.folder, shared=True):
+        tries = 0 if self._folder.is_symlink() else TRIES
+        while tries and os.access(self._directory, os.R_OK | os.X_OK):
+            with suppress(OSError, FlowsweepError):
+                staging.settle(self._directory, tell)
+            with folder_locked(self._directory, shared=True):
                 if self._is_fresh(needed, state):
                     yield True
                     return
             try:
-                with folder_locked(self.folder):
-                    if not self._is_fresh(needed, state):
-                        self._update(needed, state, wanted())
-            except OSError:  # read only, or full
-                self._remove_new()
+                tries -= self._update(needed, state, wanted())
+            except (OSError, FlowsweepError):  # read only, full, damaged, or somebody else's
                 break
+            finally:
+                self._at = self._folder
         self._parts = []
         yield False
-
-    def _begin(self) -> bool:
-        """Makes the folder; whether it is there, and nothing else has its name."""
-        with suppress(OSError):
-            self.folder.mkdir()
-        try:
-            about = self.folder.lstat()
-        except OSError:
-            return False
-        return stat.S_ISDIR(about.st_mode) and os.access(self.folder, os.R_OK | os.X_OK)
 
     def _is_fresh(self, needed: Collection[str], state: str) -> bool:
         self._read()
         return self._state == state and self._held >= {*needed}
 
-    def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> None:
-        signatures = wanted.signatures
-        outputs.remove_parts(self.folder)
-        for part in self._parts:
-            gone = [run for run, sign in part.runs.items() if signatures.get(run) != sign]
-            part.dead += gone
-            part.runs = {run: sign for run, sign in part.runs.items() if run not in {*gone}}
-        self._parts = [part for part in self._parts if part.runs]
-        if missing := sorted({*needed} - self._held):
-            for part in self._parts:
-                self._fill(part, missing, wanted)
-        self._held |= {*missing}
-        there = {run for part in self._parts for run in part.runs}
-        for runs in _batches([run for run in signatures if run not in there], wanted.sizes):
-            part = Part(os.urandom(8).hex(), {run: signatures[run] for run in runs})
-            self._fill(part, sorted(self._held), wanted)
-            self._parts.append(part)
-            self._join_small()
-            # Who is stopped goes on from here, not from the first run.
-            self._write("")
-        self._write(state)
+    def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> bool:
+        """Replaces the folder by one with the facts of a batch of runs more; whether that is all.
+
+        Who is stopped goes on from there, not from the first run.
+        """
+        with file_sets.file_set(
+            self._directory, FACTS, [FACTS], is_alone=False, place=staging.inside
+        ) as root:
+            self._read()
+            files = self._files()
+            self._at = root / FACTS
+            self._at.mkdir()
+            for file in files:
+                _link(file, self._at / file.relative_to(self._folder))
+            self._parts = [
+                left for part in self._parts if (left := self._without(part, wanted.signatures))
+            ]
+            if missing := sorted({*needed} - self._held):
+                for part in self._parts:
+                    self._fill(part, missing, wanted)
+            self._held |= {*missing}
+            there = {run for part in self._parts for run in part.runs}
+            lacking = [run for run in wanted.signatures if run not in there]
+            batches = list(_batches(lacking, wanted.sizes))
+            for runs in batches[:1]:
+                part = Part(os.urandom(8).hex(), {run: wanted.signatures[run] for run in runs})
+                self._fill(part, sorted(self._held), wanted)
+                self._parts.append(part)
+                self._join_small()
+            is_all = len(batches) < 2
+            self._write(state if is_all else "")
+        return is_all
+
+    def _without(self, part: Part, signatures: Mapping[str, str]) -> Part | None:
+        """A part without the runs of which something differs; None where it has no others."""
+        left = {run: sign for run, sign in part.runs.items() if signatures.get(run) == sign}
+        if not left or left == part.runs:
+            return part if left else None
+        runs = ", ".join(map(parquet_files.quoted, left))
+        return self._joined([part], left, f" where run in ({runs})")
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
         """Makes facts of the runs of a part, in batches."""
@@ -149,10 +165,15 @@ class Kept:
         """Joins the parts of a class that has too many; their class may have one too many then."""
         while crowded := self._crowded():
             runs = {run: sign for part in crowded for run, sign in part.runs.items()}
-            joined = Part(os.urandom(8).hex(), runs)
-            for fact in self._held:
-                self._copy(self._rows(fact, crowded) or "", self._place(fact, joined))
+            joined = self._joined(crowded, runs)
             self._parts = [part for part in self._parts if part not in crowded] + [joined]
+
+    def _joined(self, parts: Sequence[Part], runs: dict[str, str], which: str = "") -> Part:
+        """A part with the rows of others, those of `which` alone."""
+        joined = Part(os.urandom(8).hex(), runs)
+        for fact in self._held:
+            self._copy(f"{self._rows(fact, parts)}{which}", self._place(fact, joined))
+        return joined
 
     def _crowded(self) -> list[Part]:
         classes: dict[int, list[Part]] = {}
@@ -162,17 +183,13 @@ class Kept:
 
     def _rows(self, fact: str, parts: Sequence[Part]) -> str | None:
         """The rows of a fact in some parts, as a query."""
-        whole = [self._file(fact, part) for part in parts if not part.dead]
-        queries = [parquet_files.of_plain(whole)] if whole else []
-        for part in parts:
-            if part.dead:
-                dead = ", ".join(map(parquet_files.quoted, part.dead))
-                read = parquet_files.of_plain([self._file(fact, part)])
-                queries.append(f"{read} where run not in ({dead})")
-        return "\nunion all by name\n".join(queries) or None
+        return parquet_files.of_plain([self._file(fact, part) for part in parts]) if parts else None
 
     def _file(self, fact: str, part: Part) -> Path:
-        return self.folder / fact / f"{part.name}-{self._digests[fact]}.parquet"
+        return self._at / fact / f"{part.name}-{self._digests[fact]}.parquet"
+
+    def _files(self) -> set[Path]:
+        return {self._file(fact, part) for fact in self._held for part in self._parts}
 
     def _place(self, fact: str, part: Part) -> Path:
         """The file to write, in a folder that is there."""
@@ -182,7 +199,7 @@ class Kept:
 
     def _read(self) -> None:
         """What parts.json says of parts whose files are whole."""
-        said = parts_file.read(self.folder)
+        said = parts_file.read(self._folder)
         self._held = {fact for fact, sql in self._digests.items() if said.facts.get(fact) == sql}
         self._parts = [part for part in said.parts if self._is_whole(part)]
         self._state = said.state if len(self._parts) == len(said.parts) else ""
@@ -195,41 +212,40 @@ class Kept:
         return is_whole
 
     def _write(self, state: str) -> None:
-        files = {self._file(fact, part) for fact in self._held for part in self._parts}
-        for path in sorted(files - self._synced):
-            outputs.sync(path)
-        self._synced = files
+        """Lists the parts, and removes the files of others."""
+        kept = self._files()
+        for path in self._at.glob("*/*"):
+            if path not in kept:
+                path.unlink()
+            elif path.stat().st_nlink == 1:  # others are on the disk under their older name
+                outputs.sync(path)
         facts = {fact: self._digests[fact] for fact in sorted(self._held)}
         said = Said(state=state, facts=facts, parts=self._parts)
-        outputs.write_file(self.folder / PARTS, parts_file.text_of(said))
-        self._tidy()
-
-    def _remove_new(self) -> None:
-        """Gives back the room of what was written and counts for nothing, where that is allowed."""
-        with suppress(OSError), folder_locked(self.folder):
-            self._read()
-            self._tidy()
+        outputs.write_file(self._at / PARTS, parts_file.text_of(said))
 
     def remove_damaged(self, connection: duckdb.DuckDBPyConnection) -> list[Path]:
         """Removes files of facts that cannot be read to their end, so that they are made anew."""
         found = []
-        for path in sorted({self._file(fact, part) for fact in self._held for part in self._parts}):
+        for path in sorted(self._folder.glob("*/*.parquet")):
             try:
                 rows = parquet_files.of_plain([path])
                 # Not a count, which the ends of the file could answer.
                 connection.execute(f"select bit_xor(hash(fact)) from ({rows}) as fact")  # noqa: S608
             except duckdb.Error:
                 found.append(path)
+                self._whole.discard(path)
                 with suppress(OSError):
                     path.unlink()
         return found
 
-    def _tidy(self) -> None:
-        """Removes files of ours that no part names: of an earlier SQL, joined, or cut off."""
-        kept = {self._file(fact, part) for fact in self._held for part in self._parts}
-        for path in self.folder.glob("*/*.parquet*"):
-            if path not in kept and FILE.fullmatch(path.name) and not path.is_symlink():
-                path.unlink()
+
+def _link(file: Path, place: Path) -> None:
+    """Gives a file another name; a copy gets it where the file system has no hard links."""
+    place.parent.mkdir(exist_ok=True)
+    try:
+        place.hardlink_to(file)
+    except OSError:
+        shutil.copyfile(file, place)
 
 
 def _batches(runs: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:

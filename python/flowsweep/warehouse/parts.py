@@ -5,7 +5,6 @@ Facts are a cache. What is not as this file says, or cannot be read, is made ane
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,32 +16,28 @@ from pydantic import Field, TypeAdapter
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
-from flowsweep.files.outputs import PART
 from flowsweep.files.owned import is_table
 from flowsweep.warehouse.signatures import Signatures  # noqa: TC001 - pydantic reads it
 
 PARTS = "parts.json"
 MAX_PARTS_BYTES = 1 << 28
 #: Of the way in which facts are kept: what was kept in another way is made anew.
-FORMAT: Literal[1] = 1
-#: Files of ours; the longer names are of what is being written.
-FILE = re.compile(rf"[0-9a-f]{{16}}-[0-9a-f]{{16}}\.parquet(?:{re.escape(PART)})?")
-#: The shorter names, as a pattern of DuckDB.
+FORMAT: Literal[2] = 2
+#: The names of the files, as a pattern of DuckDB.
 WHOLE = f"{'?' * 16}-{'?' * 16}.parquet"
 #: Rows of a fact that count, for who has no more than DuckDB and the folder.
 _ROWS = """\
 with said as (select content::json as said from read_text('{folder}/{parts}')),
 part as (
     select
-        unnest(from_json(said -> 'parts', '[{{"name": "VARCHAR", "dead": ["VARCHAR"]}}]')) as part,
+        unnest(from_json(said -> 'parts', '[{{"name": "VARCHAR"}}]')) as part,
         said -> 'facts' ->> '{fact}' as digest
     from said
 )
 select fact.* exclude (filename)
 from read_parquet('{folder}/{fact}/{files}', union_by_name = true, filename = true,
     hive_partitioning = false) as fact
-join part on parse_filename(fact.filename) = concat(part.name, '-', digest, '.parquet')
-where not list_contains(part.dead, fact.run)"""
+join part on parse_filename(fact.filename) = concat(part.name, '-', digest, '.parquet')"""
 
 
 @dataclass
@@ -52,12 +47,10 @@ class Part:
     Attributes:
         name: Of its files. A folder from elsewhere shall lead to no other ones.
         runs: The runs, with the signature of what their rows were made from.
-        dead: Runs whose rows are in the files and count no more.
     """
 
     name: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
     runs: Annotated[Signatures, Field(min_length=1)]
-    dead: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -69,7 +62,7 @@ class Said:
         facts: The digest of the SQL of each fact that every part has.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     state: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
@@ -87,9 +80,8 @@ def read(folder: Path) -> Said:
         said = _kind().validate_json(text, strict=True)
         names = [part.name for part in said.parts]
         live = [run for part in said.parts for run in part.runs]
-        # Nothing counts twice, and nothing both counts and does not.
-        are_once = all(len({*some}) == len(some) for some in (names, live))
-        if are_once and not any(part.runs.keys() & {*part.dead} for part in said.parts):
+        # Nothing counts twice.
+        if all(len({*some}) == len(some) for some in (names, live)):
             return said
     return Said()
 
