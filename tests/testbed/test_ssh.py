@@ -120,7 +120,10 @@ def machines(request, tmp_path, namespaces):
         text = about(text.replace("FOLDER", folder), sites)
         (tmp_path / "ssh.yaml").write_text(text)
         flowsweep = " ".join(f"'{word}'" for word in FLOWSWEEP)
-        whole = filled(about(UP, sites)) + f'flowsweep() {{ {flowsweep} "$@"; }}\n' + script
+        names = f'flowsweep() {{ {flowsweep} "$@"; }}\n'
+        # In the background this is the process itself, and not that of a shell around it.
+        names += f'become_flowsweep() {{ exec {flowsweep} "$@"; }}\n'
+        whole = filled(about(UP, sites)) + names + script
         words = ["testbed", "shell", tmp_path / "outer.yaml", "--", "bash", "-c", whole]
         done = subprocess.run(
             [*FLOWSWEEP, *map(str, words)],
@@ -237,20 +240,20 @@ def test_after_a_kill_the_machines_are_put_back(machines, victim):
     script = f"""
 {STATE}
 echo ====
-flowsweep run ssh.yaml -o one 2>said & run=$!
+become_flowsweep run ssh.yaml -o one 2>said & run=$!
 # The program by its whole command: keepers sleep too.
-until [ -s there/pc3/capture.pid ] && pgrep -f -x 'sleep 20' >/dev/null; do sleep 0.05; done
+until [ -s there/pc3/capture.pid ] && pgrep -f -x 'sleep 300' >/dev/null; do sleep 0.05; done
 grep -q 65536 <(on pc1 cat /proc/sys/net/ipv4/tcp_rmem) || exit 5
 {kills[victim]}
 wait $run
 test -e one && exit 6
-sed -i 's/sleep 20/true/' ssh.yaml
+sed -i 's/sleep 300/true/' ssh.yaml
 flowsweep run ssh.yaml -o one || exit 7
-pgrep -r S,R,D -f -x 'sleep 20' && exit 8
+pgrep -r S,R,D -f -x 'sleep 300' && exit 8
 pgrep -r S,R,D -x flowsweep-captu && exit 8
 {STATE}
 """
-    said, folder = machines("exec sleep 20", script)
+    said, folder = machines("exec sleep 300", script)
     before, after = said.split("====\n")
     assert before == after
     assert json.loads((folder / "one" / "run.json").read_text())["status"] == "valid"
