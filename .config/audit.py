@@ -1,13 +1,15 @@
 """Audits what flowsweep depends on: licences, sources, and known faults of versions.
 
 Crates by `cargo deny` and its policy, deny.toml; Python packages of every requirements.lock by
-`pip-audit`. What a missing program or the network does not let us ask is skipped, with the reason.
+`pip-audit`; whether a digest locks the image that the container begins with. What a missing program
+or the network does not let us ask is skipped, with the reason.
 Exit code 1 where something was found.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -22,12 +24,31 @@ LEFT_OUT = {".venv", "target", ".cargo-home", "node_modules"}
 
 def main() -> int:
     """Runs all audits; says in a line what each came to."""
-    found = has(*DENY) and crates()
+    found = images((ROOT / "Containerfile").read_text(encoding="utf-8"))
+    found |= has(*DENY) and crates()
     if has(*PIP_AUDIT):
         for lock in sorted(ROOT.rglob("requirements.lock")):
             if not LEFT_OUT & {*lock.relative_to(ROOT).parts}:
                 found |= packages(lock)
     return int(found)
+
+
+def images(text: str) -> bool:
+    """Whether the stages of a Containerfile begin with different versions of an image."""
+    locked: dict[str, set[str]] = {}
+    for image in sorted({*re.findall(r"^FROM +([^ \n]+)", text, re.MULTILINE)}):
+        name, _, digest = image.partition("@")
+        locked.setdefault(name, set()).add(digest)
+    found = False
+    for name, digests in locked.items():
+        about = f"digest of the image {name}"
+        if digests == {""}:
+            # Only a registry knows it, or an engine that has the image.
+            skip(about, "Containerfile names none; `docker buildx imagetools inspect "
+                 f"{name}` prints it: write FROM {name}@sha256:...")  # fmt: skip
+        else:
+            found |= report(about, is_found=len(digests) > 1, text=" and ".join(sorted(digests)))
+    return found
 
 
 def crates() -> bool:

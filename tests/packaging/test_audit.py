@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,39 @@ def test_nothing_found(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "crates: advisories: nothing found" in done.stdout
     assert "packages of requirements.lock: nothing found" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def images() -> Callable[[str], bool]:
+    """The audit of a Containerfile's text."""
+    spec = importlib.util.spec_from_file_location("audit", ROOT / ".config/audit.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.images
+
+
+ONE, OTHER = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found", "told"),
+    [
+        ("FROM a:1 AS build\nFROM a:1\n", False, "skipped: Containerfile names none"),
+        (f"FROM a:1@{ONE} AS build\nFROM a:1@{ONE}\n", False, "a:1: nothing found"),
+        (f"FROM a:1@{ONE} AS build\nFROM a:1@{OTHER}\n", True, "a:1: FOUND"),
+        (f"FROM a:1@{ONE} AS build\nFROM a:1\n", True, "a:1: FOUND"),
+    ],
+)
+def test_the_stages_of_the_container_begin_with_one_image(images, capsys, text, is_found, told):
+    assert images(text) is is_found
+    assert told in capsys.readouterr().out
+
+
+def test_the_image_that_no_digest_locks_is_told_with_the_remedy(tmp_path: Path) -> None:
+    text = (ROOT / "Containerfile").read_text()
+    done = audit(tmp_path)
+    (line,) = [line for line in done.stdout.splitlines() if "digest of the image" in line]
+    assert "@sha256:" in text or "docker buildx imagetools inspect debian:bookworm-slim" in line
 
 
 @pytest.mark.parametrize("which", ["licenses", "advisories"])
