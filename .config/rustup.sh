@@ -1,8 +1,10 @@
 #!/bin/sh
-# Puts rustup and the default toolchain into RUSTUP_HOME and CARGO_HOME: rustup-init of one version, whose
-# checksum is known. rustup checks what it downloads by checksums of the same server.
+# Puts rustup and a toolchain into RUSTUP_HOME and CARGO_HOME: rustup-init of one version, and the Rust of one
+# release, whose list of files is known. rustup checks what it downloads by the checksums in that list.
 set -eu
 version=1.29.0
+rust=1.95.0
+rust_sha256=82075ab2c8584e8adfd6802ae2997b29be8b369592ca568bf5eab54ecf5f313a
 host=$(uname -m)-unknown-linux-gnu
 case $host in
     x86_64-*) sha256=4acc9acc76d5079515b46346a485974457b5a79893cfb01112423c89aeb5aa10 ;;
@@ -13,15 +15,22 @@ case $host in
         exit 2
         ;;
 esac
+server=https://static.rust-lang.org
 installer=$CARGO_HOME/rustup-init
+list=$CARGO_HOME/rust-$rust.toml
 mkdir -p "$CARGO_HOME"
-trap 'rm -f "$installer"' EXIT
-curl --proto '=https' --tlsv1.2 -sSf -o "$installer" \
-    "https://static.rust-lang.org/rustup/archive/$version/$host/rustup-init"
-if ! echo "$sha256  $installer" | sha256sum --check --status; then
-    echo "prepare: rustup-init $version is not the file whose checksum is known: not started" >&2
-    echo "prepare: found $(sha256sum "$installer" | cut -d ' ' -f 1), expected $sha256" >&2
+trap 'rm -f "$installer" "$list"' EXIT
+
+fetch() { # FILE PLACE SHA256
+    curl --proto '=https' --tlsv1.2 -sSf -o "$1" "$server/$2"
+    echo "$3  $1" | sha256sum --check --status && return
+    echo "prepare: $2 is not the file whose checksum is known: nothing is installed" >&2
+    echo "prepare: found $(sha256sum "$1" | cut -d ' ' -f 1), expected $3" >&2
+    echo "prepare: remedy: install Rust in another way, and run again" >&2
     exit 2
-fi
+}
+fetch "$list" "dist/channel-rust-$rust.toml" "$rust_sha256"
+fetch "$installer" "rustup/archive/$version/$host/rustup-init" "$sha256"
 chmod 755 "$installer"
-"$installer" -y -q --no-modify-path --profile minimal --component clippy --component rustfmt
+"$installer" -y -q --no-modify-path --default-toolchain "$rust" --profile minimal --component clippy \
+    --component rustfmt

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,15 +69,29 @@ def test_a_policy_of_somebody_else_stays(tmp_path: Path) -> None:
     assert policy.read_text() == "#!/bin/sh\nexit 104\n"
 
 
-def installed(tmp_path: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """What rustup.sh says where `curl` gives a file that notes that it was run."""
+LIST, INSTALLER = "dist/channel-rust", "rustup/archive"
+SCRIPT_OF_RUST = ROOT / ".config/rustup.sh"
+
+
+def installed(
+    tmp_path: Path, known: str, given: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """What rustup.sh says that knows one file, where `curl` gives what `given` has for a place."""
     programs, home = tmp_path / "bin", tmp_path / "cargo"
     programs.mkdir()
-    given = f"#!/bin/sh\ntouch {tmp_path / 'run'}\n"
-    (tmp_path / "given").write_text(given)
+    cases = ""
+    for number, (place, content) in enumerate(given.items()):
+        (tmp_path / f"given{number}").write_text(content)
+        cases += f'*{place}*) cp {tmp_path}/given{number} "$file" ;;\n'
     curl = programs / "curl"
-    curl.write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {tmp_path}/given "$2"\n')
+    curl.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nfile=$2\n'
+        f"case $3 in\n{cases}*) exit 22 ;;\nesac\n"
+    )
     curl.chmod(0o755)
+    digest = hashlib.sha256(known.encode()).hexdigest()
+    script, count = re.subn(r"sha256=[0-9a-f]{64}", f"sha256={digest}", SCRIPT_OF_RUST.read_text())
+    assert count == 3  # the list, and rustup-init of two kinds of machines
     (tmp_path / "rustup.sh").write_text(script)
     environment = os.environ | {
         "PATH": f"{programs}:{os.environ['PATH']}", "CARGO_HOME": str(home),
@@ -85,20 +101,27 @@ def installed(tmp_path: Path, script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_installer_that_is_not_the_known_one_does_not_run(tmp_path: Path) -> None:
-    done = installed(tmp_path, (ROOT / ".config/rustup.sh").read_text())
+@pytest.mark.parametrize("other", [LIST, INSTALLER])
+def test_nothing_is_installed_that_is_not_the_known_file(tmp_path: Path, other: str) -> None:
+    program = f"#!/bin/sh\ntouch {tmp_path / 'run'}\n"
+    given = {LIST: program, INSTALLER: program} | {other: f"{program}#\n"}
+    done = installed(tmp_path, program, given)
     assert done.returncode == 2
-    assert "not started" in done.stderr
+    assert f"prepare: {other}" in done.stderr
+    assert "nothing is installed" in done.stderr
+    assert "remedy" in done.stderr
     assert not (tmp_path / "run").exists()
     assert list((tmp_path / "cargo").iterdir()) == []
 
 
-def test_the_installer_that_is_known_runs(tmp_path: Path) -> None:
-    given = f"#!/bin/sh\ntouch {tmp_path / 'run'}\n"
-    known = hashlib.sha256(given.encode()).hexdigest()
-    lines = (ROOT / ".config/rustup.sh").read_text().splitlines()
-    script = "\n".join(
-        f"sha256={known}" if line.startswith("installer=") else line for line in lines
-    ).replace(f"sha256={known}", f"sha256={known}\ninstaller=$CARGO_HOME/rustup-init", 1)
-    assert installed(tmp_path, script).returncode == 0
-    assert (tmp_path / "run").exists()
+def test_the_installer_that_is_known_installs_one_release(tmp_path: Path) -> None:
+    program = f'#!/bin/sh\necho "$@" >{tmp_path / "run"}\n'
+    done = installed(tmp_path, program, {LIST: program, INSTALLER: program})
+    assert done.returncode == 0, done.stderr
+    (release,) = re.findall(r"^rust=(.+)$", SCRIPT_OF_RUST.read_text(), re.MULTILINE)
+    assert f"--default-toolchain {release} " in (tmp_path / "run").read_text()
+    needed = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"][
+        "rust-version"
+    ]
+    assert [*map(int, release.split("."))] >= [*map(int, needed.split("."))]
+    assert list((tmp_path / "cargo").iterdir()) == []
