@@ -21,7 +21,7 @@ def sweep(root, tmp_path):
         shutil.copytree(demo / run, tmp_path / "mine/runs" / run)
     (tmp_path / "mine/experiment.yaml").write_text("title: two at once\n")
 
-    def start(*options: str) -> subprocess.Popen[str]:
+    def start(*options: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [
                 Path(sys.executable).parent / "snakemake",
@@ -30,6 +30,7 @@ def sweep(root, tmp_path):
                 *options,
             ],
             cwd=tmp_path,
+            env=os.environ | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -74,3 +75,19 @@ def test_a_killed_one_leaves_no_lock(sweep, tmp_path):
         said = second.communicate()[0]
     assert second.returncode == 0, said
     assert (tmp_path / "results/mine/tables/runs.parquet").exists()
+
+
+def test_a_sweep_leaves_no_file_in_the_home_folder_nor_in_that_for_temporary_ones(sweep, tmp_path):
+    places = {"HOME": tmp_path / "home", "TMPDIR": tmp_path / "temporary"}
+    for folder in places.values():
+        folder.mkdir()
+    caches = {name: "" for name in os.environ if name.startswith("XDG_")}
+    with sweep(**caches, **{name: str(folder) for name, folder in places.items()}) as process:
+        said = process.communicate()[0]
+    assert process.returncode == 0, said
+    assert (tmp_path / "results/mine/report.html").exists()
+    assert list(places["TMPDIR"].iterdir()) == []
+    # Snakemake makes folders there, and flowsweep nothing.
+    left = [path.relative_to(places["HOME"]) for path in places["HOME"].rglob("*")]
+    assert all(str(path).startswith(".cache") for path in left)
+    assert not [path for path in left if (places["HOME"] / path).is_file()]
