@@ -200,10 +200,6 @@ def _names(directory: Path) -> list[str]:
     return [*plain, RECORD] if is_run(directory) else []
 
 
-def _is_filled(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.iterdir())
-
-
 def _is_file(path: Path) -> bool:
     with suppress(OSError):
         return stat.S_ISREG(path.lstat().st_mode)
