@@ -206,6 +206,24 @@ fn frames() -> Named {
         )],
     );
     add("teredo", 101, &[udp(3544, &v6)]);
+    // RDMA: base header, what is behind it, data, CRC.
+    let rdma = |opcode, number, behind: &[u8]| {
+        let header = [opcode, 0, 255, 255, 0, 0, 0, 17, 0, 0, 0, number];
+        udp(4791, &[&header, behind, &[0; 4]].concat())
+    };
+    add(
+        "rdma",
+        101,
+        &[
+            rdma(6, 1, &[0; 24]),
+            rdma(8, 3, &[0; 8]),
+            rdma(0x11, 2, &[0x60, 0, 0, 1]),
+            rdma(7, 2, &[0; 8]),
+            rdma(0x0c, 4, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 9, 0]),
+            rdma(0x0d, 4, &[0; 12]),
+            rdma(0x81, 0, &[0; 16]),
+        ],
+    );
     add(
         "null",
         0,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         read_intervals,
         read_messages,
         read_packets,
+        read_rdma,
         read_throughput,
     )
     from flowsweep.errors import FlowsweepError
@@ -65,6 +66,7 @@ _MODULES = {
     "read_intervals": "captures",
     "read_messages": "captures",
     "read_packets": "captures",
+    "read_rdma": "captures",
     "read_throughput": "captures",
     "reading": "plain_readers",
 }
@@ -83,6 +85,7 @@ __all__ = [
     "read_intervals",
     "read_messages",
     "read_packets",
+    "read_rdma",
     "read_throughput",
     "reading",
 ]

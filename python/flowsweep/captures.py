@@ -195,6 +195,18 @@ def read_messages(
     return _in_unit(time_unit, _read("messages", path, settings))
 
 
+def read_rdma(
+    path: Source,
+    *,
+    verify_checksums: bool = False,
+    keep_duplicates: bool = False,
+    time_unit: TimeUnit = "ns",
+) -> Reading:
+    """Queue pairs of RDMA over UDP (RoCEv2), one row per direction; see `read_flows`."""
+    settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
+    return _in_unit(time_unit, _read("rdma", path, settings))
+
+
 def read_captures(
     path: Source,
     *,

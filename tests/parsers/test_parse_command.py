@@ -21,7 +21,7 @@ from build import pcap, tcp, udp
 
 from flowsweep.parsing import DamagedCaptureError
 
-TABLES = ["captures", "flows", "intervals", "messages", "throughput"]
+TABLES = ["captures", "flows", "intervals", "messages", "rdma", "throughput"]
 
 
 def flowsweep(*arguments: object, data: bytes | None = None) -> subprocess.CompletedProcess[str]:

@@ -60,7 +60,7 @@ def test_parse_writes_the_tables_of_the_command(capture, command, tmp_path):
     assert (done.packets, done.connections, done.damage) == (15, 1, ())
     assert repr(done) == (
         f"<15 packets, 1 connection -> {tmp_path / 'tables'}: "
-        "captures, flows, intervals, throughput, messages, packets>"
+        "captures, flows, intervals, throughput, messages, rdma, packets>"
     )
     assert str(done.tables["flows"]) in done._repr_html_()
     told = command("flowsweep", "parse", capture, "--packets", "--output", tmp_path / "other")
@@ -131,6 +131,7 @@ def test_time_unit_changes_nothing_but_the_times(capture):
         flowsweep.read_intervals,
         flowsweep.read_messages,
         flowsweep.read_packets,
+        flowsweep.read_rdma,
         flowsweep.read_throughput,
     ):
         plain, short = pl.DataFrame(read(capture)), pl.DataFrame(read(capture, time_unit="us"))

@@ -10,12 +10,13 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+import roce
 from build import START_NS, arp, pcap, tcp, udp
 
 MS = 1_000_000
 #: Its last digit is lost where somebody counts in microseconds, its last eight where in a float.
 ODD_NS = 1
-TABLES = ["captures", "flows", "intervals", "throughput", "messages", "packets"]
+TABLES = ["captures", "flows", "intervals", "throughput", "messages", "rdma", "packets"]
 TIME_COLUMNS = {"first_time", "last_time", "bin_start", "time"}
 #: By table a column of times, and its least value.
 TIMES = {
@@ -23,6 +24,7 @@ TIMES = {
     "flows": ("first_time", START_NS),
     "throughput": ("bin_start", START_NS - START_NS % (10 * MS)),
     "messages": ("first_time", START_NS + 2 * MS),
+    "rdma": ("first_time", START_NS + 60 * MS),
     "packets": ("time", START_NS),
 }
 
@@ -32,6 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables of a small capture that fills every kind of column."""
     path = tmp_path_factory.mktemp("readers") / "a.pcap"
     client, server = ("10.0.0.1", 1000), ("10.0.0.2", 80)
+    rdma = roce.Talk()
+    rdma.ask(60 * MS, roce.SEND_ONLY, 0, 100)
+    rdma.answer(61 * MS, 0)
     path.write_bytes(
         pcap(
             [
@@ -42,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 (30 * MS, tcp(*server, *client, flags=0x18, seq=500, payload=20)),
                 (40 * MS, arp()),
                 (50 * MS, udp("10.0.0.3", 5, "10.0.0.1", 6, payload=7)),
+                *rdma.packets,
             ]
         )
     )

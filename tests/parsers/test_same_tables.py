@@ -1,4 +1,4 @@
-"""Real captures, cut, packed, piped and shared out among threads: the same six tables."""
+"""Real captures, cut, packed, piped and shared out among threads: the same tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collection import PCAPS, by_size
 from flowsweep import _parsers
 from flowsweep.parsing import Settings
 
-TABLES = ("captures", "flows", "intervals", "throughput", "messages", "packets")
+TABLES = ("captures", "flows", "intervals", "throughput", "messages", "rdma", "packets")
 #: Byte orders, pcapng, tunnels, tags, fragments, losses, a loopback.
 SMALL = (
     "CESNET-ipfixprobe/functional/inputs/http.pcap",
@@ -28,6 +28,7 @@ SMALL = (
     "m-lab-packet-headers/large-ndt.pcap",
     "seladb-PcapPlusPlus/Pcap++Test/PcapExamples/nanosecs_big_endian.pcap",
     "seladb-PcapPlusPlus/Pcap++Test/PcapExamples/one_tcp_stream_max_seq.pcap",
+    "threads/46-roce-nak.pcap",
     "zeek-zeek/contentline/contentline-irc-5k-line.pcap",
     "zeek-zeek/dhcp/dhcp-unique-xid-join-data-growth.pcapng",
     "zeek-zeek/pppoe-over-qinq.pcap",

@@ -9,6 +9,7 @@ use crate::common::memory::{prefetch, use_large_pages};
 use crate::decode::fast::{Recent, plain};
 use crate::decode::links::Link;
 use crate::decode::notice::Notice;
+use crate::decode::rdma::Rdma;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record, RecordPlace};
@@ -47,6 +48,8 @@ pub(crate) struct ChunkOptions {
     pub with_identities: bool,
     /// Networks are parts of keys.
     pub by_network: bool,
+    /// Keep the headers of RDMA: its table is wanted.
+    pub with_rdma: bool,
 }
 
 /// Packets in the order of the capture.
@@ -61,6 +64,8 @@ pub(crate) struct Chunk {
     pub options: Vec<ListedOptions>,
     /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
     pub tunnelled: Vec<Tunnelled>,
+    /// Headers of RDMA of packets whose connections are not found yet, by position.
+    pub rdma: Vec<(u32, Rdma)>,
     /// Place of each packet in its file; kept only for rows of packets.
     pub places: Vec<RecordPlace>,
     /// Numbers of packets that were put into another order, and where rows of packets are wanted.
@@ -74,6 +79,7 @@ pub(crate) struct Chunk {
     with_places: bool,
     with_identities: bool,
     by_network: bool,
+    with_rdma: bool,
     verify: bool,
     without_fast: bool,
     count: usize,
@@ -93,6 +99,7 @@ impl Chunk {
             segments: Vec::new(),
             options: Vec::new(),
             tunnelled: Vec::new(),
+            rdma: Vec::new(),
             places: Vec::new(),
             numbers: Vec::new(),
             copies: Vec::new(),
@@ -101,6 +108,7 @@ impl Chunk {
             with_places: options.with_places,
             with_identities: options.with_identities,
             by_network: options.by_network,
+            with_rdma: options.with_rdma,
             verify: options.verify,
             without_fast: options.without_fast_frames,
             count: 0,
@@ -119,6 +127,7 @@ impl Chunk {
         self.found = 0;
         self.options.clear();
         self.tunnelled.clear();
+        self.rdma.clear();
         self.numbers.clear();
         self.copies.clear();
         self.refused.clear();
@@ -245,6 +254,9 @@ impl Chunk {
                         outer: packet.outer,
                     });
                 }
+                if let Some(rdma) = packet.rdma.filter(|_| self.with_rdma) {
+                    self.rdma.push((position as u32 - 1, rdma));
+                }
                 if segment.lists_options() {
                     self.options.push(ListedOptions {
                         position: position as u32 - 1,
@@ -259,6 +271,7 @@ impl Chunk {
     pub(crate) fn drain(&mut self, mut take: impl FnMut(Held)) {
         let mut options = self.options.iter().peekable();
         let mut tunnelled = self.tunnelled.iter().peekable();
+        let mut rdma = self.rdma.iter().peekable();
         for position in 0..self.count {
             let at = position as u32;
             take(Held {
@@ -272,6 +285,7 @@ impl Chunk {
                 tunnel: tunnelled
                     .next_if(|it| it.position == at)
                     .map(|it| Box::new((it.from_high, it.outer))),
+                rdma: rdma.next_if(|it| it.0 == at).map(|it| Box::new(it.1)),
                 number: 0,
             });
         }
@@ -304,6 +318,7 @@ impl Chunk {
                 position: at,
                 options: *options,
             }));
+        self.rdma.extend(packet.rdma.map(|rdma| (at, *rdma)));
         if let Some(tunnel) = packet.tunnel
             && packet.owner.kind != OwnerKind::None
         {

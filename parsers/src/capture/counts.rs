@@ -23,6 +23,7 @@ pub(crate) struct CaptureRow {
     pub bad_checksum: i64,
     pub unverified: i64,
     pub unread_tcp: i64,
+    pub unread_rdma: i64,
     pub fragments: i64,
     /// Packets that no network carries.
     longest: i64,
@@ -172,6 +173,7 @@ impl CaptureRow {
                 self.tunnelled += i64::from(packet.is_inside());
                 self.unverified += i64::from(packet.checksum == Checksum::Unverified);
                 self.unread_tcp += i64::from(packet.has_unread_tcp());
+                self.unread_rdma += i64::from(packet.unread_rdma);
             }
             Outcome::NotIp => self.not_ip += 1,
             Outcome::UnknownLink => self.unknown_link += 1,

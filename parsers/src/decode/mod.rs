@@ -20,6 +20,7 @@ mod options;
 mod ppp;
 mod protocols;
 mod rare_links;
+pub(crate) mod rdma;
 pub(crate) mod segment;
 mod source_route;
 mod transport;
@@ -39,6 +40,7 @@ use foldhash::fast::FixedState;
 use crate::records::Record;
 use lengths::Frame;
 use links::Link;
+use rdma::Rdma;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,6 +157,10 @@ pub(crate) struct Packet {
     pub ecn: u8,
     /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
     pub checksum_field: u16,
+    /// What its headers of RDMA say, where it has such.
+    pub rdma: Option<Rdma>,
+    /// It was sent to the port of RDMA, and has no header of it that can be read.
+    pub unread_rdma: bool,
     /// The TCP fields below are valid.
     pub tcp: bool,
     pub tcp_flags: u16,
@@ -221,6 +227,7 @@ pub(crate) fn decode(
     packet.vlan = NO_VLAN;
     packet.payload = 0;
     packet.tcp = false;
+    (packet.rdma, packet.unread_rdma) = (None, false);
     (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
     packet.ecn = ecn::NOT_CAPABLE;
     (packet.link_bytes, packet.transport_at) = (0, 0);

@@ -73,7 +73,9 @@ impl Notice {
         let numbers = if packet.tcp {
             u64::from(packet.seq) << 32 | u64::from(packet.ack)
         } else {
-            u64::from(packet.ip_bytes)
+            // Most hosts give packets of RDMA neither an identification nor a checksum of UDP.
+            let number = packet.rdma.map_or(0, |rdma| rdma.number);
+            u64::from(number) << 32 | u64::from(packet.ip_bytes)
         };
         let side = u64::from(packet.from_high) << 40;
         self.note(mix(numbers ^ side, ends));

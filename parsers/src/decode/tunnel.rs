@@ -1,7 +1,7 @@
 //! Tunnel headers to the packet inside: IP in IP, GRE, VXLAN, Geneve, GTP-U, Teredo, L2TP, LISP, AYIYA,
 //! NSH.
 
-use super::{Key, Layer, Packet, Stop, Walk};
+use super::{Key, Layer, Packet, Stop, Walk, rdma};
 
 /// The outermost tunnel around a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -145,6 +145,10 @@ impl Walk<'_> {
             // Its control messages, RFC 9301: type 8 carries a packet.
             (4342, _) if matches!(self.u8(0), Ok(0x80..=0x8f)) => {
                 ("lisp", None, self.skip(4, Layer::Ip))
+            }
+            (rdma::PORT, _) => {
+                self.rdma();
+                return Ok(Layer::Done);
             }
             (5072, _) | (_, 5072) => ("ayiya", None, self.ayiya()?),
             _ => return Ok(Layer::Done),

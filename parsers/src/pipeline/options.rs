@@ -57,6 +57,7 @@ impl Default for Options {
                 Table::Intervals,
                 Table::Throughput,
                 Table::Messages,
+                Table::Rdma,
             ],
             manifests: HashMap::new(),
             threads: 1,

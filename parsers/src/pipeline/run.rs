@@ -223,6 +223,7 @@ impl<'a> Pass<'a> {
             without_fast_frames: without.has(FastWays::FRAMES),
             with_identities: false,
             by_network: options.by_network,
+            with_rdma: options.tables.contains(&Table::Rdma),
         };
         let sifter = self.careful.then(|| {
             let options = SiftOptions {
@@ -310,6 +311,7 @@ impl<'a> Pass<'a> {
                 Table::Flows => tables::flows(connections, states, emit),
                 Table::Intervals => tables::intervals(connections, states, emit),
                 Table::Throughput => tables::throughput(&bins, &connections.throughput, emit),
+                Table::Rdma => tables::rdma(&connections.queue_pairs, emit),
                 Table::Packets | Table::Messages => Ok(()),
             }
         };

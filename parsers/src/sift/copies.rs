@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 
+use super::asks::Asks;
 use super::beside::Beside;
 use super::held::{Held, Identity};
 use super::pair::Pair;
@@ -70,6 +71,7 @@ pub(super) struct Copies {
     /// Two interfaces at which packets were seen that cannot have been sent twice.
     doubled: HashSet<(u32, u32), RandomState>,
     beside: Beside,
+    asks: Asks,
     hashing: RandomState,
 }
 
@@ -81,12 +83,26 @@ impl Copies {
             talks: HashMap::with_hasher(hashing.clone()),
             doubled: HashSet::with_hasher(hashing.clone()),
             beside: Beside::default(),
+            asks: Asks::new(hashing),
             hashing: hashing.clone(),
         }
     }
 
     /// The number of the packet that `packet` is a copy of. `pair` is that of a TCP segment.
     pub(super) fn find(
+        &mut self,
+        packet: &Held,
+        pair: Option<&mut Pair>,
+        ahead: &mut Window,
+    ) -> Option<u64> {
+        let copy_of = self.find_other(packet, pair, ahead);
+        if copy_of.is_none() {
+            self.asks.note(packet);
+        }
+        copy_of
+    }
+
+    fn find_other(
         &mut self,
         packet: &Held,
         pair: Option<&mut Pair>,
@@ -105,7 +121,8 @@ impl Copies {
             self.order.push_back((content, time));
             return None;
         };
-        let case = Case::new(seen, packet, pair.as_deref(), talk);
+        let mut case = Case::new(seen, packet, pair.as_deref(), talk);
+        case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
         let looked = case.may_be_copied.then(|| {
             let known = |content: u64, time: i64| {
                 let seen = self.seen.get(&content);

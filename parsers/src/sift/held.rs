@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
+use crate::decode::rdma::Rdma;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outer, Packet, TCP, TcpOptions, flag};
 use crate::records::RecordPlace;
@@ -113,6 +114,8 @@ pub(crate) struct Held {
     pub options: Option<Box<TcpOptions>>,
     /// The tunnel around it, and whether that was sent by its key's higher endpoint.
     pub tunnel: Option<Box<(bool, Outer)>>,
+    /// Headers of RDMA.
+    pub rdma: Option<Box<Rdma>>,
     /// Number in the order of the files, from 1.
     pub number: u64,
 }

@@ -5,6 +5,7 @@
 //! ([`crate::common::suspicion`]). Then the capture is read again, through here. A packet waits in a window of bounded
 //! time and length before it is judged, so that what follows it can settle a doubt.
 
+mod asks;
 mod beside;
 mod copies;
 pub(crate) mod held;

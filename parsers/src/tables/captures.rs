@@ -82,6 +82,8 @@ columns! {
         => rows.if_verified(|row| row.unverified);
     Column::new("unread_tcp_packets", Int64, "packets", "Packets of TCP flows whose header is cut behind the ports, or contradicts itself: counted with a payload of 0, unknown to the TCP columns.", "")
         => rows.int(|row| row.unread_tcp);
+    Column::new("unread_rdma_packets", Int64, "packets", "Packets to UDP port 4791 without transport headers of InfiniBand that can be read: cut, of an unknown opcode, or something else than RDMA. They count for their UDP flow alone.", "InfiniBand Architecture Specification vol. 1, A17")
+        => rows.int(|row| row.unread_rdma);
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5")
         => rows.int(|row| row.fragments);
     Column::new("length_conflict_packets", Int64, "packets", "Packets whose lengths contradict each other: captured above original, original far above what the IP header says or below it, UDP or TCP header longer than the IP packet, an IP packet longer than the one around it. A frame counts with what was captured, or with the end of its IP packet; UDP ends with its IP packet.", "RFC 768, RFC 791, RFC 8200")

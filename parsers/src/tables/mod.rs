@@ -8,6 +8,7 @@ mod flows;
 mod intervals;
 mod messages;
 mod packets;
+mod rdma;
 mod sink;
 mod text;
 mod throughput;
@@ -24,6 +25,7 @@ pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
 pub(crate) use packets::Packets;
+pub(crate) use rdma::rdma;
 pub use sink::Sink;
 pub use text::protocol as protocol_name;
 pub(crate) use throughput::throughput;
@@ -45,18 +47,21 @@ pub enum Table {
     Throughput,
     /// Application messages inferred from TCP headers.
     Messages,
+    /// One row per queue pair that packets of RDMA go to, and direction.
+    Rdma,
     /// One row per packet.
     Packets,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Captures,
         Self::Flows,
         Self::Intervals,
         Self::Throughput,
         Self::Messages,
+        Self::Rdma,
         Self::Packets,
     ];
 
@@ -68,6 +73,7 @@ impl Table {
             Self::Intervals => "intervals",
             Self::Throughput => "throughput",
             Self::Messages => "messages",
+            Self::Rdma => "rdma",
             Self::Packets => "packets",
         }
     }
@@ -85,6 +91,7 @@ impl Table {
             Self::Intervals => intervals::COLUMNS,
             Self::Throughput => throughput::COLUMNS,
             Self::Messages => messages::COLUMNS,
+            Self::Rdma => rdma::COLUMNS,
             Self::Packets => packets::COLUMNS,
         }
     }

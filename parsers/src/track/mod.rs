@@ -5,6 +5,7 @@
 
 mod count;
 mod find;
+mod rdma;
 mod tcp;
 
 pub(crate) use count::buckets::{bucket, bucket_bounds};
@@ -16,6 +17,8 @@ pub(crate) use find::connections::{Connections, NONE};
 pub(crate) use find::fragments::EarlyParts;
 pub(crate) use find::grouping::Grouping;
 pub(crate) use find::throughput::{Bin, Lane, Throughput};
+pub(crate) use rdma::QueuePairs;
+pub(crate) use rdma::queue_pair::{Counts, QueuePair};
 pub(crate) use tcp::limits::LimitTimes;
 pub(crate) use tcp::messages::ended::{Ended, EndedRows, by_packet};
 pub(crate) use tcp::messages::vantage::Vantage;
@@ -106,8 +109,10 @@ mod tests {
     fn a_connection_stays_below_the_memory_it_is_promised() {
         let all = size_of::<Connection>() + size_of::<count::state::ConnectionState>();
         let sender = size_of::<tcp::sender::Sender>();
-        println!("{all} bytes, and {sender} for each side that sends data");
+        let pair = size_of::<QueuePair>();
+        println!("{all} bytes, {sender} for each side that sends data, {pair} for a queue pair");
         assert!(all <= 512);
         assert!(sender <= 416);
+        assert!(pair <= 512);
     }
 }

@@ -18,6 +18,7 @@ use crate::common::suspicion::Suspicion;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, TCP};
 use crate::sift::{SiftOptions, Sifter};
+use crate::track::rdma::QueuePairs;
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -41,6 +42,7 @@ pub(crate) struct Connections {
     idle_ns: i64,
     pub fragments: Fragments,
     pub tunnels: Tunnels,
+    pub queue_pairs: QueuePairs,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
     /// The same, known from an earlier pass.
@@ -72,6 +74,7 @@ impl Connections {
             idle_ns,
             fragments: Fragments::new(&hashing, early),
             tunnels: Tunnels::new(&hashing),
+            queue_pairs: QueuePairs::new(&hashing),
             hashing,
             turned: Vec::new(),
             known,
@@ -276,18 +279,19 @@ impl Connections {
 
     /// Bytes that may be taken at once by so many more packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
-        self.index.growth(more) + self.throughput.growth(more)
+        self.index.growth(more) + self.throughput.growth(more) + self.queue_pairs.growth(more)
     }
 
     /// What is held of them, in words.
     pub(crate) fn told(&self, states: u64) -> String {
         let list = (self.list.len() * size_of::<Connection>()) as u64 + self.index.bytes();
         format!(
-            "{} connections ({}, and {} of counts), {} of throughput",
+            "{} connections ({}, and {} of counts), {} of throughput{}",
             grouped(self.list.len() as u64),
             bytes(list),
             bytes(states),
             bytes(self.throughput.bytes()),
+            self.queue_pairs.told(),
         )
     }
 

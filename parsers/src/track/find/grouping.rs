@@ -70,6 +70,14 @@ impl Grouping {
                     .note(connection, packet.from_high, packet.outer);
             }
         }
+        for (position, rdma) in chunk.rdma.drain(..) {
+            let number = self.numbers[position as usize];
+            if let Some(connection) = connections.get(number) {
+                let segment = &chunk.segments[position as usize];
+                let of = (number, connection.key());
+                connections.queue_pairs.take(&rdma, segment, of);
+            }
+        }
         self.connections = connections.len();
     }
 

@@ -1,0 +1,387 @@
+//! RDMA over Converged Ethernet, version 2: the InfiniBand transport headers behind UDP port 4791.
+//!
+//! InfiniBand Architecture Specification, volume 1: chapter 9 has headers and operations, annex A17 puts them behind UDP.
+//! Nothing protects the port: what does not look like such a header is left to the UDP flow alone, and counted.
+
+use super::{Stop, Walk};
+
+/// UDP destination port, annex A17.
+pub(super) const PORT: u16 = 4791;
+/// Length of the Base Transport Header.
+const BASE: u32 = 12;
+/// Length of the invariant CRC behind each packet.
+const CRC: u32 = 4;
+/// Numbers of queue pairs and packets have 24 bits.
+const MASK: u32 = (1 << 24) - 1;
+/// Congestion Notification Packet.
+const CNP: u8 = 0x81;
+
+/// How far packet `number` lies ahead of `from`; below 0 behind it.
+pub(crate) fn ahead(number: u32, from: u32) -> i32 {
+    (number.wrapping_sub(from) << 8).cast_signed() >> 8
+}
+
+/// Service of a queue pair, from the upper bits of an opcode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    Reliable,
+    Unreliable,
+    Datagram,
+    /// Extended reliable connection: many receive queues behind one connection.
+    Extended,
+}
+
+impl Service {
+    /// Requests are acknowledged, and sent again.
+    pub(crate) fn is_reliable(self) -> bool {
+        matches!(self, Self::Reliable | Self::Extended)
+    }
+}
+
+/// Which packet of a message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    First,
+    Middle,
+    Last,
+    Only,
+}
+
+impl Place {
+    pub(crate) fn begins(self) -> bool {
+        matches!(self, Self::First | Self::Only)
+    }
+
+    pub(crate) fn ends(self) -> bool {
+        matches!(self, Self::Last | Self::Only)
+    }
+}
+
+/// What an acknowledgement says: the syndrome of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Acknowledged,
+    /// Receiver not ready: it has no buffer, and names a time to wait.
+    NotReady,
+    /// PSN sequence error: this packet number is the one that the receiver expects.
+    SequenceError,
+    /// Invalid request, remote access error, remote operational error.
+    Refused,
+}
+
+/// What a packet does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Send(Place),
+    Write(Place),
+    ReadRequest,
+    ReadResponse(Place),
+    Atomic,
+    Acknowledge(Answer),
+    Congestion,
+}
+
+/// What the headers of a packet say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rdma {
+    pub operation: Operation,
+    /// None for Congestion Notification Packets, which serve all.
+    pub service: Option<Service>,
+    /// The queue pair that it is sent to.
+    pub destination: u32,
+    /// The one that sent it, which only datagrams name.
+    pub source: Option<u32>,
+    /// Packet sequence number.
+    pub number: u32,
+    /// Bytes of data that it carries, captured or not.
+    pub payload: u32,
+    /// Bytes of the whole message that it writes, or asks for; none where that was not captured.
+    pub length: Option<u32>,
+    /// Explicit congestion notification of InfiniBand, forward and backward.
+    pub fecn: bool,
+    pub becn: bool,
+}
+
+/// Headers behind the base one.
+#[derive(Default)]
+struct Extended {
+    bytes: u32,
+    /// Offset of the RDMA extended header, whose last word is the length of the message.
+    reth: Option<u32>,
+    /// Offset of the acknowledge header, whose first byte is the syndrome.
+    aeth: Option<u32>,
+}
+
+impl Walk<'_> {
+    /// The payload of a UDP datagram to [`PORT`].
+    #[cold]
+    pub(super) fn rdma(&mut self) {
+        match self.base_transport() {
+            Ok(rdma) => self.packet.rdma = Some(rdma),
+            Err(_) => self.packet.unread_rdma = true,
+        }
+    }
+
+    fn base_transport(&self) -> Result<Rdma, Stop> {
+        let header = self.chunk::<{ BASE as usize }>(0)?;
+        let word = |at: usize| {
+            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let (opcode, flags) = (header[0], header[1]);
+        // Version 0, and bits that senders leave at 0.
+        let is_right = (flags & 0x0f, header[4] & 0x3f, header[8] & 0x7f) == (0, 0, 0);
+        // Pad bytes make every packet a whole number of words.
+        if !is_right || !self.packet.payload.is_multiple_of(4) {
+            return Err(Stop::Malformed);
+        }
+        let (operation, service, extended) = operation(opcode)?;
+        let pad = u32::from(flags >> 4 & 3);
+        let around = BASE + extended.bytes + pad + CRC;
+        let payload = self.packet.payload.checked_sub(around);
+        let answer = extended.aeth.map(|at| self.u8(at as usize)).transpose()?;
+        let operation = match (operation, answer) {
+            (Operation::Acknowledge(_), Some(syndrome)) => {
+                Operation::Acknowledge(answer_of(syndrome)?)
+            }
+            (operation, _) => operation,
+        };
+        let is_datagram = service == Some(Service::Datagram);
+        Ok(Rdma {
+            operation,
+            service,
+            destination: word(4) & MASK,
+            source: if is_datagram {
+                Some(self.u32(BASE as usize + 4)? & MASK)
+            } else {
+                None
+            },
+            number: word(8) & MASK,
+            payload: payload.ok_or(Stop::Malformed)?,
+            length: extended.reth.and_then(|at| self.u32(at as usize + 12).ok()),
+            fecn: header[4] & 0x80 != 0,
+            becn: header[4] & 0x40 != 0,
+        })
+    }
+}
+
+/// What `opcode` says: table 38 of chapter 9.
+fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Extended), Stop> {
+    use Operation::{Acknowledge, Atomic, Congestion, ReadRequest, ReadResponse, Send, Write};
+    use Place::{First, Last, Middle, Only};
+
+    if opcode == CNP {
+        // 16 bytes that are reserved.
+        let extended = Extended {
+            bytes: 16,
+            ..Extended::default()
+        };
+        return Ok((Congestion, None, extended));
+    }
+    let service = match opcode >> 5 {
+        0 => Service::Reliable,
+        1 => Service::Unreliable,
+        3 => Service::Datagram,
+        5 => Service::Extended,
+        _ => return Err(Stop::Malformed),
+    };
+    // Bytes of headers that are not looked at: immediate data, an invalidated key, the operands of an atomic operation.
+    let (operation, other) = match opcode & 0x1f {
+        0 => (Send(First), 0),
+        1 => (Send(Middle), 0),
+        2 => (Send(Last), 0),
+        3 | 0x16 => (Send(Last), 4),
+        4 => (Send(Only), 0),
+        5 | 0x17 => (Send(Only), 4),
+        6 => (Write(First), 0),
+        7 => (Write(Middle), 0),
+        8 => (Write(Last), 0),
+        9 => (Write(Last), 4),
+        0xa => (Write(Only), 0),
+        0xb => (Write(Only), 4),
+        0xc => (ReadRequest, 0),
+        0xd => (ReadResponse(First), 0),
+        0xe => (ReadResponse(Middle), 0),
+        0xf => (ReadResponse(Last), 0),
+        0x10 => (ReadResponse(Only), 0),
+        0x11 => (Acknowledge(Answer::Acknowledged), 0),
+        // With what the atomic operation found.
+        0x12 => (Acknowledge(Answer::Acknowledged), 8),
+        0x13 | 0x14 => (Atomic, 28),
+        _ => return Err(Stop::Malformed),
+    };
+    let allowed = match service {
+        Service::Reliable | Service::Extended => true,
+        Service::Unreliable => matches!(operation, Send(_) | Write(_)) && opcode & 0x1f <= 0xb,
+        Service::Datagram => matches!(opcode & 0x1f, 4 | 5),
+    };
+    if !allowed {
+        return Err(Stop::Malformed);
+    }
+    let mut extended = Extended {
+        bytes: other,
+        ..Extended::default()
+    };
+    let is_answer = matches!(operation, ReadResponse(_) | Acknowledge(_));
+    match service {
+        // Each request names the receive queue, ...
+        Service::Extended if !is_answer => extended.bytes += 4,
+        // ... each datagram its key and the queue pair that sends it.
+        Service::Datagram => extended.bytes += 8,
+        _ => {}
+    }
+    match operation {
+        Write(First | Only) | ReadRequest => {
+            let before = if service == Service::Extended { 4 } else { 0 };
+            extended.reth = Some(BASE + before);
+            extended.bytes += 16;
+        }
+        ReadResponse(First | Last | Only) | Acknowledge(_) => {
+            extended.aeth = Some(BASE);
+            extended.bytes += 4;
+        }
+        _ => {}
+    }
+    Ok((operation, Some(service), extended))
+}
+
+/// What a syndrome says.
+fn answer_of(syndrome: u8) -> Result<Answer, Stop> {
+    match (syndrome >> 5, syndrome & 0x1f) {
+        (0, _) => Ok(Answer::Acknowledged),
+        (1, _) => Ok(Answer::NotReady),
+        (3, 0) => Ok(Answer::SequenceError),
+        (3, _) => Ok(Answer::Refused),
+        _ => Err(Stop::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decode::{Packet, whole};
+
+    /// An IPv4 packet to the port, with `content` behind UDP.
+    fn packet(content: &[u8]) -> Packet {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend((content.len() as u16 + 28).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 200, 0]);
+        bytes.extend(PORT.to_be_bytes());
+        bytes.extend((content.len() as u16 + 8).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(content);
+        whole(101, &bytes)
+    }
+
+    /// A packet of `opcode` to queue pair 0x1234 with number 0xabcdef: base header, `behind` it, CRC.
+    fn of(opcode: u8, flags: u8, behind: &[u8]) -> Option<Rdma> {
+        let mut content = vec![
+            opcode, flags, 255, 255, 0, 0, 0x12, 0x34, 0x80, 0xab, 0xcd, 0xef,
+        ];
+        content.extend(behind);
+        content.extend([0; 4]);
+        let packet = packet(&content);
+        assert_ne!(packet.rdma.is_some(), packet.unread_rdma);
+        packet.rdma
+    }
+
+    #[test]
+    fn each_operation_has_its_headers() {
+        use Operation::{Acknowledge, Atomic, Congestion, ReadRequest, ReadResponse, Send, Write};
+        use Place::{First, Last, Middle, Only};
+        for (opcode, headers, expected) in [
+            (0x00, 0, Send(First)),
+            (0x03, 4, Send(Last)),
+            (0x17, 4, Send(Only)),
+            (0x06, 16, Write(First)),
+            (0x0b, 20, Write(Only)),
+            (0x0d, 4, ReadResponse(First)),
+            (0x0e, 0, ReadResponse(Middle)),
+            (0x0f, 4, ReadResponse(Last)),
+            (0x13, 28, Atomic),
+            (0x29, 4, Write(Last)),
+            (0x65, 12, Send(Only)),
+            (0xa1, 4, Send(Middle)),
+            (0xaa, 20, Write(Only)),
+        ] {
+            let found = of(opcode, 0x20, &vec![0; headers + 100]).unwrap();
+            assert_eq!(
+                (found.operation, found.payload),
+                (expected, 98),
+                "{opcode:#x}"
+            );
+            assert_eq!((found.destination, found.number), (0x1234, 0xab_cdef));
+        }
+        for (opcode, headers, expected) in [
+            (0x0c, 16, ReadRequest),
+            (0x12, 12, Acknowledge(Answer::Acknowledged)),
+            (0xb1, 4, Acknowledge(Answer::Acknowledged)),
+            (0x81, 16, Congestion),
+        ] {
+            let found = of(opcode, 0, &vec![0; headers]).unwrap();
+            assert_eq!(
+                (found.operation, found.payload),
+                (expected, 0),
+                "{opcode:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengths_keys_and_syndromes_stand_in_their_headers() {
+        let reth = [[0; 8], [0, 0, 0, 7, 0, 1, 0, 2]].concat();
+        assert_eq!(of(0x06, 0, &reth).unwrap().length, Some(65_538));
+        assert_eq!(of(0x0c, 0, &reth).unwrap().length, Some(65_538));
+        let extended = [vec![9; 4], reth].concat();
+        assert_eq!(of(0xa6, 0, &extended).unwrap().length, Some(65_538));
+        let datagram = [0x80, 1, 0, 0, 0, 0, 0x56, 0x78];
+        assert_eq!(of(0x64, 0, &datagram).unwrap().source, Some(0x5678));
+        for (syndrome, expected) in [
+            (0x1f, Some(Answer::Acknowledged)),
+            (0x21, Some(Answer::NotReady)),
+            (0x60, Some(Answer::SequenceError)),
+            (0x61, Some(Answer::Refused)),
+            (0x40, None),
+            (0x80, None),
+        ] {
+            let found = of(0x11, 0, &[syndrome, 0, 0, 1]).map(|rdma| rdma.operation);
+            assert_eq!(found, expected.map(Operation::Acknowledge), "{syndrome:#x}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_header_is_counted() {
+        // Unknown opcodes and services, a version, more padding than payload, no whole number of words.
+        assert!(
+            [0x15, 0x18, 0x40, 0x80, 0x82, 0xc0, 0x2c, 0x36, 0x60]
+                .iter()
+                .all(|&opcode| of(opcode, 0, &[0; 40]).is_none())
+        );
+        assert!(of(0x04, 0x01, &[0; 40]).is_none());
+        assert!(of(0x04, 0x30, &[]).is_none());
+        assert!(of(0x04, 0, &[0; 5]).is_none());
+        assert!(of(0x04, 0x30, &[0; 4]).is_some_and(|rdma| rdma.payload == 1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_more_payload_than_there_is(
+            content in prop::collection::vec(any::<u8>(), 0..80),
+            opcode in any::<u8>(),
+            plain in any::<bool>(),
+        ) {
+            let mut content = content;
+            if plain && content.len() >= BASE as usize {
+                content[0] = opcode;
+                content[1] &= 0xf0;
+                (content[4], content[8]) = (content[4] & 0xc0, content[8] & 0x80);
+            }
+            let packet = packet(&content);
+            prop_assert_ne!(packet.rdma.is_some(), packet.unread_rdma);
+            if let Some(rdma) = packet.rdma {
+                prop_assert!(rdma.payload as usize + 16 <= content.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What hosts ask each other to send again: a packet of RDMA that was asked for is no copy of the one before.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+
+use super::held::Held;
+use crate::decode::rdma::{Answer, Operation, Rdma, ahead};
+
+/// Asks of one host that are remembered, and hosts.
+const MOST: usize = 8;
+const MOST_HOSTS: usize = 1 << 14;
+/// Numbers behind the one asked for that are sent again at most.
+const FAR: i32 = 1 << 16;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    time: i64,
+    /// Answers to reads, and not requests.
+    is_read: bool,
+    /// All from this number on.
+    number: u32,
+}
+
+/// Two hosts and their network, and whether the higher one asks.
+type Asker = (u128, u128, u32, bool);
+
+/// The latest asks of hosts.
+#[derive(Debug)]
+pub(super) struct Asks(HashMap<Asker, VecDeque<Ask>, RandomState>);
+
+impl Asks {
+    pub(super) fn new(hashing: &RandomState) -> Self {
+        Self(HashMap::with_hasher(hashing.clone()))
+    }
+
+    /// Takes in what `packet`, which is no copy, asks for.
+    pub(super) fn note(&mut self, packet: &Held) {
+        let Some(rdma) = &packet.rdma else { return };
+        let is_read = match rdma.operation {
+            Operation::ReadRequest => true,
+            Operation::Acknowledge(Answer::SequenceError | Answer::NotReady) => false,
+            _ => return,
+        };
+        if self.0.len() >= MOST_HOSTS {
+            self.0.clear();
+        }
+        let asks = self.0.entry(asker(packet, packet.side() == 1)).or_default();
+        if asks.len() == MOST {
+            asks.pop_front();
+        }
+        asks.push_back(Ask {
+            time: packet.segment.time,
+            is_read,
+            number: rdma.number,
+        });
+    }
+
+    /// Whether `packet` was asked for behind `time`.
+    pub(super) fn asked_since(&self, time: i64, packet: &Held) -> bool {
+        let Some(rdma) = &packet.rdma else {
+            return false;
+        };
+        let asks = self.0.get(&asker(packet, packet.side() == 0));
+        let mut asks = asks.into_iter().flatten();
+        asks.any(|ask| ask.time > time && ask.is_for(rdma))
+    }
+}
+
+impl Ask {
+    fn is_for(self, rdma: &Rdma) -> bool {
+        let is_read = matches!(rdma.operation, Operation::ReadResponse(_));
+        is_read == self.is_read && (0..FAR).contains(&ahead(rdma.number, self.number))
+    }
+}
+
+fn asker(packet: &Held, is_high: bool) -> Asker {
+    let key = &packet.owner.key;
+    (key.low, key.high, key.network, is_high)
+}

@@ -1,0 +1,100 @@
+//! Messages of a queue pair: how many end, and of how many bytes they are.
+
+use super::queue_pair::QueuePair;
+use crate::decode::rdma::{Operation, Place, Rdma, ahead};
+
+/// A message of RDMA WRITE that is being sent, whose length is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing {
+    first: u32,
+    length: u32,
+    /// Bytes of each packet but the last.
+    packet: u32,
+}
+
+impl Writing {
+    /// Whether the packet `number` with `payload` lies in it.
+    fn has(self, number: u32, payload: u32) -> bool {
+        let before = ahead(number, self.first);
+        let end = i64::from(before) * i64::from(self.packet) + i64::from(payload);
+        before > 0 && end <= i64::from(self.length)
+    }
+}
+
+impl QueuePair {
+    /// Bytes of messages that a packet of RDMA WRITE adds if it was missing.
+    pub(super) fn late_write(&mut self, rdma: &Rdma) -> u64 {
+        let Some(part) = self.requests.part(rdma.number) else {
+            return 0;
+        };
+        match (rdma.operation, rdma.length) {
+            (Operation::Write(Place::First | Place::Only), Some(length)) => {
+                part.is_stated = true;
+                u64::from(length).saturating_sub(std::mem::take(&mut part.bytes))
+            }
+            (Operation::Write(_), _) if !part.is_stated => {
+                part.bytes += u64::from(rdma.payload);
+                rdma.payload.into()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Counts the message of a request that was not captured before; `late_bytes`: it is not ahead of all, and adds so many
+    /// bytes if it is one of RDMA WRITE.
+    pub(super) fn count_request(&mut self, rdma: &Rdma, late_bytes: Option<u64>) {
+        self.counts.payload_bytes += u64::from(rdma.payload);
+        match rdma.operation {
+            Operation::ReadRequest => self.counts.read_requests += 1,
+            Operation::Atomic => self.counts.atomic_requests += 1,
+            Operation::Send(place) => self.count_part(rdma, place),
+            Operation::Write(place) => {
+                self.counts.messages += u64::from(place.ends());
+                self.counts.message_bytes += match late_bytes {
+                    Some(bytes) => bytes,
+                    None => self.write(rdma, place),
+                };
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in a packet of RDMA WRITE that is ahead of all; the bytes that are counted with it.
+    fn write(&mut self, rdma: &Rdma, place: Place) -> u64 {
+        let mut bytes = rdma.payload;
+        if place.begins() {
+            self.is_behind_hole = false;
+            self.writing = rdma.length.map(|length| Writing {
+                first: rdma.number,
+                length,
+                packet: rdma.payload,
+            });
+            if place == Place::First {
+                self.packet_bytes = Some(rdma.payload).filter(|&bytes| bytes > 0);
+            }
+            bytes = rdma.length.unwrap_or(rdma.payload);
+        } else if self
+            .writing
+            .is_some_and(|it| it.has(rdma.number, rdma.payload))
+        {
+            bytes = 0;
+        } else if self.is_behind_hole
+            && let Some(part) = self.requests.last_part()
+        {
+            part.bytes += u64::from(bytes);
+        }
+        if place.ends() {
+            (self.writing, self.is_behind_hole) = (None, false);
+        }
+        bytes.into()
+    }
+
+    /// Counts a packet of a message whose length nothing states.
+    pub(super) fn count_part(&mut self, rdma: &Rdma, place: Place) {
+        self.counts.message_bytes += u64::from(rdma.payload);
+        self.counts.messages += u64::from(place.ends());
+        if matches!(place, Place::First | Place::Middle) && rdma.payload > 0 {
+            self.packet_bytes = Some(rdma.payload);
+        }
+    }
+}
