@@ -37,6 +37,13 @@ counted as (
         host,
         hash(rows) as content
     from stg_messages as rows
+    union all
+    select
+        'rdma' as kind,
+        run,
+        host,
+        hash(rows) as content
+    from stg_rdma as rows
 )
 
 select

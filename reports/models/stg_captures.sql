@@ -22,6 +22,7 @@ contract as (
         null::bigint as bad_checksum_packets,
         null::bigint as unverified_packets,
         null::bigint as unread_tcp_packets,
+        null::bigint as unread_rdma_packets,
         null::bigint as tunnelled_packets,
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading

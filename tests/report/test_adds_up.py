@@ -62,6 +62,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tiny.runs(tmp_path_factory.mktemp("plane"), rows)
     flow = tiny.flow("10.77.1.1", "10.77.2.1", ecn_capable_packets=10, ce_packets=3)
     tiny.table(directory, "flows", "bbr", "pc1", [flow])
+    tiny.table(directory, "rdma", "bbr", "pc1", [tiny.queue_pair("10.77.1.1", "10.77.2.1")])
     (directory / "experiment.yaml").write_text('need: {tps: "> 80 1/s"}\ncaptured: .\n')
     return directory
 

@@ -81,6 +81,19 @@ def flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+def queue_pair(src: str, dst: str, **changes: Any) -> dict[str, Any]:
+    """A row of `rdma`: three messages without loss."""
+    row = {
+        "connection": 0, "src_ip": src, "dst_ip": dst, "destination_qp": 17, "service": "rc",
+        "first_time": T0, "last_time": T0, "packets": 10, "payload_bytes": 9_000,
+        "messages": 3, "message_bytes": 9_000, "read_requests": 0, "lost_packets": 0,
+        "resent_packets": 0, "repeated_packets": 0, "sequence_nak_packets": 0,
+        "rnr_nak_packets": 0, "other_nak_packets": 0, "cnp_packets": 0, "ce_packets": 0,
+        "rtt_samples": 0, "rtt_min_ns": None, "rtt_mean_ns": None,
+    }  # fmt: skip
+    return row | changes
+
+
 def message(size: int, **changes: Any) -> dict[str, Any]:
     """A row of `messages`: one packet of `size` bytes of the connection that `flow` makes."""
     row = {

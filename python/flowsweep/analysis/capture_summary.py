@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.analysis import grades, merged_packets
+from flowsweep.analysis import grades, merged_packets, rdma_summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +71,8 @@ class Summary:
     messages: dict[str, Any] = field(default_factory=dict)
     #: Packets that a queue could mark, those that one marked, and segments that echo marks.
     marks: dict[str, Any] = field(default_factory=dict)
+    #: Messages, losses and answers of RDMA.
+    rdma: dict[str, Any] = field(default_factory=dict)
 
 
 def summarise(path: Path, **settings: Any) -> Summary:
@@ -112,6 +114,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         borrowed_times=merged_packets.borrowed(captures),
         messages=_messages(tables["messages"]),
         marks=_marks(flows),
+        rdma=rdma_summary.summarise(tables["rdma"]),
     )
     summary.host = addresses.guess(flows)
     if summary.borrowed_times:

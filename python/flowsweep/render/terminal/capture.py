@@ -225,8 +225,10 @@ class _Column:
 
 
 def _print_pieces(console: Any, summary: Summary) -> None:
-    """Lines on congestion marks, on messages, and on what held the senders of top flows back."""
-    marks = summary.marks
+    """Lines on marks, RDMA and messages, and on what held the senders of top flows back."""
+    marks, rdma, found = summary.marks, summary.rdma, summary.messages
+    if marks or rdma or found:
+        console.print()
     if marks:
         text = (
             f"{marks['marked']:,} of {counted(marks['capable'], 'ECN-capable packet')} marked"
@@ -234,8 +236,9 @@ def _print_pieces(console: Any, summary: Summary) -> None:
         )
         if marks["echoes"] is not None:
             text += f"; echoed by {counted(marks['echoes'], 'segment')}"
-        console.print(f"\necn       {_wrapped(text, console, BEHIND_TITLE)}")
-    found = summary.messages
+        console.print(f"ecn       {_wrapped(text, console, BEHIND_TITLE)}")
+    if rdma:
+        console.print(f"rdma      {_wrapped(_rdma_words(rdma), console, BEHIND_TITLE)}")
     if found:
         queued = _whole_percent(found["queued_share"])
         share = _whole_percent(found["queued_bytes_share"])
@@ -254,8 +257,6 @@ def _print_pieces(console: Any, summary: Summary) -> None:
             f" {_whole_percent(found['guessed_share'])} of ends guessed"
         )
         text = "; ".join([text, *said])
-        if not marks:
-            console.print()
         console.print(f"messages  {_wrapped(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:
@@ -278,6 +279,23 @@ def _print_pieces(console: Any, summary: Summary) -> None:
     flows = counted(len(near), "top flow")
     text = f"{', '.join(words)}  ({flows} sent from here)"
     console.print(f"held by   {_wrapped(text, console, BEHIND_TITLE)}")
+
+
+def _rdma_words(rdma: dict[str, Any]) -> str:
+    """What happened on the queue pairs of a capture; what did not happen is left out."""
+    again = rdma["resent"] + rdma["repeated"]
+    size = _bytes(rdma["message_bytes"])
+    ends = counted(rdma["queue_pairs"], "queue pair")
+    words = [
+        f"{counted(rdma['messages'], 'message')} ({size}) to {ends}",
+        f"{rdma['lost']:,} lost, {again:,} sent again ({rdma['repeated']:,} not needed)"
+        if rdma["lost"] or again
+        else "",
+        counted(rdma["naks"], "NAK") if rdma["naks"] else "",
+        counted(rdma["cnps"], "CNP") if rdma["cnps"] else "",
+        f"RTT {_scaled(rdma['rtt_ns'] / 1e9, TIMES)}" if rdma["rtt_ns"] is not None else "",
+    ]
+    return "; ".join(word for word in words if word)
 
 
 def _link_name(link: str) -> str:

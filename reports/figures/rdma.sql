@@ -1,0 +1,78 @@
+-- One row per application, problem, point and pair of hosts: messages of RDMA over UDP, packets
+-- lost and sent again, what the receiver answered, and round-trip times; medians over runs.
+with
+
+-- Packets are lost and marked on the way: the capture nearest to the receiver knows most of them.
+by_pair as (
+    select
+        run,
+        sender,
+        receiver,
+        arg_min(queue_pairs, preference) as queue_pairs,
+        arg_min(packets, preference) as packets,
+        arg_min(messages, preference) as messages,
+        arg_min(message_bytes, preference) as message_bytes,
+        arg_min(read_requests, preference) as read_requests,
+        max(lost_packets) as lost_packets,
+        arg_min(resent_packets + repeated_packets, preference) as resent_packets,
+        arg_min(repeated_packets, preference) as repeated_packets,
+        max(naks) as naks,
+        max(congestion_notifications) as congestion_notifications,
+        max(marked_packets) as marked_packets,
+        arg_min(rtt_samples, preference) as rtt_samples,
+        arg_min(rtt_min_ns, preference) as rtt_min_ns,
+        arg_min(rtt_mean_ns, preference) as rtt_mean_ns,
+    from rdma_pairs
+    group by all
+),
+
+of_runs as (
+    select
+        forward.* exclude (naks, congestion_notifications),
+        -- of what the sender sent: the receiver answers it
+        backward.naks,
+        backward.congestion_notifications,
+    from by_pair as forward
+    left join by_pair as backward
+        on
+            forward.run = backward.run
+            and forward.sender = backward.receiver
+            and forward.receiver = backward.sender
+),
+
+final as (
+    select
+        points.* exclude (label),
+        of_runs.sender,
+        of_runs.receiver,
+        count(*) as runs_used,
+        if(count(*) = 1, any_value(of_runs.run), null) as run,
+        quantile_disc(of_runs.queue_pairs, 0.5) as queue_pairs,
+        quantile_disc(of_runs.packets, 0.5) as packets,
+        quantile_disc(of_runs.messages, 0.5) as messages,
+        quantile_disc(of_runs.message_bytes, 0.5) as message_bytes,
+        quantile_disc(of_runs.read_requests, 0.5) as read_requests,
+        quantile_disc(of_runs.lost_packets, 0.5) as lost_packets,
+        quantile_disc(of_runs.resent_packets, 0.5) as resent_packets,
+        quantile_disc(of_runs.repeated_packets, 0.5) as repeated_packets,
+        quantile_disc(of_runs.naks, 0.5) as nak_packets,
+        quantile_disc(of_runs.congestion_notifications, 0.5) as cnp_packets,
+        quantile_disc(of_runs.marked_packets, 0.5) as marked_packets,
+        quantile_disc(of_runs.rtt_samples, 0.5) as rtt_samples,
+        median(of_runs.rtt_min_ns) / 1e3 as least_rtt_us,
+        median(of_runs.rtt_mean_ns) / 1e3 as mean_rtt_us,
+    from of_runs
+    inner join point_runs using (run)
+    inner join points on point_runs.point = points.point
+    group by all
+)
+
+select
+    * replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s,
+        round(least_rtt_us, 3) as least_rtt_us,
+        round(mean_rtt_us, 3) as mean_rtt_us
+    ),
+from final
+order by app, problem, is_baseline desc, point, sender, receiver
