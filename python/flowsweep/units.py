@@ -130,6 +130,8 @@ def format_size(size: float) -> str:
 
 def percent(share: float) -> str:
     """A share in per cent, never 0 for something that is there, nor 100 for less than all."""
+    if share == 0:
+        return "0 %"
     if 0.9995 <= share < 1:
         return "> 99.9 %"
     return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"

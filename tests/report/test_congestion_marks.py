@@ -58,3 +58,9 @@ def test_show_has_a_line_on_marks(capsys: pytest.CaptureFixture[str]) -> None:
     capture.print_summaries([summarise(THREAD)])
     text = " ".join(capsys.readouterr().out.split())
     assert "3 of 10 ECN-capable packets marked (30.0 %); echoed by 3 segments" in text
+
+
+def test_show_says_that_no_packet_was_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    capture.print_summaries([summarise(THREAD.with_name("45-roce-write.pcap"))])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "0 of 5 ECN-capable packets marked (0 %)" in text
