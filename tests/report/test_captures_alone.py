@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import tiny
 
+from flowsweep import numbers
 from flowsweep.analysis import adds_up
-from flowsweep.render import page
+from flowsweep.render import page, totals_alone
 from flowsweep.warehouse import Warehouse, figure_names
 
 MS = tiny.MS
@@ -36,7 +37,8 @@ def run(
     ])  # fmt: skip
     tiny.table(directory, "flows", name, host, [
         tiny.flow(own, SERVER, last_time=last, duration_ns=last - tiny.T0, packets=len(bins),
-                  wire_bytes=size, rtt_min_ns=None),
+                  wire_bytes=size, rtt_min_ns=None, ecn_capable_packets=2, ce_packets=1,
+                  ece_packets=0, cwr_packets=0),
         tiny.flow(SERVER, own, direction="backward", packets=1, wire_bytes=60, payload_bytes=0),
     ])  # fmt: skip
     tiny.table(directory, "throughput", name, host, [
@@ -59,6 +61,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(directory, "laptop", {0: 500, 9: 500, 8_640_000: 400}, host="laptop", own="192.0.2.9",
         times=(0, 86_400_000 * MS))  # fmt: skip
     run(directory, "web", dict.fromkeys(range(300), 125000), host="web", own="192.0.2.8")
+    tiny.table(directory, "rdma", "web", "web", [tiny.queue_pair("192.0.2.8", SERVER)])
     run(directory, "torn", {0: 90_000_000}, host="pc", truncated_tail=True)
     return directory
 
@@ -94,6 +97,20 @@ def test_no_word_of_a_sweep_is_on_the_page(html: str) -> None:
     text = told(html)
     assert re.findall(FOREIGN, text, re.IGNORECASE) == []
     assert "What do these captures hold?" in text
+
+
+def test_tables_have_no_columns_of_axes(html: str) -> None:
+    """Marks and RDMA have no drawing of their own, and nothing was varied."""
+    for name, first in (("congestion_marks", "from"), ("rdma", "from")):
+        (body,) = re.findall(rf'<table[^>]* id="{name}-table".*?</table>', html, re.DOTALL)
+        heads = [told(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
+        assert heads[:2] == ["application", first]
+        assert "RTT (ms)" not in heads
+
+
+def test_a_single_packet_has_no_length() -> None:
+    assert totals_alone._length({"length_s": 1e-9}) == numbers.NONE
+    assert totals_alone._length({"length_s": 2e-6}) == "2.00 µs"
 
 
 def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str) -> None:

@@ -18,7 +18,7 @@ MAX_ROWS = 60
 
 
 def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Markup | None:
-    """The first rows of a query.
+    """The first rows of a query, without columns that nothing fills, such as other axes.
 
     Args:
         context: Answers the query.
@@ -31,8 +31,15 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
         return None
     heads = show or {column: column.replace("_", " ") for column in rows.columns}
     printed = rows.head(MAX_ROWS)
-    columns = [_column(printed[column], head) for column, head in heads.items()]
+    columns = [
+        _column(printed[column], head) for column, head in heads.items() if _is_filled(rows[column])
+    ]
     return table(name, columns) + cut_note(printed.height, rows.height, name)
+
+
+def _is_filled(values: pl.Series) -> bool:
+    filled = values.drop_nulls()
+    return not filled.is_empty() and bool((filled.cast(pl.String) != "").any())
 
 
 def _column(values: pl.Series, head: str) -> Column:

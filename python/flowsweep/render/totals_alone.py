@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 60
 
+#: The time of a run ends so long behind its last packet.
+BEHIND_LAST_S = 1e-9
+
 
 def draw(context: Context, every: Sequence[Row]) -> Markup:
     """What the host of each run sent and received, and the most in its busiest bin.
@@ -76,9 +79,12 @@ def _day(span: Row | None) -> str:
 
 
 def _length(span: Row | None) -> str:
+    """From the first packet to the last: a single one has none."""
     if span is None or span["length_s"] is None:
         return numbers.NONE
     seconds = float(span["length_s"])
+    if seconds <= BEHIND_LAST_S:
+        return numbers.NONE
     if seconds < LONG_S:
         return numbers.seconds(seconds)
     return duration(seconds)
