@@ -57,7 +57,7 @@ class Talk:
         """Puts `content` behind UDP, from host `a` (0) or `b` (1)."""
         ends = (self.a, self.b) if source == 0 else (self.b, self.a)
         header = struct.pack(">HHHH", 51_000 + source, PORT, 8 + len(content), 0)
-        ident = len(self.packets) + 1 if self.identified else 0
+        ident = (len(self.packets) + 1) % 65_536 if self.identified else 0
         packet = bytearray(ip(*ends, 17, header + content, ident=ident))
         if packet[0] >> 4 == 6:
             packet[1] |= mark << 4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made_captures import Tables, tables, thread
 from roce import US, Talk, reth
 
-from flowsweep.parsing import Options, named, write_tables
+from flowsweep.parsing import CaptureError, Options, named, write_tables
 
 MTU = 1024
 CE = 3
@@ -364,6 +364,21 @@ def test_tables_do_not_depend_on_the_threads(tmp_path: Path) -> None:
     rdma = pl.read_parquet(tmp_path / "1.parquet")
     assert rdma["lost_packets"].sum() > 1000
     assert rdma["peer_qp"].null_count() < rdma.height / 10
+
+
+def test_a_flood_of_queue_pairs_ends_with_an_error(tmp_path: Path) -> None:
+    talk = Talk()
+    for pair in range(100_000):
+        talk.qps = (0, pair)
+        talk.ask(pair * US, roce.SEND_ONLY, 0, 10)
+    path = tmp_path / "a.pcap"
+    path.write_bytes(talk.capture())
+    files = {"rdma": tmp_path / "a.parquet"}
+    options = Options(threads=1, synced=False, memory=40_000_000)
+    with pytest.raises(CaptureError, match="out of memory") as failed:
+        write_tables(named([path]), files, files, options)
+    assert "queue pairs (" in str(failed.value.found)
+    assert not files["rdma"].exists()
 
 
 def test_other_packets_to_the_port_are_counted_apart() -> None:
