@@ -29,8 +29,9 @@ impl QueuePair {
         };
         match (rdma.operation, rdma.length) {
             (Operation::Write(Place::First | Place::Only), Some(length)) => {
-                part.is_stated = true;
-                u64::from(length).saturating_sub(std::mem::take(&mut part.bytes))
+                let packets = length.div_ceil(rdma.payload.max(1)).max(1);
+                let counted = self.requests.state(rdma.number, packets);
+                u64::from(length).saturating_sub(counted)
             }
             (Operation::Write(_), _) if !part.is_stated => {
                 part.bytes += u64::from(rdma.payload);

@@ -170,6 +170,23 @@ impl Sequence {
             .map(|hole| &mut hole.part)
     }
 
+    /// Notes that the length of a message of `packets` from `first` on is counted. Returns its bytes that were counted
+    /// packet by packet already: of what goes on behind each hole in it.
+    pub(super) fn state(&mut self, first: u32, packets: u32) -> u64 {
+        let from_first = |number: u32| add(number, first.wrapping_neg());
+        let mut bytes = 0;
+        for hole in &mut self.holes {
+            if hole.has(first) || from_first(hole.first) < packets {
+                hole.part.is_stated = true;
+            }
+            // Behind a hole that outlasts the message another message goes on.
+            if (1..=packets).contains(&from_first(add(hole.first, hole.count))) {
+                bytes += std::mem::take(&mut hole.part.bytes);
+            }
+        }
+        bytes
+    }
+
     /// Of those that were passed over last.
     pub(super) fn last_part(&mut self) -> Option<&mut Part> {
         self.holes.last_mut().map(|hole| &mut hole.part)
