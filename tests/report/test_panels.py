@@ -61,4 +61,4 @@ def test_a_line_keeps_the_points_at_which_it_turns() -> None:
     steps = pl.DataFrame({"x": [0, 1, 2, 3, 4], "y": [0.0, 0.0, 1.0, 1.00001, 0.5]})
     line = alt.Chart(steps).mark_line(interpolate="step-after").encode(x="x:Q", y="y:Q")
     text = svg.render(line.properties(width=100, height=100), "steps")
-    assert re.findall(r' d="(M[^"]+)" stroke', text) == ["M0,100L50,100L50,9.09L100,9.09L100,54.55"]
+    assert re.findall(r' d="(M[^"]+)" stroke', text) == ["M0,100H50V9.09H100V54.55"]
