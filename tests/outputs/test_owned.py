@@ -72,7 +72,7 @@ def test_parse_beside_files_of_others(nursery, captures, tmp_path):
         assert nursery.run(["parse", path, "-o", out, "--packets"]).codes == [0]
     after = files_of(out)
     assert before.items() <= after.items()
-    assert len(after) == len(before) + 6
+    assert len(after) == len(before) + 7
 
 
 @pytest.mark.parametrize("kind", KINDS)

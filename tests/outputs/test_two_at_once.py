@@ -41,7 +41,7 @@ def test_ingest_of_one_run(nursery, tmp_path):
     for folder in (run, other):
         assert nursery.run(["ingest", folder, "-o", tmp_path / "whole"]).codes == [0]
     whole = in_place(tmp_path / "whole")
-    assert len(whole) == 20
+    assert len(whole) == 24
     for time in range(TIMES):
         tables = tmp_path / f"tables{time // 2}"
         done = nursery.run(*(["ingest", folder, "-o", tables] for folder in (run, run, other)))

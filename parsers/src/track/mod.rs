@@ -6,6 +6,7 @@
 mod count;
 mod find;
 mod rdma;
+mod rtt;
 mod tcp;
 
 pub(crate) use count::buckets::{bucket, bucket_bounds};
@@ -19,11 +20,11 @@ pub(crate) use find::grouping::Grouping;
 pub(crate) use find::throughput::{Bin, Lane, Throughput};
 pub(crate) use rdma::QueuePairs;
 pub(crate) use rdma::queue_pair::{Counts, QueuePair};
+pub(crate) use rtt::Rtt;
 pub(crate) use tcp::limits::LimitTimes;
 pub(crate) use tcp::messages::ended::{Ended, EndedRows, by_packet};
 pub(crate) use tcp::messages::vantage::Vantage;
 pub(crate) use tcp::messages::{MessageRow, NO_GAP, evidence};
-pub(crate) use tcp::rtt::Rtt;
 pub(crate) use tcp::{RareCounts, SynOptions};
 
 /// One direction of one connection that sent a packet, with the counts of the other side.

@@ -1,25 +1,8 @@
 //! Messages of a queue pair: how many end, and of how many bytes they are.
 
 use super::queue_pair::QueuePair;
-use crate::decode::rdma::{Operation, Place, Rdma, ahead};
-
-/// A message of RDMA WRITE that is being sent, whose length is known.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Writing {
-    first: u32,
-    length: u32,
-    /// Bytes of each packet but the last.
-    packet: u32,
-}
-
-impl Writing {
-    /// Whether the packet `number` with `payload` lies in it.
-    fn has(self, number: u32, payload: u32) -> bool {
-        let before = ahead(number, self.first);
-        let end = i64::from(before) * i64::from(self.packet) + i64::from(payload);
-        before > 0 && end <= i64::from(self.length)
-    }
-}
+use super::writing::Writing;
+use crate::decode::rdma::{Operation, Place, Rdma};
 
 impl QueuePair {
     /// Bytes of messages that a packet of RDMA WRITE adds if it was missing.

@@ -7,6 +7,7 @@ mod messages;
 mod outstanding;
 pub(crate) mod queue_pair;
 mod sequence;
+mod writing;
 
 use std::hash::BuildHasher;
 

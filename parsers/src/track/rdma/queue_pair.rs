@@ -1,12 +1,12 @@
 //! What is counted of the packets that one host sends to one queue pair of another.
 
-use super::messages::Writing;
 use super::outstanding::Outstanding;
 use super::sequence::{Arrival, Sequence, Skip, add};
+use super::writing::Writing;
 use crate::decode::ecn;
 use crate::decode::rdma::{Answer, Operation, Place, Rdma, Service};
 use crate::decode::segment::{Segment, since};
-use crate::track::tcp::rtt::Rtt;
+use crate::track::rtt::Rtt;
 
 /// So many answers in a row that are far away from the requests are answers to others.
 const MOST_FAR_ANSWERS: u8 = 3;

@@ -9,7 +9,6 @@ mod fast;
 pub(crate) mod limits;
 pub(crate) mod messages;
 mod ranges;
-pub(crate) mod rtt;
 pub(crate) mod sender;
 mod sending;
 mod window;
@@ -18,11 +17,11 @@ use self::limits::LimitTimes;
 use self::messages::ended::Ended;
 use self::messages::evidence;
 use self::ranges::Ranges;
-use self::rtt::Rtt;
 use self::sender::Sender;
 use crate::common::memory::{prefetch, prefetch_start};
 use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
+use crate::track::rtt::Rtt;
 
 /// Where unwrapped numbers begin: far enough from 0 that going back never reaches it.
 const ORIGIN: i64 = 1 << 40;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::UNKNOWN;
 use super::limits::Limits;
 use super::messages::Message;
-use super::rtt::Rtt;
+use crate::track::rtt::Rtt;
 
 /// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
 const MOST_PENDING: usize = 65_536;

@@ -10,7 +10,7 @@ mod signs;
 mod verdicts;
 
 use crate::decode::segment::since;
-use crate::track::tcp::rtt::Rtt;
+use crate::track::rtt::Rtt;
 use signs::WaitKind;
 use verdicts::{Wait, While};
 

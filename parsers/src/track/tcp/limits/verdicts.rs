@@ -8,7 +8,7 @@
 
 use super::LimitTimes;
 use super::signs::{Signs, Verdict, WaitKind};
-use crate::track::tcp::rtt::Rtt;
+use crate::track::rtt::Rtt;
 
 /// A congestion window needs so many whiles to recover from a loss.
 const LOSSY_WHILES: u8 = 4;
