@@ -345,6 +345,25 @@ def test_packets_that_are_sent_again_are_no_copies(identified: bool) -> None:
     assert (sent["resent_packets"], sent["repeated_packets"]) == (1, 29)
 
 
+@pytest.mark.parametrize("more", [20, 60, 150])
+def test_what_is_sent_before_the_sender_hears_of_a_loss_is_no_original_of_copies(more: int) -> None:
+    """Lost behind the capture; packets that pass after the NAK are sent again as well."""
+    talk = Talk(identified=False)
+    numbers = 61 + more
+    for number in range(numbers):
+        talk.ask(number * US // 3, roce.SEND_ONLY, number, 452)
+    # Of number 5, when 55 more have passed.
+    talk.answer(60 * US // 3 + 100, 5, roce.SEQUENCE_ERROR)
+    for number in range(5, numbers):
+        talk.ask((numbers + 1 + number) * US // 3, roce.SEND_ONLY, number, 452)
+    talk.answer(1000 * US, numbers - 1)
+    found = tables(talk.capture())
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    sent, _ = ways(found)
+    assert (sent["messages"], sent["resent_packets"]) == (numbers, 1)
+    assert sent["repeated_packets"] == numbers - 6
+
+
 def test_tables_do_not_depend_on_the_threads(tmp_path: Path) -> None:
     """Thousands of queue pairs with losses, in several chunks of packets."""
     numbers = random.Random(7)

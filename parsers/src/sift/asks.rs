@@ -12,6 +12,8 @@ const MOST: usize = 8;
 const MOST_HOSTS: usize = 1 << 14;
 /// Numbers behind the one asked for that are sent again at most.
 const FAR: i32 = 1 << 16;
+/// A sender hears of an ask within this time, or sends again for another reason.
+const LONGEST_NS: i64 = 100_000_000;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +23,8 @@ struct Ask {
     is_read: bool,
     /// All from this number on.
     number: u32,
+    /// When the packet of this number was seen again: what was sent before that is sent again too.
+    resent: Option<i64>,
 }
 
 /// Two hosts and their network, and whether the higher one asks.
@@ -35,9 +39,18 @@ impl Asks {
         Self(HashMap::with_hasher(hashing.clone()))
     }
 
-    /// Takes in what `packet`, which is no copy, asks for.
+    /// Takes in what `packet`, which is no copy, asks for, or that it answers an ask.
     pub(super) fn note(&mut self, packet: &Held) {
         let Some(rdma) = &packet.rdma else { return };
+        let time = packet.segment.time;
+        if let Some(asks) = self.0.get_mut(&asker(packet, packet.side() == 0)) {
+            let open = |ask: &&mut Ask| ask.resent.is_none() && ask.number == rdma.number;
+            for ask in asks.iter_mut().filter(open) {
+                if ask.is_for(rdma) && time > ask.time {
+                    ask.resent = Some(time);
+                }
+            }
+        }
         let is_read = match rdma.operation {
             Operation::ReadRequest => true,
             Operation::Acknowledge(Answer::SequenceError | Answer::NotReady) => false,
@@ -51,20 +64,25 @@ impl Asks {
             asks.pop_front();
         }
         asks.push_back(Ask {
-            time: packet.segment.time,
+            time,
             is_read,
             number: rdma.number,
+            resent: None,
         });
     }
 
-    /// Whether `packet` was asked for behind `time`.
+    /// Whether `packet`, which was seen at `time` before, was asked for: behind that, or so shortly before it that the
+    /// sender had not heard of it.
     pub(super) fn asked_since(&self, time: i64, packet: &Held) -> bool {
         let Some(rdma) = &packet.rdma else {
             return false;
         };
         let asks = self.0.get(&asker(packet, packet.side() == 0));
         let mut asks = asks.into_iter().flatten();
-        asks.any(|ask| ask.time > time && ask.is_for(rdma))
+        asks.any(|ask| {
+            let end = ask.resent.unwrap_or(ask.time.saturating_add(LONGEST_NS));
+            time < end && ask.is_for(rdma)
+        })
     }
 }
 
