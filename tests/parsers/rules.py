@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CODE = ("parsers/src/track/tcp", "parsers/src/sift", "parsers/src/decode")
+CODE = ("parsers/src/track", "parsers/src/sift", "parsers/src/decode")
 TESTS = ("tests/parsers",)
 #: TCP, its window scale, SACK, duplicate SACK, RTT samples, duplicate acknowledgements.
 RFCS = ("9293", "7323", "2018", "2883", "6298", "5681")
