@@ -157,7 +157,7 @@ pub(crate) struct Packet {
     pub ecn: u8,
     /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
     pub checksum_field: u16,
-    /// What its headers of RDMA say, where it has such.
+    /// The decoded RDMA headers; none where the packet is no RDMA.
     pub rdma: Option<Rdma>,
     /// It was sent to the port of RDMA, and has no header of it that can be read.
     pub unread_rdma: bool,

@@ -38,7 +38,7 @@ impl Service {
     }
 }
 
-/// Which packet of a message it is.
+/// The place of a packet in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     First,
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// What an acknowledgement says: the syndrome of its header.
+/// The meaning of an acknowledgement, by the syndrome of its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Acknowledged,
@@ -69,7 +69,7 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// What a packet does.
+/// The operation that a packet is part of, by its opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Send(Place),
@@ -81,7 +81,7 @@ pub(crate) enum Operation {
     Congestion,
 }
 
-/// What the headers of a packet say.
+/// The decoded headers of one RDMA packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rdma {
     pub operation: Operation,
@@ -164,7 +164,7 @@ impl Walk<'_> {
     }
 }
 
-/// What `opcode` says: table 38 of chapter 9.
+/// Decodes `opcode`: operation, service, and headers that follow (table 38 of chapter 9).
 fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Extended), Stop> {
     use Operation::{Acknowledge, Atomic, Congestion, ReadRequest, ReadResponse, Send, Write};
     use Place::{First, Last, Middle, Only};
@@ -244,7 +244,7 @@ fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Extended), Stop>
     Ok((operation, Some(service), extended))
 }
 
-/// What a syndrome says.
+/// Decodes the syndrome of an acknowledgement.
 fn answer_of(syndrome: u8) -> Result<Answer, Stop> {
     match (syndrome >> 5, syndrome & 0x1f) {
         (0, _) => Ok(Answer::Acknowledged),

@@ -15,7 +15,7 @@ const FAR: i32 = 1 << 16;
 /// A sender hears of an ask within this time, or sends again for another reason.
 const LONGEST_NS: i64 = 100_000_000;
 
-/// What was asked for.
+/// A request of one host that another sends packets again, or answers a read.
 #[derive(Debug, Clone, Copy)]
 struct Ask {
     time: i64,

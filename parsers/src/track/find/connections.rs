@@ -291,7 +291,7 @@ impl Connections {
             bytes(list),
             bytes(states),
             bytes(self.throughput.bytes()),
-            self.queue_pairs.told(),
+            self.queue_pairs.describe(),
         )
     }
 

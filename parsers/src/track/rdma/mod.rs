@@ -229,7 +229,7 @@ impl QueuePairs {
     }
 
     /// What is held of them, in words; empty without any.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         if self.list.len() == 0 {
             return String::new();
         }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
 from flowsweep.render.distributions import families, multiples
-from flowsweep.render.distributions.pools import Pool, kept, of_pool, pools
+from flowsweep.render.distributions.pools import Pool, kept, pools, select_pool
 from flowsweep.render.distributions.quantity import Quantity, log_ends
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.figure import Context
 
-__all__ = ["Pool", "Quantity", "censored", "chart", "kept", "log_ends", "of_pool", "pools"]
+__all__ = ["Pool", "Quantity", "censored", "chart", "kept", "log_ends", "pools", "select_pool"]
 
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str]:

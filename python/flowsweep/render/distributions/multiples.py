@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.render import cuts, theme
-from flowsweep.render.distributions.pools import kept, of_pool, pools
+from flowsweep.render.distributions.pools import kept, pools, select_pool
 from flowsweep.render.distributions.quantity import (
     LEFT,
     Quantity,
@@ -120,7 +120,7 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
             of_part = own.filter(pl.col(quantity.parts) == part)
             base = of_part.filter("is_baseline")
             for pool in chosen:
-                panel = of_pool(of_part, pool)
+                panel = select_pool(of_part, pool)
                 if panel.height:
                     is_beside = pool[1] is None and pool[0] != chosen[0][0]
                     beside = base if is_beside and base.height else None

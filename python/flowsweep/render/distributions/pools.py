@@ -40,7 +40,7 @@ def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Po
     return found[:most] or every[:most]
 
 
-def of_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+def select_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     """The rows of one point, or of one run that stands alone there."""
     point, run = pool
     mine = rows.filter(pl.col("point") == point)

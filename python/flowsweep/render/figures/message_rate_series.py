@@ -34,7 +34,7 @@ def draw(context: Context) -> Figure | None:
     for one, mine, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)
         kept = distributions.kept(context, list(mine), one, most)
-        frames = [distributions.of_pool(own, pool) for pool in kept]
+        frames = [distributions.select_pool(own, pool) for pool in kept]
         names = [mine[pool] for pool in kept]
         panels += _panels(frames, names, one, alone=len(shown) == 1 or context.stands_alone)
     title = alt.TitleParams(

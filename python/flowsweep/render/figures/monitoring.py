@@ -179,7 +179,7 @@ def _width(row: dict[str, Any]) -> str:
 def _of(
     context: Context, rows: pl.DataFrame, one: Series, pool: Pool, direction: str
 ) -> pl.DataFrame:
-    mine = distributions.of_pool(context.of(rows, one), pool)
+    mine = distributions.select_pool(context.of(rows, one), pool)
     return mine.filter(pl.col("direction") == direction).sort("window_ms")
 
 
