@@ -30,7 +30,6 @@ workload:
     command: echo no luck >&2; exit 3
 repetitions: 1
 warmup: 0
-retries: 0
 timeout: 60s
 limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 """

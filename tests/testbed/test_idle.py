@@ -67,6 +67,15 @@ def test_jitter_of_either_direction_explains_some_of_a_longer_way(spec, text, mo
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "when"), [(None, 20 * MS, "before"), (20 * MS, None, "after")]
+)
+def test_a_path_that_no_probe_crossed_makes_a_run_invalid(spec, before, after, when):
+    evidence = SimpleNamespace(rtt_before_ns=[before], rtt_after_ns=[after])
+    [fault] = validity._idle_faults(spec(""), evidence)
+    assert fault == f"idle path of west and east: no probe came through {when} the run"
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("", 0.01),  # 125 kB at 100 Mbit/s

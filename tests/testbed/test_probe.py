@@ -26,6 +26,21 @@ def test_what_is_longer_than_asked_is_measured_again(monkeypatch, measured_ms, t
     assert len(measured_ms) - len(left) == taken
 
 
+@pytest.mark.parametrize(
+    ("tries", "expected"),
+    [
+        ([(None, None), (5 * MS, 5 * MS)], 10 * MS),
+        ([(5 * MS, None), (None, 5 * MS), (6 * MS, 6 * MS)], 12 * MS),
+        ([(None, None)] * 3, None),
+    ],
+)
+def test_a_try_in_which_no_probe_came_through_is_no_rtt_of_zero(monkeypatch, tries, expected):
+    left = list(tries)
+    monkeypatch.setattr(probe, "_both_ways", lambda *_: left.pop(0))
+    assert probe._round_trip(None, None, ASKED) == expected
+    assert not left
+
+
 def test_what_a_probe_takes_to_leave_is_of_each_way(monkeypatch):
     """50 octets: 4 µs at 100 Mbit/s, 5 ms at 80 kbit/s."""
     asked = probe._Asked(10 * MS, 100e6, 80e3, 100_000, 0, 0)

@@ -23,7 +23,6 @@ workload:
   serve: SERVE
 repetitions: 1
 warmup: 0
-retries: 0
 timeout: 5s
 limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 """

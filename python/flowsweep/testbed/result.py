@@ -21,7 +21,7 @@ class RunResult:
         machine: What the machines gave the program, and what others took of them.
         frames: `received` and `sent` by host.
         paths: Of each pair of sites `between`, `rtt_ns` before and `rtt_after_ns` after the run
-            while idle, and `rate_bit_s`, None where it was not measured.
+            while idle, and `rate_bit_s`; each None where it was not measured.
         cost_s: Seconds of `set_up`, `program` and `take_down`.
         beside: What was seen of the program that ran beside it, where one did.
         program_s: Seconds of the program by the clocks of its hosts; None where `start_ns` and

@@ -256,8 +256,9 @@ def _measured(run: Run, result: RunResult) -> dict[str, str]:
         return [by_pair[pair][key] for pair in free or by_pair]
 
     found = {}
-    rtts = sorted(following("rtt_ns", "rtt_ns"))
-    found["rtt"] = units.format_time(rtts[len(rtts) // 2])
+    rtts = sorted(rtt for rtt in following("rtt_ns", "rtt_ns") if rtt is not None)
+    if rtts:
+        found["rtt"] = units.format_time(rtts[len(rtts) // 2])
     rates = following("rate_bit_s", "rate_bit_s")
     if all(rate is not None for rate in rates) and rates:
         found["rate"] = units.format_rate(min(rates))

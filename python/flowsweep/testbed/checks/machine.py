@@ -104,6 +104,8 @@ def _emulator(facts: dict[str, Any]) -> Finding:
     late_ns = int(facts["emulator"]["lateness_ns"]["p99"])
     limit_ns = LimitsSpec().latest_ns(RTT_NS)
     rtt_ns = facts["paths"][0]["rtt_ns"]
+    if rtt_ns is None:
+        return Finding("bad", name, "no probe came through it", "stop other programs")
     netem = "netem for plain links; " if facts["netem"] else "no netem; "
     text = (
         f"{netem}flowsweep-wan is late by {late_ns / 1e3:.0f} µs at p99; "

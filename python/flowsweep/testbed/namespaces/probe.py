@@ -46,12 +46,13 @@ PLAUSIBLE_RTT_NS = 1_000_000
 class Path:
     """Measured between the first hosts of two sites while nothing else was sent.
 
-    `rate_bit_s` counts frame bytes, and what Ethernet adds if the emulator does; None where there
-    is no limit, or where this process was not run often enough to find it.
+    `rtt_ns` is None where no probe came through. `rate_bit_s` counts frame bytes, and what
+    Ethernet adds if the emulator does; None where there is no limit, or where this process was
+    not run often enough to find it.
     """
 
     between: tuple[str, str]
-    rtt_ns: int
+    rtt_ns: int | None
     rate_bit_s: float | None
 
 
@@ -94,6 +95,8 @@ def measure(spec: Spec) -> list[Path]:
 def implausible(spec: Spec, paths: list[Path]) -> str | None:
     """What of the idle paths is far from what was asked, or None."""
     for link, path in zip(spec.links, paths, strict=True):
+        if path.rtt_ns is None:
+            return "no probe came through"
         if abs(path.rtt_ns - link.rtt_ns) > max(PLAUSIBLE_RTT_NS, 0.1 * link.rtt_ns):
             return f"RTT {path.rtt_ns / 1e6:.2f} ms, {link.rtt_ns / 1e6:g} ms asked"
         asked = spec.path_rate_bit_s(link.a, link.b)
@@ -104,8 +107,8 @@ def implausible(spec: Spec, paths: list[Path]) -> str | None:
     return None
 
 
-def round_trips(spec: Spec) -> list[int]:
-    """The round-trip time of every pair of sites now, in nanoseconds, without its rate."""
+def round_trips(spec: Spec) -> list[int | None]:
+    """The RTT of every pair of sites now, in nanoseconds; None where no probe came through."""
     found = []
     for link in spec.links:
         asked = _asked(spec, link)
@@ -150,20 +153,22 @@ def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
     return Path((near.name, far.name), rtt_ns, rate)
 
 
-def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int:
-    """The round trip; where it is longer than asked, the shortest of several.
+def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int | None:
+    """The RTT; where it is longer than asked, the shortest of several.
 
     A path that really is longer is so every time; one whose host, or whose emulator, was not run
-    for a moment, only once.
+    for a moment, only once. A try in which no probe came through says nothing of the RTT.
     """
     usual = path.rtt_ns + max(RTT_TOLERANCE_NS, round(RTT_TOLERANCE * path.rtt_ns))
     found: list[int] = []
     for _ in range(RTT_TRIES):
         forth, back = _both_ways(here, there, path)
+        if forth is None or back is None:
+            continue
         found.append(max(0, forth + back - sum(_own_times_ns(path))))
         if found[-1] <= usual:
             break
-    return min(found)
+    return min(found, default=None)
 
 
 def _own_times_ns(path: _Asked) -> list[int]:
@@ -173,7 +178,9 @@ def _own_times_ns(path: _Asked) -> list[int]:
     return [round((size + path.overhead_bytes) * 8e9 / rate) if rate else 0 for rate in rates]
 
 
-def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple[int, int]:
+def _both_ways(
+    here: socket.socket, there: socket.socket, path: _Asked
+) -> tuple[int | None, int | None]:
     """Median nanoseconds each way from handing over a small datagram to its arrival."""
     # No probe may queue behind the one before, and those of the two ways take turns.
     gap_s = max(PROBE_GAP_S, 2e-9 * max(_own_times_ns(path))) / 2
@@ -198,7 +205,7 @@ def _both_ways(here: socket.socket, there: socket.socket, path: _Asked) -> tuple
             if number in waited:
                 waited.remove(number)
                 delays.append(arrival[1] - sent[number])
-        found.append(round(statistics.median(delays)) if delays else 0)
+        found.append(round(statistics.median(delays)) if delays else None)
     return found[0], found[1]
 
 

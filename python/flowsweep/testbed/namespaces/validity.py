@@ -40,8 +40,8 @@ class Evidence:
     manifests: dict[str, dict[str, Any]]
     quiet: bool
     got: dict[str, Any]  # see `watch.Watch.record`
-    rtt_before_ns: list[int]  # of each link, idle
-    rtt_after_ns: list[int]
+    rtt_before_ns: list[int | None]  # of each link, idle; None where no probe came through
+    rtt_after_ns: list[int | None]
 
 
 def faults(spec: Spec, evidence: Evidence) -> list[str]:
@@ -208,6 +208,10 @@ def _idle_faults(spec: Spec, evidence: Evidence) -> list[str]:
     for link, before, after in zip(
         spec.links, evidence.rtt_before_ns, evidence.rtt_after_ns, strict=True
     ):
+        if before is None or after is None:
+            when = "before" if before is None else "after"
+            found.append(f"idle path of {link.a} and {link.b}: no probe came through {when} the run")
+            continue
         allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + link.idle_scatter_ns
         if abs(after - before) > allowed:
             found.append(
