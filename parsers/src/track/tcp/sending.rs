@@ -16,6 +16,8 @@ use crate::decode::{TcpOptions, flag};
 pub(super) struct Data {
     /// A keep-alive or window probe: what it repeats was not lost.
     pub probe: bool,
+    /// All that it repeats is the octet of a window probe, which the receiver had no room for.
+    pub refused: bool,
     /// Octets sent before.
     pub repeated: i64,
     /// It begins below the highest octet sent.
@@ -116,6 +118,8 @@ impl Tcp {
         if payload > 0 {
             let data = Data {
                 probe,
+                refused: added.repeated == 1
+                    && self.rare.as_ref().is_some_and(|rare| rare.probed == Some(from)),
                 repeated: added.repeated,
                 late: from < highest_payload,
                 idle,
@@ -175,7 +179,7 @@ impl Tcp {
         let mss = sender.message.mss(options).unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
-            repeats: data.repeated > 0 && !data.probe,
+            repeats: data.repeated > 0 && !data.probe && !data.refused,
             idle: data.idle,
             short: sender.message.last_is_short(),
             push: segment.has(flag::PSH),
@@ -200,7 +204,12 @@ impl Tcp {
             let below = from == self.una - 1;
             let beyond = payload == 1 && (from == self.una || from == self.end);
             if below || beyond {
-                self.rarely().counts.window_probes += 1;
+                let rare = self.rarely();
+                rare.counts.window_probes += 1;
+                rare.probed = beyond.then_some(from);
+                if let Some(sender) = &mut self.sender {
+                    sender.limits.probed();
+                }
             }
             below || beyond
         } else if self.una == self.end && from == self.end - 1 {

@@ -73,6 +73,11 @@ impl Tcp {
                 // A window update alone, too.
                 sender.limits.released(segment.time, ack, 0);
             }
+            if segment.window == 0 {
+                sender.limits.closed(segment.time);
+            } else {
+                sender.limits.opened(segment.time);
+            }
             if segment.payload > 0 && all {
                 sender.message.answered = true;
                 sender.limits.answered(segment.time);

@@ -6,11 +6,13 @@
 //! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
 //! `sndbuf_limited`), with the application's time apart.
 
+mod closed;
 mod signs;
 mod verdicts;
 
 use crate::decode::segment::since;
 use crate::track::rtt::Rtt;
+use closed::Closed;
 use signs::WaitKind;
 use verdicts::{Wait, While};
 
@@ -92,6 +94,8 @@ pub(crate) struct Limits {
     last_answer: i64,
     /// Recovery lasts until this octet is acknowledged.
     recovery_end: i64,
+    /// The receiver's window, where it was ever closed.
+    closed: Option<Box<Closed>>,
     /// Octets in flight behind the last send.
     flight: u32,
     /// Most octets in flight that filled the window since something was lost: the congestion window allows them.
@@ -188,6 +192,30 @@ impl Limits {
         }
     }
 
+    /// The receiver advertised a window of nothing.
+    #[cold]
+    pub(crate) fn closed(&mut self, time: i64) {
+        self.closed.get_or_insert_default().close(time);
+    }
+
+    /// The window is open at `time`.
+    #[inline]
+    pub(crate) fn opened(&mut self, time: i64) {
+        if let Some(closed) = &mut self.closed
+            && closed.open(time)
+        {
+            self.last_release = self.last_release.max(time);
+        }
+    }
+
+    /// The sender asked whether the window is open.
+    #[cold]
+    pub(crate) fn probed(&mut self) {
+        if let Some(closed) = &mut self.closed {
+            closed.probe();
+        }
+    }
+
     /// An RTT sample.
     #[inline]
     pub(crate) fn measured(&mut self, ns: i64) {
@@ -278,8 +306,14 @@ impl Limits {
     /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
     #[inline(never)] // the segments of a burst do not wait
     fn waited(&mut self, gap: i64, sent: &Sent, rtt: &Rtt) {
-        let span = since(sent.time, self.accounted).max(0);
+        let mut span = since(sent.time, self.accounted).max(0);
         self.accounted = sent.time;
+        let soon = self.closed.is_some() && self.released_soon(sent.time, rtt);
+        if let Some(closed) = &mut self.closed {
+            let closed = closed.take(sent.time, soon).min(span);
+            lengthen(&mut self.times.receiver_ns, closed);
+            span -= closed;
+        }
         let age =
             (self.last_release >= self.last_send).then(|| since(sent.time, self.last_release));
         let answered = self.last_answer >= self.last_send;

@@ -113,7 +113,7 @@ pub(crate) struct While {
     acks: Acks,
     /// Octets that left when a writer woke up, and how often.
     woken_octets: u32,
-    wakings: u32,
+    wakings: u16,
     /// Most octets in flight, and in the while before.
     flight: u32,
     flight_before: u32,
@@ -181,7 +181,7 @@ impl While {
             WaitKind::Woken | WaitKind::HeldWoken | WaitKind::Alone
         ) {
             self.woken_octets = self.woken_octets.saturating_add(wait.octets);
-            self.wakings += 1;
+            self.wakings = self.wakings.saturating_add(1);
         }
         true
     }
