@@ -1,6 +1,6 @@
 //! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: looked at only where that is asked for.
 
-use super::Walk;
+use super::{Packet, Walk};
 use super::network::Ip;
 use super::protocols::{ICMP, ICMP6, TCP, UDP};
 
@@ -48,6 +48,42 @@ fn ends(ip: &Ip, protocol: u8) -> u64 {
     let addresses = [ip.source, ip.destination];
     let halves = addresses.map(|address| sum(&address.to_be_bytes()));
     halves[0] + halves[1] + u64::from(protocol)
+}
+
+/// What stands before the transport header of `packet` in its checksum, without the length and with it; none where that
+/// does not cover its ports, or not all of it is in this packet.
+fn sums_before(packet: &Packet) -> Option<(u64, u64, u32)> {
+    let header = match packet.key.protocol {
+        TCP if packet.tcp => 20 + u32::from(packet.options.bytes),
+        UDP => 8,
+        _ => return None,
+    };
+    let length = header + packet.payload;
+    let addresses = [packet.key.low, packet.key.high];
+    let [low, high] = addresses.map(|address| sum(&address.to_be_bytes()));
+    let ends = low + high + u64::from(packet.key.protocol);
+    let whole = ends + u64::from(length);
+    (!packet.fragment).then_some((ends, whole, length))
+}
+
+/// Whether the checksum of `packet` was left to the interface: the sum of what stands before the header, or 0.
+pub(crate) fn is_left(packet: &Packet) -> bool {
+    sums_before(packet).is_some_and(|(ends, whole, _)| {
+        [0, folded(ends), folded(whole)].contains(&packet.checksum_field)
+    })
+}
+
+/// Whether the checksum of `packet`, whose transport header begins `transport`, says no more than the bytes that it is of:
+/// it was left to the interface, or is right. None where it stands for bytes that were not captured.
+pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
+    let Some((_, whole, length)) = sums_before(packet) else {
+        return Some(false);
+    };
+    if is_left(packet) {
+        return Some(true);
+    }
+    let bytes = transport.get(..length as usize)?;
+    Some(folded(whole + sum(bytes)) == RIGHT)
 }
 
 impl Walk<'_> {

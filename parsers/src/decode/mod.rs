@@ -27,7 +27,7 @@ mod transport;
 mod tunnel;
 mod wireless;
 
-pub(crate) use checksum::Checksum;
+pub(crate) use checksum::{Checksum, is_of_bytes};
 pub(crate) use fragment::Part;
 pub(crate) use options::{Sack, TcpOptions};
 pub(crate) use protocols::{FRAGMENT, TCP, UDP, has_ports};

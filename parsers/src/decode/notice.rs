@@ -1,5 +1,6 @@
 //! What the quick reading notices of packets that may be copies of others: equal marks among the latest ones.
 
+use super::checksum::is_left;
 use super::Packet;
 use super::segment::Owner;
 
@@ -19,15 +20,27 @@ pub(crate) struct Notice {
     alike: bool,
     /// A time went back.
     pub back: bool,
+    /// The checksum of a packet was left to the interface: a copy of it may have another one.
+    left: bool,
 }
 
 /// The square root of 2 and of 3: any odd numbers without a pattern would do.
 const KEYS: [u64; 2] = [0xb504_f333_f9de_6485, 0xddb3_d742_c265_539d];
 
+/// Bits of the checksum among the eight bytes that end with the urgent pointer.
+const CHECKSUM: u64 = 0xffff << 32;
+
 /// A hash of two numbers; its upper bits depend on all of theirs.
 #[inline]
 fn mix(one: u64, other: u64) -> u64 {
     (one.wrapping_mul(KEYS[0]) ^ other).wrapping_mul(KEYS[1])
+}
+
+/// The slot of a mark, and what is remembered there.
+#[inline]
+fn split(hash: u64) -> (usize, u32) {
+    let slot = (hash >> SLOT_SHIFT) as usize % SLOTS;
+    (slot, (hash >> (SLOT_SHIFT - 32)) as u32)
 }
 
 impl Notice {
@@ -38,6 +51,7 @@ impl Notice {
             order,
             alike: false,
             back: false,
+            left: false,
         }
     }
 
@@ -48,8 +62,8 @@ impl Notice {
 
     #[inline]
     fn note(&mut self, hash: u64) {
-        let mark = &mut self.marks[(hash >> SLOT_SHIFT) as usize % SLOTS];
-        let rest = (hash >> (SLOT_SHIFT - 32)) as u32;
+        let (slot, rest) = split(hash);
+        let mark = &mut self.marks[slot];
         self.alike |= *mark == rest;
         *mark = rest;
     }
@@ -62,14 +76,15 @@ impl Notice {
             word.copy_from_slice(&head[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        // Length and identification; flags, window and checksum, which is over ports and addresses, too.
-        let (of_ip, of_tcp) = (word(16) << 32, word(46));
-        self.note(mix(word(38), of_ip ^ of_tcp.rotate_left(7)));
+        // Numbers; receiver and ports; length and identification; flags and window. Not the checksum, which an interface
+        // may fill in between two capture points.
+        let (of_ip, of_tcp) = (word(16) << 32, word(46) & !CHECKSUM);
+        self.note(mix(word(38) ^ word(30).rotate_left(29), of_ip ^ of_tcp.rotate_left(7)));
     }
 
     /// Notes any packet of a flow.
     pub(crate) fn packet(&mut self, owner: &Owner, packet: &Packet) {
-        let ends = owner.hash ^ (u64::from(packet.ident) << 16 | u64::from(packet.checksum_field));
+        let ends = owner.hash ^ u64::from(packet.ident) << 16;
         let numbers = if packet.tcp {
             u64::from(packet.seq) << 32 | u64::from(packet.ack)
         } else {
@@ -78,6 +93,17 @@ impl Notice {
             u64::from(number) << 32 | u64::from(packet.ip_bytes)
         };
         let side = u64::from(packet.from_high) << 40;
-        self.note(mix(numbers ^ side, ends));
+        let is_left = is_left(packet);
+        self.left |= is_left;
+        if is_left {
+            self.note(mix(numbers ^ side, ends));
+            return;
+        }
+        if self.left {
+            let (slot, rest) = split(mix(numbers ^ side, ends));
+            self.alike |= self.marks[slot] == rest;
+        }
+        let stated = u64::from(packet.checksum_field);
+        self.note(mix(numbers ^ side, ends ^ stated));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::held::Held;
+use super::parts::Parts;
 use super::window::Window;
 use crate::decode::flag;
 
@@ -62,15 +63,26 @@ fn look(
 ) -> Vec<u32> {
     let mut seen: HashMap<u64, (usize, i64, u32)> = HashMap::with_capacity(LOOKED_AT);
     let mut count = 0;
+    let mut parts = Parts::default();
     ahead.find_ahead(|other| {
-        let content = other.identity.content;
-        if content == packet.identity.content || !other.is_no_acknowledgement() || !wanted(other) {
+        if other.identity.is_alike(&packet.identity)
+            || !other.is_no_acknowledgement()
+            || !wanted(other)
+        {
             return None;
         }
+        let content = other.identity.among(|content| seen.contains_key(&content));
         let time = other.segment.time;
+        let part_of = parts.find(other, None);
+        if let Some((_, large)) = part_of {
+            // What was divided is recorded once as a whole, and each part of it for the second time.
+            seen.remove(&large.content);
+        } else if Parts::wants(other) {
+            parts.note(other);
+        }
         let (_, last, times) = seen
             .entry(content)
-            .or_insert_with(|| (count, time, known(content, time)));
+            .or_insert_with(|| (count, time, known(content, time) + u32::from(part_of.is_some())));
         if time.saturating_sub(*last) <= within_ns {
             *times += 1;
             *last = time;

@@ -110,16 +110,27 @@ impl Copies {
     ) -> Option<u64> {
         let time = packet.segment.time;
         self.forget(time);
-        let content = packet.identity.content;
+        let content = packet
+            .identity
+            .among(|content| self.seen.contains_key(&content));
         let talk = if pair.is_none() {
             self.talk(packet)
         } else {
             None
         };
         let Some(seen) = self.seen.get(&content) else {
-            self.seen.insert(content, Seen::new(packet));
+            let part_of = pair.and_then(|pair| pair.part_of(packet));
+            let seen = Seen::new(packet);
+            let seen = match part_of {
+                Some((number, large)) => {
+                    self.note_places(large.interface, packet);
+                    seen.part_of(number, large.point)
+                }
+                None => seen,
+            };
+            self.seen.insert(content, seen);
             self.order.push_back((content, time));
-            return None;
+            return part_of.map(|(number, _)| number);
         };
         let mut case = Case::new(seen, packet, pair.as_deref(), talk);
         case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
@@ -139,7 +150,9 @@ impl Copies {
                 recorded > 1
             } else {
                 let moved = case.is_elsewhere && self.doubled.contains(&interfaces);
-                case.is_sure || moved && !packet.is_tcp() || seen.recorded < recorded
+                // What was divided between two places is not recorded twice there.
+                let is_told = !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
+                case.is_sure || moved && is_told || seen.recorded < recorded
             };
         let seen = self.seen.get_mut(&content)?;
         if !is_copy {
@@ -151,16 +164,22 @@ impl Copies {
             return None;
         }
         seen.note_copy(packet);
-        if interfaces.0 != interfaces.1
-            && packet.is_no_acknowledgement()
-            && self.doubled.len() < MOST_PLACES
-        {
-            self.doubled.insert(interfaces);
-        }
+        self.note_places(interfaces.0, packet);
         if let Some(pair) = pair {
             pair.note_copy(packet);
         }
         self.seen.get(&content).map(|seen| seen.number)
+    }
+
+    /// Notes that `packet`, or what it is a part of, was seen at another interface before.
+    fn note_places(&mut self, interface: u32, packet: &Held) {
+        let other = packet.identity.interface;
+        if interface != other
+            && packet.is_no_acknowledgement()
+            && self.doubled.len() < MOST_PLACES
+        {
+            self.doubled.insert((interface, other));
+        }
     }
 
     /// Forgets packets that no copy can follow.
@@ -300,6 +319,17 @@ impl Seen {
             others: Vec::new(),
             recorded: 1,
             identity: packet.identity,
+        }
+    }
+
+    /// The same of a part of packet `number`, which was seen at `point` before.
+    fn part_of(self, number: u64, point: u64) -> Self {
+        Self {
+            number,
+            first: (point, 1),
+            others: vec![self.first],
+            recorded: 2,
+            ..self
         }
     }
 

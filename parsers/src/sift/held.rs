@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
 use crate::decode::rdma::Rdma;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
-use crate::decode::{Outer, Packet, TCP, TcpOptions, flag};
+use crate::decode::{Outer, Packet, TCP, TcpOptions, UDP, flag, is_of_bytes};
 use crate::records::RecordPlace;
 
 /// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
@@ -18,8 +18,10 @@ const LONGEST_LINK: usize = 64;
 /// What a packet and its copies have in common, and what tells where it was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Hash of what no router changes: addresses, ports, identification, lengths, transport header, payload.
+    /// Hash of what no router and no interface changes: addresses, ports, identification, lengths, transport header, payload.
     pub content: u64,
+    /// The content of a copy whose checksum was left to the interface, where it cannot be verified: bytes are missing.
+    pub uncut: u64,
     /// Hash of where it was seen: interface, link header, tunnel, TTL.
     pub point: u64,
     /// IPv4 identification; 0 where there is none.
@@ -51,15 +53,19 @@ impl Identity {
         }
         let sizes = u64::from(packet.ip_bytes) << 32 | u64::from(packet.payload);
         hasher.write_u64(sizes);
-        let fields = u64::from(packet.from_high) << 32
-            | u64::from(packet.ident) << 16
-            | u64::from(packet.checksum_field);
+        let fields = u64::from(packet.from_high) << 32 | u64::from(packet.ident);
         hasher.write_u64(fields);
         let transport = bytes
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
         // Not the padding behind a short packet: that may differ.
-        hasher.write(&transport[..transport.len().min(packet.ip_bytes as usize)]);
+        let transport = &transport[..transport.len().min(packet.ip_bytes as usize)];
+        write_transport(&mut hasher, packet, transport);
+        let uncut = hasher.clone().finish();
+        let is_of_bytes = is_of_bytes(packet, transport);
+        if is_of_bytes != Some(true) {
+            hasher.write_u16(packet.checksum_field);
+        }
         let content = hasher.finish();
 
         let mut hasher = hashing.build_hasher();
@@ -86,6 +92,11 @@ impl Identity {
             .filter(|tags| link_type == ETHERNET && tags.len() > 2);
         Self {
             content,
+            uncut: if is_of_bytes.is_none() {
+                uncut
+            } else {
+                content
+            },
             point: hasher.finish(),
             ident: packet.ident,
             ttl: packet.ttl,
@@ -95,11 +106,51 @@ impl Identity {
         }
     }
 
+    /// Its content as one of those that `is_known`, where a copy of it is.
+    pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
+        if !is_known(self.content) && is_known(self.uncut) {
+            self.uncut
+        } else {
+            self.content
+        }
+    }
+
+    /// Whether `other` is of the same content.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.content == other.content || self.uncut == other.content || self.content == other.uncut
+    }
+
     /// Whether a packet alike was sent into another virtual network: as often as there are networks, as what routers
     /// announce is. A packet that was routed from one to the other has another TTL.
     pub(crate) fn is_of_other_network(&self, other: &Self) -> bool {
         let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
         tagged && self.tags != other.tags && self.ttl == other.ttl
+    }
+}
+
+/// Writes the bytes of the `transport` header and behind it, but for what is changed on the way: the checksum, and the MSS
+/// of a SYN, which routers clamp.
+fn write_transport(hasher: &mut impl Hasher, packet: &Packet, transport: &[u8]) {
+    let checksum = match packet.key.protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => return hasher.write(transport),
+    };
+    let (before, rest) = transport.split_at(transport.len().min(checksum));
+    hasher.write(before);
+    let rest = rest.get(2..).unwrap_or_default();
+    let is_syn = packet.tcp && packet.tcp_flags & flag::SYN != 0;
+    let clamped = packet.options.mss.filter(|_| is_syn).and_then(|mss| {
+        let [high, low] = mss.to_be_bytes();
+        let option = [2, 4, high, low];
+        rest.windows(4).position(|bytes| bytes == option)
+    });
+    match clamped {
+        Some(at) => {
+            hasher.write(&rest[..at]);
+            hasher.write(&rest[at + 4..]);
+        }
+        None => hasher.write(rest),
     }
 }
 

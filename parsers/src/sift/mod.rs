@@ -12,6 +12,7 @@ pub(crate) mod held;
 mod life;
 mod lives;
 mod pair;
+mod parts;
 mod window;
 
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! All TCP connections between two endpoints: their lives, and what tells copies from packets that were sent again.
 
-use super::held::Held;
+use super::held::{Held, Identity};
 use super::life::{Life, distance};
+use super::parts::Parts;
 use crate::decode::flag;
 use crate::decode::segment::since;
 
@@ -36,6 +37,8 @@ pub(super) struct Pair {
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
     halves: [Option<i64>; 2],
+    /// Segments that may be divided on their way.
+    parts: Option<Box<Parts>>,
 }
 
 impl Pair {
@@ -51,6 +54,7 @@ impl Pair {
             recorded: [[0; 2]; 2],
             waiting: [None; 2],
             halves: [None; 2],
+            parts: None,
         }
     }
 
@@ -130,8 +134,22 @@ impl Pair {
         *now = now.saturating_add(u8::from(packet.takes_numbers()));
     }
 
+    /// The number of the large segment that `packet` is a part of, and where that was seen.
+    pub(super) fn part_of(&mut self, packet: &Held) -> Option<(u64, Identity)> {
+        let round_trip_ns = self.round_trip_ns();
+        self.parts.as_mut()?.find(packet, round_trip_ns)
+    }
+
+    /// Large segments were recorded, whose parts may pass another place.
+    pub(super) fn is_divided(&self) -> bool {
+        self.parts.is_some()
+    }
+
     /// Notes a packet that is none.
     pub(super) fn note(&mut self, packet: &Held) {
+        if Parts::wants(packet) {
+            self.parts.get_or_insert_default().note(packet);
+        }
         let (side, segment) = (packet.side(), &packet.segment);
         if packet.takes_numbers() {
             let [now, _] = self.recorded[side];
