@@ -6,7 +6,8 @@ import struct
 
 import polars as pl
 import pytest
-from build import SECTION, enhanced, interface, option, simple, udp
+from build import SECTION, START_NS, enhanced, interface, option, simple, udp
+from conversation import RTT, US, Kind, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_captures import Tables, tables, thread
@@ -91,3 +92,31 @@ def test_no_table_has_a_time_out_of_range(seconds: int, ticks: list[int]) -> Non
         for column in table.select(pl.col(pl.Datetime)):
             known = column.drop_nulls().dt.epoch("ns")
             assert ((known >= EARLIEST) & (known < LATEST)).all()
+
+
+@pytest.mark.parametrize("v6", [False, True])
+@pytest.mark.parametrize("kind", ["out of range", "simple block"])
+@pytest.mark.parametrize("place", range(10))
+def test_a_packet_without_a_time_of_its_own_is_no_sample_of_an_rtt(
+    place: int, kind: str, v6: bool
+) -> None:
+    """Of ten packets each is once the one without: a handshake, two pings, a close."""
+    blocks = []
+    for number, (time, frame) in enumerate(whole(Kind(v6=v6)).packets):
+        if number != place:
+            blocks.append(enhanced(START_NS + time, frame))
+        elif kind == "simple block":
+            blocks.append(simple(frame))
+        else:
+            blocks.append(enhanced(2**63, frame))
+    found = tables(SECTION + interface(NANOSECONDS) + b"".join(blocks))
+    assert sum(counts(found)) == 1
+    flows = found["flows"].sort("direction", descending=True)
+    for column in ("rtt_min_ns", "rtt_mean_ns", "rtt_max_ns"):
+        assert flows[column].to_list() == [RTT, 10 * US]
+    # SYN to SYN-ACK, SYN-ACK to its acknowledgement.
+    handshakes = [None if place in {0, 1} else RTT, None if place in {1, 2} else 10 * US]
+    assert flows["handshake_rtt_ns"].to_list() == handshakes
+    # Each of four of one side, and two of the other, has two packets.
+    both = flows["rtt_samples"].to_list()
+    assert sum(both) == 6 - {0: 1, 1: 2, 2: 1, 7: 1, 8: 2, 9: 1}.get(place, 1)

@@ -217,7 +217,7 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if fast && plain(record, bytes, &self.hashing, recent, notice, slot) {
+                if fast && record.is_timed && plain(record, bytes, &self.hashing, recent, notice, slot) {
                     row.count_plain(segment.ip_bytes(), segment.payload);
                     continue;
                 }
@@ -393,6 +393,7 @@ mod tests {
         (frame[23], frame[46]) = (6, 0x50);
         let record = Record {
             time: 0,
+            is_timed: true,
             wire: 54,
             captured: 54,
             interface: 0,

@@ -133,6 +133,7 @@ mod tests {
     fn decoded(frame: &[u8], wire: u32) -> Packet {
         let record = Record {
             time: 0,
+            is_timed: true,
             wire,
             captured: frame.len() as u32,
             interface: 0,

@@ -395,6 +395,7 @@ fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
     let captured = bytes.len() as u32;
     let record = Record {
         time: 0,
+        is_timed: true,
         wire: captured,
         captured,
         interface: 0,

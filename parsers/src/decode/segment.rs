@@ -74,7 +74,7 @@ impl Owner {
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
-    /// Length of the IP packet, and its ECN bits above.
+    /// Length of the IP packet, [`UNTIMED`], and the ECN bits above.
     ip: u32,
     pub payload: u32,
     pub seq: u32,
@@ -84,8 +84,10 @@ pub(crate) struct Segment {
     bits: u16,
 }
 
-/// Position of the ECN bits above the length of the packet, which stays below a gigabyte.
+/// Position of the ECN bits above the length of the packet, which stays below half a gigabyte.
 const ECN: u32 = 30;
+/// The file states no time of it: the time is that of another packet.
+const UNTIMED: u32 = 1 << 29;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
@@ -107,12 +109,15 @@ impl Segment {
             ..Self::default()
         };
         segment.set_ip(packet.ip_bytes, packet.ecn);
+        segment.ip |= if record.is_timed { 0 } else { UNTIMED };
         if packet.tcp {
             segment.seq = packet.seq;
             segment.ack = packet.ack;
             segment.window = packet.window;
             segment.bits |= TCP | packet.tcp_flags & FLAGS;
             segment.bits |= match packet.options.bytes {
+                // On the long way, which knows such times.
+                _ if !record.is_timed => LISTED,
                 0 => 0,
                 STAMPED_BYTES if !packet.options.tell() => STAMPED,
                 _ => LISTED,
@@ -135,12 +140,18 @@ impl Segment {
     /// Sets the length of the IP packet, and its ECN bits.
     #[inline]
     pub(crate) fn set_ip(&mut self, bytes: u32, ecn: u8) {
-        self.ip = bytes.min((1 << ECN) - 1) | u32::from(ecn) << ECN;
+        self.ip = bytes.min(UNTIMED - 1) | u32::from(ecn) << ECN;
     }
 
     #[inline]
     pub(crate) fn ip_bytes(&self) -> u32 {
-        self.ip & ((1 << ECN) - 1)
+        self.ip & (UNTIMED - 1)
+    }
+
+    /// The file states its time.
+    #[inline]
+    pub(crate) fn is_timed(&self) -> bool {
+        self.ip & UNTIMED == 0
     }
 
     /// One of the values of [`ecn`].

@@ -28,6 +28,8 @@ pub(crate) const UNDESCRIBED: u32 = u32::MAX;
 pub(crate) struct Record {
     /// Nanoseconds since 1970.
     pub time: i64,
+    /// The file states that time; else it is that of another packet.
+    pub is_timed: bool,
     /// Length on the wire, with link header, without FCS, as the record states it.
     pub wire: u32,
     /// Bytes that were captured, without FCS.

@@ -161,6 +161,7 @@ impl Pcap {
             let time = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit;
             out.push(Record {
                 time,
+                is_timed: true,
                 wire,
                 captured,
                 interface: 0,

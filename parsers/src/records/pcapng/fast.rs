@@ -53,6 +53,7 @@ impl Pcapng {
         }
         let record = Record {
             time: time as i64,
+            is_timed: true,
             wire,
             captured,
             interface: index as u32,

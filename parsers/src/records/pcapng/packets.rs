@@ -38,6 +38,7 @@ impl Pcapng {
             (_, None) if rest.len() < AHEAD && !last => return Err(Status::Need(AHEAD)),
             (_, None) => self.first_time(&rest[..rest.len().min(AHEAD)]),
         };
+        record.is_timed = matches!(stamp, Stamp::At(_));
         self.last_time = Some(record.time);
         let options = self.packet_options(kind, body, record.captured);
         let fcs = options.fcs.unwrap_or_else(|| self.fcs(record.interface));
@@ -112,6 +113,7 @@ impl Pcapng {
         }
         let record = Record {
             time: 0,
+            is_timed: true,
             wire,
             captured,
             interface: index,

@@ -334,6 +334,7 @@ mod tests {
             let records: Vec<Record> = (0..frames.len() as u32)
                 .map(|number| Record {
                     time: 0,
+                    is_timed: true,
                     wire: 54,
                     captured: 54,
                     interface: 0,

@@ -32,6 +32,10 @@ impl Tcp {
         if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
             return told;
         }
+        if !segment.is_timed() {
+            // Nobody knows when it came.
+            self.bits &= !WAITS;
+        }
         told.all = self.has(STARTED) && ack >= self.end;
         let mut sent = None;
         if ack == self.una {
@@ -44,7 +48,9 @@ impl Tcp {
             let blocks = &options.sacks[..usize::from(options.sack_count)];
             sent = self.selectively_acknowledged(ack, blocks, sent);
         }
-        self.measure(sent, segment.time);
+        if segment.is_timed() {
+            self.measure(sent, segment.time);
+        }
         told.behind_ns = self.round_trip_ns();
         told
     }

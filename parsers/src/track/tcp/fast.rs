@@ -281,6 +281,7 @@ mod tests {
             };
             let record = Record {
                 time,
+                is_timed: true,
                 wire: 1500,
                 captured: 96,
                 interface: 0,

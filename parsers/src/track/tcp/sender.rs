@@ -18,7 +18,7 @@ const MOST_UNANSWERED: usize = 512;
 pub(crate) struct Pending {
     pub from: i64,
     pub to: i64,
-    /// When it was sent; [`DONE`] once SACK covered it.
+    /// When it was sent; [`DONE`] once SACK covered it, or where nobody knows.
     pub time: i64,
 }
 

@@ -5,7 +5,7 @@ use super::messages::ended::Ended;
 use super::messages::mss::Length;
 use super::messages::{Sending, evidence};
 use super::ranges::{Added, Ranges};
-use super::sender::Pending;
+use super::sender::{DONE, Pending};
 use super::{
     Acknowledged, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
 };
@@ -93,7 +93,7 @@ impl Tcp {
         } else if syn && self.una < to {
             // Where packets were captured in another order the answer may have come before.
             self.handshake = segment.time;
-            self.bits |= WAITS;
+            self.bits |= if segment.is_timed() { WAITS } else { 0 };
         }
         if late && payload > 0 {
             self.rarely().counts.out_of_order_packets += 1;
@@ -112,7 +112,11 @@ impl Tcp {
         let idle = self.una >= highest;
         let sender = self.sender.get_or_insert_default();
         if added.repeated == 0 && from >= highest {
-            let time = segment.time;
+            let time = if segment.is_timed() {
+                segment.time
+            } else {
+                DONE
+            };
             sender.wait(self.una, Pending { from, to, time });
         }
         if payload > 0 {
