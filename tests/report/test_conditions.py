@@ -14,7 +14,7 @@ from flowsweep.warehouse import Warehouse
 
 #: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
 OF_CAPTURES = {
-    "duplicate_packets": ("20 packets recorded twice", "B", []),
+    "duplicate_packets": ("20 packets recorded again", "B", []),
     "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
     "late_packets": ("too late to be put back in order", "C", [grades.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),

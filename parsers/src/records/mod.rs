@@ -69,6 +69,8 @@ pub(crate) struct Interface {
     pub dropped_interface: Option<u64>,
     /// Packets that either dropped, where single packets say how many were lost before them.
     pub lost: Option<u64>,
+    /// Most bytes of frame check sequence behind a packet, where the file says that there are any.
+    pub fcs: u32,
     /// Packets whose blocks have no time.
     pub untimed: u64,
     /// Packets whose time is not one from [`EARLIEST`] to before [`LATEST`].
@@ -86,6 +88,7 @@ impl Interface {
             dropped_kernel: None,
             dropped_interface: None,
             lost: None,
+            fcs: 0,
             untimed: 0,
             times_out_of_range: 0,
         }

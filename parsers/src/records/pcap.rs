@@ -66,6 +66,7 @@ impl Pcap {
             interface: Interface {
                 snaplen,
                 resolution_ns: unit,
+                fcs,
                 ..Interface::of(link_type)
             },
         };

@@ -56,6 +56,8 @@ columns! {
         => rows.int(|row| row.wire_bytes);
     Column::new("captured_bytes", Int64, "B", "Sum of the bytes captured, without FCS.", "")
         => rows.int(|row| row.captured_bytes);
+    Column::new("fcs_bytes", Int64, "B", "Most bytes of frame check sequence behind a packet, which no length counts; 0 where the file does not say that there are any.", "draft-ietf-opsawg-pcapng if_fcslen, epb_flags")
+        => rows.int(|row| i64::from(row.interface.fcs));
     Column::new("first_time", Time, "", "Time of the first packet in the order of the file.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.first_time));
     Column::new("last_time", Time, "", "Time of the last packet in the order of the file.", "").or_null()

@@ -93,7 +93,8 @@ RULES = (
     ),
     Rule(
         "duplicate_packets",
-        "recorded twice: the copies are in no rate, total, retransmission or RTT",
+        "recorded again, as on a bridge and its port: copies are in no rate, total, retransmission"
+        " or RTT",
     ),
     Rule("reordered_packets", "out of time order in the file, put back in order"),
     Rule(

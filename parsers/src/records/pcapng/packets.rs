@@ -43,7 +43,7 @@ impl Pcapng {
         let options = self.packet_options(kind, body, record.captured);
         let fcs = options.fcs.unwrap_or_else(|| self.fcs(record.interface));
         (record.captured, record.wire) = without_fcs(record.captured, record.wire, fcs);
-        self.count_odd(record.interface, stamp, options.lost);
+        self.count_odd(record.interface, stamp, options.lost, fcs);
         Ok(record)
     }
 
@@ -162,13 +162,14 @@ impl Pcapng {
     }
 
     /// Counts what is odd about a packet of an interface.
-    fn count_odd(&mut self, index: u32, stamp: Stamp, lost: Option<u64>) {
+    fn count_odd(&mut self, index: u32, stamp: Stamp, lost: Option<u64>, fcs: u32) {
         let interface = match self.interfaces.get_mut(index as usize) {
             Some(interface) => interface,
             None => self
                 .undescribed
                 .get_or_insert_with(|| Box::new(Interface::undescribed())),
         };
+        interface.fcs = interface.fcs.max(fcs);
         interface.untimed += u64::from(stamp == Stamp::Without);
         interface.times_out_of_range += u64::from(stamp == Stamp::OutOfRange);
         if let Some(lost) = lost {
