@@ -217,7 +217,10 @@ impl Chunk {
                 let segment = &mut self.segments[position];
                 position += 1;
                 let slot = (&mut *owner, &mut *segment);
-                if fast && record.is_timed && plain(record, bytes, &self.hashing, recent, notice, slot) {
+                if fast
+                    && record.is_timed
+                    && plain(record, bytes, &self.hashing, recent, notice, slot)
+                {
                     row.count_plain(segment.ip_bytes(), segment.payload);
                     continue;
                 }

@@ -1,8 +1,8 @@
 //! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: looked at only where that is asked for.
 
-use super::{Packet, Walk};
 use super::network::Ip;
 use super::protocols::{ICMP, ICMP6, TCP, UDP};
+use super::{Packet, Walk};
 
 /// The sum of what carries a right checksum.
 const RIGHT: u16 = 0xffff;

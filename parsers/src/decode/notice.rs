@@ -1,7 +1,7 @@
 //! What the quick reading notices of packets that may be copies of others: equal marks among the latest ones.
 
-use super::checksum::is_left;
 use super::Packet;
+use super::checksum::is_left;
 use super::segment::Owner;
 
 /// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
@@ -79,7 +79,10 @@ impl Notice {
         // Numbers; receiver and ports; length and identification; flags and window. Not the checksum, which an interface
         // may fill in between two capture points.
         let (of_ip, of_tcp) = (word(16) << 32, word(46) & !CHECKSUM);
-        self.note(mix(word(38) ^ word(30).rotate_left(29), of_ip ^ of_tcp.rotate_left(7)));
+        self.note(mix(
+            word(38) ^ word(30).rotate_left(29),
+            of_ip ^ of_tcp.rotate_left(7),
+        ));
     }
 
     /// Notes any packet of a flow.

@@ -80,9 +80,13 @@ fn look(
         } else if Parts::wants(other) {
             parts.note(other);
         }
-        let (_, last, times) = seen
-            .entry(content)
-            .or_insert_with(|| (count, time, known(content, time) + u32::from(part_of.is_some())));
+        let (_, last, times) = seen.entry(content).or_insert_with(|| {
+            (
+                count,
+                time,
+                known(content, time) + u32::from(part_of.is_some()),
+            )
+        });
         if time.saturating_sub(*last) <= within_ns {
             *times += 1;
             *last = time;

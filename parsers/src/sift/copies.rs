@@ -12,55 +12,20 @@ use foldhash::fast::RandomState;
 
 use super::asks::Asks;
 use super::beside::Beside;
-use super::held::{Held, Identity};
+use super::case::{Case, Talk};
+use super::held::Held;
 use super::pair::Pair;
+use super::seen::Seen;
 use super::window::Window;
 use crate::decode::segment::since;
 
 /// Packets that are remembered, and for how long.
 const MOST: usize = 1 << 16;
-const LONGEST_NS: i64 = 1_000_000_000;
-/// A copy at the same place of a packet with an identification follows sooner than this.
-const SAME_PLACE_NS: i64 = 10_000_000;
-/// A copy of a datagram without identification follows sooner, at the same place and at another one.
-const DATAGRAM_NS: i64 = 500_000;
-const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
-/// Places at which copies of one packet are told apart, and pairs of interfaces that see the same.
+pub(super) const LONGEST_NS: i64 = 1_000_000_000;
+/// Pairs of interfaces that see the same.
 const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
-/// More packets alike than this in a row are sent, not recorded so often.
-const MOST_RECORDED: u32 = 4;
-
-/// What was seen of one content.
-struct Seen {
-    /// Number and time of the packet that the next copies are of.
-    number: u64,
-    time: i64,
-    /// How often it was sent.
-    sent: u32,
-    /// How often it was seen at the first place, ...
-    first: (u64, u32),
-    /// ... and at others.
-    others: Vec<(u64, u32)>,
-    /// How often the packet sent last was recorded.
-    recorded: u32,
-    /// Of the first one.
-    identity: Identity,
-}
-
-/// What is known of one sender of datagrams to one receiver.
-#[derive(Clone, Copy)]
-struct Talk {
-    content: u64,
-    ident: u16,
-    time: i64,
-    /// Packets of that content in a row, and of the content before.
-    run: u32,
-    run_before: u32,
-    /// Each content has another identification, as the last two had.
-    counts: bool,
-}
 
 /// Packets that copies may follow.
 pub(super) struct Copies {
@@ -174,9 +139,7 @@ impl Copies {
     /// Notes that `packet`, or what it is a part of, was seen at another interface before.
     fn note_places(&mut self, interface: u32, packet: &Held) {
         let other = packet.identity.interface;
-        if interface != other
-            && packet.is_no_acknowledgement()
-            && self.doubled.len() < MOST_PLACES
+        if interface != other && packet.is_no_acknowledgement() && self.doubled.len() < MOST_PLACES
         {
             self.doubled.insert((interface, other));
         }
@@ -243,134 +206,5 @@ impl Copies {
         };
         self.talks.insert(hash, now);
         before
-    }
-}
-
-/// What a packet and the one that it may be a copy of say.
-#[allow(clippy::struct_excessive_bools)]
-struct Case {
-    /// It came soon enough, and into the same network.
-    may_be_copied: bool,
-    within_ns: i64,
-    /// Nothing but a copy is like that.
-    is_sure: bool,
-    /// The other one was seen at another place more often.
-    is_elsewhere: bool,
-    /// A SYN behind the end of its connection: with the number of the SYN before, it may begin the next one.
-    opens_anew: bool,
-    /// The packets before are of a connection that has ended.
-    is_other_life: bool,
-    /// How often packets of its sender are recorded, as far as those before it say.
-    recorded: u32,
-}
-
-impl Case {
-    fn new(seen: &Seen, packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
-        let (own, other) = (&packet.identity, &seen.identity);
-        let identified = match (pair, talk) {
-            (Some(pair), _) => pair.is_identified(packet),
-            (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts),
-        };
-        let (here_ns, elsewhere_ns) = match pair {
-            _ if identified => (SAME_PLACE_NS, LONGEST_NS),
-            Some(pair) => pair.copies_within_ns(),
-            None => (DATAGRAM_NS, DATAGRAM_ELSEWHERE_NS),
-        };
-        let is_elsewhere = seen.times(own.point) < seen.sent;
-        let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
-        let within_ns = if opens_anew {
-            SAME_PLACE_NS
-        } else if is_elsewhere {
-            elsewhere_ns
-        } else {
-            here_ns
-        };
-        let waited = since(packet.segment.time, seen.time);
-        let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
-        let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
-        // A host may send data again as they are, identification included: not before a round trip.
-        let round_trip = pair.and_then(Pair::round_trip_ns);
-        let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
-        let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
-        let identified_copy = identified && (is_elsewhere || pair.is_some()) && sent_once;
-        let routed = is_elsewhere && own.ttl < other.ttl && at_once;
-        Self {
-            may_be_copied: waited <= within_ns && !other_network && !earlier,
-            within_ns,
-            is_sure: identified_copy || routed,
-            is_elsewhere,
-            opens_anew,
-            is_other_life: earlier || opens_anew,
-            recorded: match (pair, talk) {
-                (Some(pair), _) => pair.recorded(packet),
-                (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
-                _ => 0,
-            },
-        }
-    }
-}
-
-impl Seen {
-    fn new(packet: &Held) -> Self {
-        Self {
-            number: packet.number,
-            time: packet.segment.time,
-            sent: 1,
-            first: (packet.identity.point, 1),
-            others: Vec::new(),
-            recorded: 1,
-            identity: packet.identity,
-        }
-    }
-
-    /// The same of a part of packet `number`, which was seen at `point` before.
-    fn part_of(self, number: u64, point: u64) -> Self {
-        Self {
-            number,
-            first: (point, 1),
-            others: vec![self.first],
-            recorded: 2,
-            ..self
-        }
-    }
-
-    /// Takes in a packet alike that was sent.
-    fn note_sent(&mut self, packet: &Held) {
-        let times = self.times_at(packet.identity.point);
-        *times += 1;
-        self.sent = self.sent.max(*self.times_at(packet.identity.point));
-        self.number = packet.number;
-        self.recorded = 1;
-        self.time = packet.segment.time;
-        self.identity = packet.identity;
-    }
-
-    /// Takes in a copy of the packet that was sent last.
-    fn note_copy(&mut self, packet: &Held) {
-        if self.times(packet.identity.point) < self.sent {
-            *self.times_at(packet.identity.point) += 1;
-        }
-        self.recorded += 1;
-        self.time = packet.segment.time;
-    }
-
-    /// How often it was seen at `point`.
-    fn times(&self, point: u64) -> u32 {
-        let all = std::iter::once(&self.first).chain(&self.others);
-        let mut there = all.filter(|place| place.0 == point);
-        there.next().map_or(0, |place| place.1)
-    }
-
-    fn times_at(&mut self, point: u64) -> &mut u32 {
-        if self.first.0 == point {
-            return &mut self.first.1;
-        }
-        let place = self.others.iter().position(|other| other.0 == point);
-        let full = (self.others.len() == MOST_PLACES).then_some(MOST_PLACES - 1);
-        let place = place.or(full).unwrap_or_else(|| {
-            self.others.push((point, 0));
-            self.others.len() - 1
-        });
-        &mut self.others[place].1
     }
 }

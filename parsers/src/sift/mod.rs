@@ -7,12 +7,14 @@
 
 mod asks;
 mod beside;
+mod case;
 mod copies;
 pub(crate) mod held;
 mod life;
 mod lives;
 mod pair;
 mod parts;
+mod seen;
 mod window;
 
 use std::collections::VecDeque;

@@ -59,7 +59,11 @@ impl Parts {
 
     /// The number of the segment that `packet`, seen at another place, is a part of, and where that was seen. `round_trip_ns`: a host sends nothing
     /// again before that.
-    pub(super) fn find(&mut self, packet: &Held, round_trip_ns: Option<i64>) -> Option<(u64, Identity)> {
+    pub(super) fn find(
+        &mut self,
+        packet: &Held,
+        round_trip_ns: Option<i64>,
+    ) -> Option<(u64, Identity)> {
         if packet.segment.payload == 0 {
             return None;
         }

@@ -123,7 +123,10 @@ impl Tcp {
             let data = Data {
                 probe,
                 refused: added.repeated == 1
-                    && self.rare.as_ref().is_some_and(|rare| rare.probed == Some(from)),
+                    && self
+                        .rare
+                        .as_ref()
+                        .is_some_and(|rare| rare.probed == Some(from)),
                 repeated: added.repeated,
                 late: from < highest_payload,
                 idle,

@@ -1,0 +1,92 @@
+//! What a packet, and one with the same content before it, say about whether it is a copy.
+
+use super::copies::LONGEST_NS;
+use super::held::Held;
+use super::pair::Pair;
+use super::seen::Seen;
+use crate::decode::segment::since;
+
+/// A copy at the same place of a packet with an identification follows sooner than this.
+const SAME_PLACE_NS: i64 = 10_000_000;
+/// A copy of a datagram without identification follows sooner, at the same place and at another one.
+const DATAGRAM_NS: i64 = 500_000;
+const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
+/// More packets alike than this in a row are sent, not recorded so often.
+const MOST_RECORDED: u32 = 4;
+
+/// What is known of one sender of datagrams to one receiver.
+#[derive(Clone, Copy)]
+pub(super) struct Talk {
+    pub(super) content: u64,
+    pub(super) ident: u16,
+    pub(super) time: i64,
+    /// Packets of that content in a row, and of the content before.
+    pub(super) run: u32,
+    pub(super) run_before: u32,
+    /// Each content has another identification, as the last two had.
+    pub(super) counts: bool,
+}
+
+/// What a packet and the one that it may be a copy of say.
+#[allow(clippy::struct_excessive_bools)]
+pub(super) struct Case {
+    /// It came soon enough, and into the same network.
+    pub(super) may_be_copied: bool,
+    pub(super) within_ns: i64,
+    /// Nothing but a copy is like that.
+    pub(super) is_sure: bool,
+    /// The other one was seen at another place more often.
+    pub(super) is_elsewhere: bool,
+    /// A SYN behind the end of its connection: with the number of the SYN before, it may begin the next one.
+    pub(super) opens_anew: bool,
+    /// The packets before are of a connection that has ended.
+    pub(super) is_other_life: bool,
+    /// How often packets of its sender are recorded, as far as those before it say.
+    pub(super) recorded: u32,
+}
+
+impl Case {
+    pub(super) fn new(seen: &Seen, packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
+        let (own, other) = (&packet.identity, &seen.identity);
+        let identified = match (pair, talk) {
+            (Some(pair), _) => pair.is_identified(packet),
+            (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts),
+        };
+        let (here_ns, elsewhere_ns) = match pair {
+            _ if identified => (SAME_PLACE_NS, LONGEST_NS),
+            Some(pair) => pair.copies_within_ns(),
+            None => (DATAGRAM_NS, DATAGRAM_ELSEWHERE_NS),
+        };
+        let is_elsewhere = seen.times(own.point) < seen.sent;
+        let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
+        let within_ns = if opens_anew {
+            SAME_PLACE_NS
+        } else if is_elsewhere {
+            elsewhere_ns
+        } else {
+            here_ns
+        };
+        let waited = since(packet.segment.time, seen.time);
+        let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
+        let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
+        // A host may send data again as they are, identification included: not before a round trip.
+        let round_trip = pair.and_then(Pair::round_trip_ns);
+        let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
+        let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
+        let identified_copy = identified && (is_elsewhere || pair.is_some()) && sent_once;
+        let routed = is_elsewhere && own.ttl < other.ttl && at_once;
+        Self {
+            may_be_copied: waited <= within_ns && !other_network && !earlier,
+            within_ns,
+            is_sure: identified_copy || routed,
+            is_elsewhere,
+            opens_anew,
+            is_other_life: earlier || opens_anew,
+            recorded: match (pair, talk) {
+                (Some(pair), _) => pair.recorded(packet),
+                (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
+                _ => 0,
+            },
+        }
+    }
+}

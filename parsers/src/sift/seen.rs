@@ -1,0 +1,88 @@
+//! How often one content was sent, and at which places it was recorded.
+
+use super::held::{Held, Identity};
+
+/// Places at which copies of one packet are told apart.
+const MOST_PLACES: usize = 16;
+
+/// What was seen of one content.
+pub(super) struct Seen {
+    /// Number and time of the packet that the next copies are of.
+    pub(super) number: u64,
+    pub(super) time: i64,
+    /// How often it was sent.
+    pub(super) sent: u32,
+    /// How often it was seen at the first place, ...
+    pub(super) first: (u64, u32),
+    /// ... and at others.
+    pub(super) others: Vec<(u64, u32)>,
+    /// How often the packet sent last was recorded.
+    pub(super) recorded: u32,
+    /// Of the first one.
+    pub(super) identity: Identity,
+}
+
+impl Seen {
+    pub(super) fn new(packet: &Held) -> Self {
+        Self {
+            number: packet.number,
+            time: packet.segment.time,
+            sent: 1,
+            first: (packet.identity.point, 1),
+            others: Vec::new(),
+            recorded: 1,
+            identity: packet.identity,
+        }
+    }
+
+    /// The same of a part of packet `number`, which was seen at `point` before.
+    pub(super) fn part_of(self, number: u64, point: u64) -> Self {
+        Self {
+            number,
+            first: (point, 1),
+            others: vec![self.first],
+            recorded: 2,
+            ..self
+        }
+    }
+
+    /// Takes in a packet alike that was sent.
+    pub(super) fn note_sent(&mut self, packet: &Held) {
+        let times = self.times_at(packet.identity.point);
+        *times += 1;
+        self.sent = self.sent.max(*self.times_at(packet.identity.point));
+        self.number = packet.number;
+        self.recorded = 1;
+        self.time = packet.segment.time;
+        self.identity = packet.identity;
+    }
+
+    /// Takes in a copy of the packet that was sent last.
+    pub(super) fn note_copy(&mut self, packet: &Held) {
+        if self.times(packet.identity.point) < self.sent {
+            *self.times_at(packet.identity.point) += 1;
+        }
+        self.recorded += 1;
+        self.time = packet.segment.time;
+    }
+
+    /// How often it was seen at `point`.
+    pub(super) fn times(&self, point: u64) -> u32 {
+        let all = std::iter::once(&self.first).chain(&self.others);
+        let mut there = all.filter(|place| place.0 == point);
+        there.next().map_or(0, |place| place.1)
+    }
+
+    pub(super) fn times_at(&mut self, point: u64) -> &mut u32 {
+        if self.first.0 == point {
+            return &mut self.first.1;
+        }
+        let place = self.others.iter().position(|other| other.0 == point);
+        let full = (self.others.len() == MOST_PLACES).then_some(MOST_PLACES - 1);
+        let place = place.or(full).unwrap_or_else(|| {
+            self.others.push((point, 0));
+            self.others.len() - 1
+        });
+        &mut self.others[place].1
+    }
+}
