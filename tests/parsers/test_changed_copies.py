@@ -56,9 +56,7 @@ def test_a_checksum_that_an_interface_fills_in_makes_no_other_packet(
 ) -> None:
     path = tmp_path_factory.mktemp("filled") / "a.pcap"
     made = whole(kind)
-    made.packets[:] = [
-        (time, checksummed(frame, kind, left=False)) for time, frame in made.packets
-    ]
+    made.packets[:] = [(time, checksummed(frame, kind, left=False)) for time, frame in made.packets]
     once = tables(made.write(path))
     left = [(time, checksummed(frame, kind, left=True)) for time, frame in made.packets]
     filled = [(time + delay, frame) for time, frame in made.packets]

@@ -321,7 +321,8 @@ impl Chunk {
                 position: at,
                 options: *options,
             }));
-        self.rdma.extend(packet.rdma.map(|rdma| (at, *rdma)));
+        let rdma = packet.rdma.filter(|_| self.with_rdma);
+        self.rdma.extend(rdma.map(|rdma| (at, *rdma)));
         if let Some(tunnel) = packet.tunnel
             && packet.owner.kind != OwnerKind::None
         {

@@ -234,6 +234,8 @@ impl<'a> Pass<'a> {
             let chunk = connections.chunk(ChunkOptions {
                 with_places: true,
                 with_identities: true,
+                // They tell copies from packets that were sent again, whatever tables are wanted.
+                with_rdma: true,
                 ..wanted
             });
             (connections.sifter(options), chunk)

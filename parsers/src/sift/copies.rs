@@ -15,13 +15,16 @@ use super::beside::Beside;
 use super::case::{Case, Talk};
 use super::held::Held;
 use super::pair::Pair;
-use super::seen::Seen;
+use super::seen::{Seen, sender};
 use super::window::Window;
 use crate::decode::segment::since;
 
 /// Packets that are remembered, and for how long.
 const MOST: usize = 1 << 16;
 pub(super) const LONGEST_NS: i64 = 1_000_000_000;
+/// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
+const LOOKED_BACK: usize = 2048;
+const ENOUGH: usize = 16;
 /// Pairs of interfaces that see the same.
 const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
@@ -99,6 +102,7 @@ impl Copies {
         };
         let mut case = Case::new(seen, packet, pair.as_deref(), talk);
         case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
+        case.may_be_copied &= case.is_sure || !self.is_resent(packet, case.within_ns);
         let looked = case.may_be_copied.then(|| {
             let known = |content: u64, time: i64| {
                 let seen = self.seen.get(&content);
@@ -143,6 +147,24 @@ impl Copies {
         {
             self.doubled.insert((interface, other));
         }
+    }
+
+    /// Whether a packet of RDMA that looks like a copy was sent again: those of its sender before it were recorded once. Its
+    /// hardware sends a whole window again within microseconds, all packets of which look like copies together.
+    fn is_resent(&self, packet: &Held, within_ns: i64) -> bool {
+        if packet.rdma.is_none() {
+            return false;
+        }
+        let (own, time) = (sender(packet), packet.segment.time);
+        let settled = self.order.iter().rev().take(LOOKED_BACK);
+        let settled = settled.filter(|(_, first)| since(time, *first) > within_ns);
+        let before = settled
+            .filter_map(|(content, _)| self.seen.get(content))
+            .filter(|seen| seen.sender == own)
+            .take(ENOUGH);
+        let recorded: Vec<u32> = before.map(|seen| seen.recorded).collect();
+        let again = recorded.iter().filter(|&&times| times > 1).count();
+        recorded.len() == ENOUGH && 2 * again < ENOUGH
     }
 
     /// Forgets packets that no copy can follow.

@@ -18,6 +18,8 @@ pub(super) struct Seen {
     pub(super) others: Vec<(u64, u32)>,
     /// How often the packet sent last was recorded.
     pub(super) recorded: u32,
+    /// Flow and direction of the first one.
+    pub(super) sender: u64,
     /// Of the first one.
     pub(super) identity: Identity,
 }
@@ -31,6 +33,7 @@ impl Seen {
             first: (packet.identity.point, 1),
             others: Vec::new(),
             recorded: 1,
+            sender: sender(packet),
             identity: packet.identity,
         }
     }
@@ -85,4 +88,9 @@ impl Seen {
         });
         &mut self.others[place].1
     }
+}
+
+/// A number of the flow and the direction of `packet`.
+pub(super) fn sender(packet: &Held) -> u64 {
+    packet.owner.hash ^ packet.side() as u64
 }

@@ -230,14 +230,19 @@ def _remarks(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[Note]:
     """What was counted in another way than a reader may expect, and is right."""
     fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[call-overload]
     if fcs:
-        yield Note("ok", f"packets end with {fcs} B of frame check sequence, which no length counts")
+        yield Note(
+            "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
+        )
     connections = flows.filter(protocol="tcp", direction="forward")
     again = connections.height - connections.select(*ENDS).n_unique()
     if again:
         yield Note("ok", f"{counted(again, 'connection')} on ports that an earlier one used")
     probes = int(_probes(flows).sum())
     if probes:
-        yield Note("ok", f"{counted(probes, 'window probe')}: bytes that one carried are sent again without loss")
+        yield Note(
+            "ok",
+            f"{counted(probes, 'window probe')}: bytes that one carried are sent again without loss",
+        )
 
 
 def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
