@@ -1,9 +1,8 @@
 //! What a packet, and one with the same content before it, say about whether it is a copy.
 
-use super::copies::LONGEST_NS;
 use super::held::Held;
 use super::pair::Pair;
-use super::seen::Seen;
+use super::seen::{LONGEST_NS, Seen};
 use crate::decode::segment::since;
 
 /// A copy at the same place of a packet with an identification follows sooner than this.

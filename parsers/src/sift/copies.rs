@@ -15,13 +15,12 @@ use super::beside::Beside;
 use super::case::{Case, Talk};
 use super::held::Held;
 use super::pair::Pair;
-use super::seen::{Seen, sender};
+use super::seen::{LONGEST_NS, Seen, sender};
 use super::window::Window;
 use crate::decode::segment::since;
 
-/// Packets that are remembered, and for how long.
+/// Packets that are remembered.
 const MOST: usize = 1 << 16;
-pub(super) const LONGEST_NS: i64 = 1_000_000_000;
 /// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
 const LOOKED_BACK: usize = 2048;
 const ENOUGH: usize = 16;

@@ -2,6 +2,8 @@
 
 use super::held::{Held, Identity};
 
+/// How long a packet is remembered.
+pub(super) const LONGEST_NS: i64 = 1_000_000_000;
 /// Places at which copies of one packet are told apart.
 const MOST_PLACES: usize = 16;
 
