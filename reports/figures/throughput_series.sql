@@ -9,8 +9,16 @@ runs_shown as (
         shown_runs.problem,
         shown_runs.run,
         told_bins.* exclude (run, end_ns),
+        -- captures alone last from the first packet to the last: what is
+        -- shorter than a bin has no mean rate
+        case
+            when not runs.stands_alone then told_bins.length_ns
+            when told_bins.end_ns - told_bins.start_ns >= told_bins.bin_ns
+                then told_bins.end_ns - told_bins.start_ns
+        end as mean_over_ns,
     from shown_runs
     inner join told_bins using (run)
+    inner join runs using (run)
     inner join shown_hosts using (run, host)
     where told_bins.bins > 0
 ),
@@ -194,7 +202,7 @@ means as (
         direction,
         sum(wire_bytes) filter (is_within) * 8e3
         / greatest(
-            any_value(length_ns)
+            any_value(mean_over_ns)
             - sum(cut_bins) filter (is_within) * any_value(bin_ns),
             1
         ) as run_mean_mbit_s,

@@ -17,12 +17,18 @@ own as (
     group by flows.run
 ),
 
--- packets of one moment, which is 1 ns long, have no rate
+-- what is shorter than a bin has no rate
 spans as (
     select
-        run,
-        nullif(length_s, 1e-9) as length_s,
+        run_windows.run,
+        if(
+            run_windows.length_s * 1e9 < max(told_bins.bin_ns),
+            null,
+            run_windows.length_s
+        ) as length_s,
     from run_windows
+    left join told_bins using (run)
+    group by run_windows.run, run_windows.length_s
 ),
 
 by_point as (

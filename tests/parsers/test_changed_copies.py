@@ -1,4 +1,4 @@
-"""Copies of packets that were changed between two places: checksums, the MSS, and how a segment is divided."""
+"""Copies of packets that changed between two places: checksum, MSS, size of segments."""
 
 from __future__ import annotations
 
@@ -67,14 +67,12 @@ def test_a_checksum_that_an_interface_fills_in_makes_no_other_packet(
 
 
 @pytest.mark.parametrize("kind", [Kind(), Kind(v6=True), Kind(identified=False)])
-def test_datagrams_whose_checksum_is_filled_in_count_once(kind: Kind, tmp_path: Path) -> None:
-    """Of the same length, and captured in part: the checksum alone tells them apart."""
+def test_data_sent_again_with_another_checksum_are_no_copy(kind: Kind, tmp_path: Path) -> None:
     made = Conversation(kind)
     made.open(0)
     for number in range(30):
         made.ping((number + 1) * 100 * MS)
     again = checksummed(made.packets[-2][1], kind, left=True)
-    # Data that are sent again long after are no copy, whoever fills in the checksum.
     made.packets.append((made.packets[-2][0] + 300 * MS, again))
     found = tables(made.write(tmp_path / "a.pcap"))
     assert found["captures"]["duplicate_packets"].to_list() == [0]

@@ -1,22 +1,23 @@
-"""Packets of RDMA that hardware sends again at once: no copies, though all of a window look alike."""
+"""Packets of RDMA that hardware sends again at once, a whole window of them: no copies."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import flowsweep
 import polars as pl
 import pytest
 import roce
 from made_captures import tables
 from roce import US, Talk
 
+import flowsweep
+
 WINDOW = 40
 
 
 @pytest.mark.parametrize("is_one_way", [False, True])
 def test_a_window_that_is_sent_again_is_no_copy(is_one_way: bool) -> None:
-    """In one of five windows something is lost behind the capture; nothing but the numbers says so."""
+    """In one of five windows a packet is lost behind the capture."""
     talk = Talk(identified=False)
     again = 0
     for window in range(30):

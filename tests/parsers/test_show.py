@@ -210,7 +210,10 @@ def test_packets_that_were_all_captured_twice_are_told_of(times: int, tmp_path: 
         ])
     )  # fmt: skip
     texts = [note.text for note in summarise(path).notes]
-    said = "60 packets recorded again, as on a bridge and its port: copies are in no rate, total, retransmission or RTT"
+    said = (
+        "60 packets recorded again, as on a bridge and its port: copies are in no rate, total,"
+        " retransmission or RTT"
+    )
     assert (f"{said} (50.0 %)" in texts) == (times == 2)
 
 

@@ -61,8 +61,8 @@ class Summary:
     shortest_ms: float | None = None
     out_mbit_s: list[float] = field(default_factory=list)
     in_mbit_s: list[float] = field(default_factory=list)
-    mean_out_mbit_s: float | None = 0.0
-    mean_in_mbit_s: float | None = 0.0
+    mean_out_mbit_s: float | None = None
+    mean_in_mbit_s: float | None = None
     #: Of `packets` and `wire_bytes`: the copies of others, which the wire did not carry.
     duplicate_packets: int = 0
     duplicate_bytes: int = 0
@@ -122,7 +122,6 @@ def summarise(path: Path, **settings: Any) -> Summary:
     )
     summary.host = addresses.guess(flows)
     if summary.borrowed_times:
-        summary.mean_out_mbit_s = summary.mean_in_mbit_s = None
         for row in summary.top:
             row["mbit_s"] = None
     else:
@@ -228,7 +227,7 @@ def _notes(
 
 def _remarks(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[Note]:
     """What was counted in another way than a reader may expect, and is right."""
-    fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[call-overload]
+    fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
     if fcs:
         yield Note(
             "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
@@ -241,7 +240,7 @@ def _remarks(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[Note]:
     if probes:
         yield Note(
             "ok",
-            f"{counted(probes, 'window probe')}: bytes that one carried are sent again without loss",
+            f"{counted(probes, 'window probe')}: its bytes are sent again without loss",
         )
 
 
@@ -273,8 +272,10 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
         )
         columns = range(-(-count // width))
         setattr(summary, f"{way}_mbit_s", [float(peaks.get(number, 0.0)) for number in columns])
-        mean = float(mine["wire_bytes"].sum()) * 8e3 / (high - low)
-        setattr(summary, f"mean_{way}_mbit_s", mean)
+        # What is shorter than a bin has no mean rate.
+        if summary.duration_s * 1e9 >= bin_ns:
+            mean = float(mine["wire_bytes"].sum()) * 8e-6 / summary.duration_s
+            setattr(summary, f"mean_{way}_mbit_s", mean)
         filled |= set(per_bin["number"])
     others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // told_ns)
     summary.empty_bins = 1 - len(filled | set(others["number"])) / count

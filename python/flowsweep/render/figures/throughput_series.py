@@ -148,7 +148,7 @@ def _series_panel(
     if peak * OWN_SCALE < top:
         top = peak
     top = top or 1e-3
-    mean = float(mine["run_mean_mbit_s"].max() or 0)  # type: ignore[arg-type]
+    mean: float | None = mine["run_mean_mbit_s"].max()  # type: ignore[assignment]
     mine = silences.without(mine, "cut_before_s")
     gaps = mine.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     steps = mine.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
@@ -179,7 +179,7 @@ def _series_panel(
     line = alt.Chart(data).mark_line(
         interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
-    sent = f"peak {rates_told(peak, mean)}"
+    sent = f"peak {numbers.rate(peak) if mean is None else rates_told(peak, mean)}"
     if rows["is_borrowed"].any():
         sent = f"mean {numbers.rate(mean)}, no peak is known"
     return alt.layer(

@@ -147,9 +147,11 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     for name, values in (("out", summary.out_mbit_s), ("in", summary.in_mbit_s)):
         line = "".join(_block(value, top, blocks) for value in values)
         console.print(f"  {name:<3}  {line}  {_rate(max(values))}")
+    means = "shorter than a bin, no mean rate"
+    if summary.mean_out_mbit_s is not None:
+        means = f"mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in"
     console.print(
-        f"  mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in;"
-        f" {_whole_percent(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
+        f"  {means}; {_whole_percent(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
     )
     if summary.shortest_ms is not None:
         console.print(
