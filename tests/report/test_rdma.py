@@ -53,7 +53,7 @@ def test_results_of_an_earlier_version_have_no_such_table(tmp_path: Path) -> Non
         ("45-roce-write", "1 message (2.5 kB) to 2 queue pairs; 1 CNP; RTT 20 µs"),
         (
             "46-roce-nak",
-            "1 message (2.5 kB) to 2 queue pairs; 1 lost, 2 sent again (1 not needed); 1 NAK",
+            "1 message (2.5 kB) to 2 queue pairs; 1 lost, 2 sent again (1 not asked for); 1 NAK",
         ),
     ],
 )

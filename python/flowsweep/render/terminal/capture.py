@@ -290,7 +290,7 @@ def _rdma_words(rdma: dict[str, Any]) -> str:
     ends = counted(rdma["queue_pairs"], "queue pair")
     words = [
         f"{counted(rdma['messages'], 'message')} ({size}) to {ends}",
-        f"{rdma['lost']:,} lost, {again:,} sent again ({rdma['repeated']:,} not needed)"
+        f"{rdma['lost']:,} lost, {again:,} sent again ({rdma['repeated']:,} not asked for)"
         if rdma["lost"] or again
         else "",
         counted(rdma["naks"], "NAK") if rdma["naks"] else "",
