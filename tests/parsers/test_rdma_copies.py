@@ -48,3 +48,15 @@ def test_copies_do_not_depend_on_the_tables_that_are_wanted(tmp_path: Path) -> N
     alone = pl.DataFrame(flowsweep.read_captures(path))
     assert alone["duplicate_packets"].to_list() == [0]
     assert alone.drop("file").equals(tables(path.read_bytes())["captures"].drop("file"))
+
+
+def test_the_first_packet_that_was_captured_may_be_the_one_that_is_asked_for() -> None:
+    talk = Talk()
+    for number in (0, 1):
+        talk.ask(number * US, roce.SEND_ONLY, number, 452)
+    talk.answer(20 * US, 0, roce.SEQUENCE_ERROR)
+    for number in (0, 1):
+        talk.ask((40 + number) * US, roce.SEND_ONLY, number, 452)
+    talk.answer(60 * US, 1)
+    [sent] = tables(talk.capture())["rdma"].filter(pl.col("messages") > 0).rows(named=True)
+    assert (sent["messages"], sent["resent_packets"], sent["repeated_packets"]) == (2, 1, 1)

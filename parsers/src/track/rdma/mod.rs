@@ -174,12 +174,13 @@ impl QueuePairs {
 
     /// The only queue pair of the other host that waits for that answer.
     fn find_sender(&mut self, row: u32, hosts: Hosts, rdma: &Rdma) -> Option<u32> {
-        let number = match rdma.operation {
-            // What it names is what it misses.
+        // What a NAK names is what it misses: lost before the capture, or behind it.
+        let before = match rdma.operation {
             Operation::Acknowledge(Answer::SequenceError) => add(rdma.number, u32::MAX),
             Operation::ReadResponse(Place::Middle | Place::Last) => return None,
             _ => rdma.number,
         };
+        let numbers = [rdma.number, before];
         let waiting = &self.waiting[self.place(hosts.turned()).1? as usize];
         if waiting.is_full || self.credit < waiting.rows.len() {
             return None;
@@ -187,7 +188,8 @@ impl QueuePairs {
         self.credit -= waiting.rows.len();
         let mut found = waiting.rows.iter().copied().filter(|&other| {
             let pair = self.list.get(other);
-            other != row && pair.is_some_and(|pair| pair.outstanding.contains(number))
+            let waits = |pair: &QueuePair| numbers.iter().any(|&it| pair.outstanding.contains(it));
+            other != row && pair.is_some_and(waits)
         });
         let sender = found.next()?;
         found.next().is_none().then_some(sender)
