@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.analysis import grades, merged_packets, rdma_summary
-from flowsweep.units import counted
+from flowsweep.analysis import grades, merged_packets, rdma_summary, remarks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +18,6 @@ COLUMNS = 60
 TOP_FLOWS = 5
 #: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
 BESIDE = 4
-#: Columns of `flows` that tell connections apart, but for those that follow each other.
-ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id")
 #: Columns of `flows` that share out the time of sending, and what they are called.
 LIMITS = {
     "app_limited_ns": "application",
@@ -152,7 +148,9 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
             "connection"
         ].n_unique(),
         # What a window probe carried was refused, and was sent again for that reason.
-        "repeated_packets": (data["retransmitted_packets"] - _probes(data)).clip(0).sum(),
+        "repeated_packets": (data["retransmitted_packets"] - remarks.window_probes(data))
+        .clip(0)
+        .sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
     } | {key: flows[key].sum() for key, _ in grades.REFUSED if key in flows.columns}
@@ -169,13 +167,6 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         | _times(captures, bins)
         for row in captures.iter_rows(named=True)
     ]
-
-
-def _probes(flows: pl.DataFrame) -> pl.Series:
-    import polars as pl
-
-    known = "window_probes" in flows.columns
-    return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
 
 
 def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
@@ -222,26 +213,7 @@ def _notes(
     wrong = captures["bad_checksum_packets"]
     if wrong.null_count() == 0 and not wrong.sum():
         notes.append(Note("ok", "no wrong checksum"))
-    return [*notes, *_remarks(captures, flows)]
-
-
-def _remarks(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[Note]:
-    """What was counted in another way than a reader may expect, and is right."""
-    fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
-    if fcs:
-        yield Note(
-            "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
-        )
-    connections = flows.filter(protocol="tcp", direction="forward")
-    again = connections.height - connections.select(*ENDS).n_unique()
-    if again:
-        yield Note("ok", f"{counted(again, 'connection')} on ports that an earlier one used")
-    probes = int(_probes(flows).sum())
-    if probes:
-        yield Note(
-            "ok",
-            f"{counted(probes, 'window probe')}: its bytes are sent again without loss",
-        )
+    return [*notes, *(Note(*remark) for remark in remarks.find(captures, flows))]
 
 
 def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
@@ -287,7 +259,7 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     # RTT to the receiver and back against that to the sender: which end is beside the capture?
     other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
     mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
-    again = mirrored["retransmitted_packets"] - _probes(mirrored)
+    again = mirrored["retransmitted_packets"] - remarks.window_probes(mirrored)
     mirrored = mirrored.with_columns(retransmitted_packets=again.clip(0))
     largest = mirrored.sort(
         ["payload_bytes", "connection", "direction"], descending=[True, False, True]

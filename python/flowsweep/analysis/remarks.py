@@ -1,0 +1,70 @@
+"""What was counted in a capture in another way than a reader may expect, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flowsweep.units import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Columns of `flows` that tell connections apart, but for those that share their ports.
+ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id")
+
+
+def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """Level (`ok`, or `note` where something is odd) and text of each remark.
+
+    Args:
+        captures: The table `captures`.
+        flows: The table `flows`.
+    """
+    fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
+    if fcs:
+        yield "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
+    again, together = _with_shared_ports(flows)
+    if again:
+        yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
+    if together:
+        text = (
+            f"{counted(together, 'connection')} on the ports of another one at the same time: does"
+            " a firewall between two places that were captured rewrite sequence numbers?"
+        )
+        yield "note", text
+    probes = int(window_probes(flows).sum())
+    if probes:
+        yield (
+            "ok",
+            f"{counted(probes, 'window probe')}; a byte of a probe that is sent again is no loss",
+        )
+
+
+def window_probes(flows: pl.DataFrame) -> pl.Series:
+    """Of each row of `flows`: its window probes; 0 in tables that do not know them."""
+    import polars as pl
+
+    known = "window_probes" in flows.columns
+    return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
+
+
+def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int]:
+    """TCP connections between the ports of one before: those behind its end, and the others."""
+    import polars as pl
+
+    forward = pl.col("direction") == "forward"
+    connections = (
+        flows.filter(protocol="tcp")
+        .group_by("connection")
+        .agg(
+            pl.col(*ENDS).filter(forward).first(),
+            pl.col("first_time").min(),
+            pl.col("last_time").max(),
+        )
+        .sort("first_time", "connection")
+        .with_columns(ended=pl.col("last_time").cum_max().shift(1).over(*ENDS))
+    )
+    shared = connections.filter(pl.col("ended").is_not_null())
+    together = shared.filter(pl.col("first_time") < pl.col("ended")).height
+    return shared.height - together, together

@@ -1,0 +1,50 @@
+"""What `show` says of a capture that is right and not what a reader may expect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conversation import US, Conversation, Kind, whole
+
+from flowsweep.analysis.capture_summary import summarise
+
+THREADS = Path(__file__).parents[1] / "data" / "threads"
+
+
+def texts(path: Path) -> str:
+    return "; ".join(f"{note.level} {note.text}" for note in summarise(path).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("04-replayed.pcap", "ok 1 connection on ports that an earlier one used"),
+        ("10-reuse-without-syn.pcap", "ok 1 connection on ports that an earlier one used"),
+        ("12-window-probe.pcap", "ok 1 window probe; a byte of a probe that is sent again is no"),
+        ("21-fcs.pcap", "ok packets end with 4 B of frame check sequence, which no length counts"),
+        ("22-fcs.pcapng", "ok packets end with 4 B of frame check sequence"),
+    ],
+)
+def test_each_condition_has_a_line(name: str, text: str) -> None:
+    assert text in texts(THREADS / name)
+
+
+def test_numbers_that_a_firewall_rewrites_are_another_connection(tmp_path: Path) -> None:
+    inside, outside = whole(Kind()), whole(Kind(client_isn=3_000_000_000, server_isn=7))
+    late = [(time + 20 * US, frame) for time, frame in outside.packets]
+    both = Conversation(packets=sorted(inside.packets + late, key=lambda packet: packet[0]))
+    said = texts(both.write(tmp_path / "a.pcap"))
+    assert "note 1 connection on the ports of another one at the same time" in said
+    assert "earlier one" not in said
+
+
+def test_a_usual_capture_has_none_of_them(tmp_path: Path) -> None:
+    said = texts(whole(Kind()).write(tmp_path / "a.pcap"))
+    assert not [word for word in ("ports", "probe", "frame check") if word in said]
+
+
+def test_bytes_of_probes_are_not_sent_again_in_the_list_of_flows() -> None:
+    [sent, _] = summarise(THREADS / "12-window-probe.pcap").top
+    assert sent["retransmitted_packets"] == 0
+    assert sent["limited_ns"]["window"] == pytest.approx(490_000_000, abs=2_000_000)
