@@ -46,8 +46,8 @@ pub(crate) struct Lack {
 }
 
 impl Budget {
-    /// `asked` bytes; without, [`SHARE`] of what the machine, the control group and the limits of the process leave.
-    pub(crate) fn new(asked: Option<u64>) -> Self {
+    /// `given` bytes; without, [`SHARE`] of what the machine, the control group and the limits of the process leave.
+    pub(crate) fn new(given: Option<u64>) -> Self {
         memory::hold_reserve();
         let statm = File::open("/proc/self/statm").ok();
         let now = statm.as_ref().and_then(pages);
@@ -59,8 +59,8 @@ impl Budget {
         };
         let part = |free: u64| free / SHARE.1 * SHARE.0;
         let free = [available(), control_group()].into_iter().flatten().min();
-        let resident = match (asked, free) {
-            (Some(asked), _) => Some((asked, "as --memory says")),
+        let resident = match (given, free) {
+            (Some(given), _) => Some((given, "as --memory says")),
             (None, Some(free)) => Some((part(free), "three quarters of what was free")),
             (None, None) => None,
         };

@@ -285,7 +285,7 @@ impl<'a> Pass<'a> {
                 grouped(self.counting.number)
             );
             let states = States::bytes_of(connections);
-            lack.error(place, &self.connections.told(states))
+            lack.error(place, &self.connections.describe(states))
         })
     }
 

@@ -138,7 +138,7 @@ impl Find<'_> {
                 grouped(self.progress.read.load(Ordering::Relaxed)),
             );
             let states = States::bytes_of(self.connections.len());
-            lack.error(place, &self.connections.told(states))
+            lack.error(place, &self.connections.describe(states))
         })
     }
 

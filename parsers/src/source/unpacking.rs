@@ -34,7 +34,7 @@ struct StreamQueue {
     wanted: usize,
     free: FreeRooms,
     /// A thread was asked to read on, and has not begun.
-    asked: bool,
+    is_scheduled: bool,
     /// The next one is being waited for.
     waiting: bool,
 }
@@ -47,7 +47,7 @@ impl Unpacking {
                 read: VecDeque::new(),
                 wanted: WINDOWS,
                 free: FreeRooms::default(),
-                asked: false,
+                is_scheduled: false,
                 waiting: false,
             }),
             arrived: Condvar::new(),
@@ -59,8 +59,8 @@ impl Unpacking {
         let mut state = self.0.lock();
         state.free.put(old);
         loop {
-            if state.stream.is_some() && !state.asked {
-                state.asked = true;
+            if state.stream.is_some() && !state.is_scheduled {
+                state.is_scheduled = true;
                 let shared = Arc::clone(&self.0);
                 rayon::spawn(move || shared.read_on());
             }
@@ -93,7 +93,7 @@ impl SharedStream {
     /// Reads until enough windows wait to be taken.
     fn read_on(&self) {
         let mut state = self.lock();
-        state.asked = false;
+        state.is_scheduled = false;
         while state.read.len() < state.wanted
             && let Some(stream) = state.stream.take()
         {

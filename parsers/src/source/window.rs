@@ -327,9 +327,9 @@ mod tests {
             let (found, ahead) = pool.install(|| rest(&mut source, step));
             // What was in the first window stays read.
             prop_assert!(found == content(now.min(length).max(held)));
-            let told = source.fault().map(|fault| (fault.changed, fault.found));
-            prop_assert_eq!(told.is_some(), change != 0);
-            if let Some((changed, found)) = told {
+            let fault = source.fault().map(|fault| (fault.changed, fault.found));
+            prop_assert_eq!(fault.is_some(), change != 0);
+            if let Some((changed, found)) = fault {
                 prop_assert!(changed);
                 prop_assert!(found.contains(if change < 0 { "cut" } else { "grew" }), "{}", found);
             }

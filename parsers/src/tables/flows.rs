@@ -43,7 +43,7 @@ impl<'a> FlowRow<'a> {
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
             limits: if is_far(&rtt, side.peer.map(|peer| peer.tcp.rtt())) {
-                own.limit_times().untold()
+                own.limit_times().as_unknown()
             } else {
                 own.limit_times()
             },

@@ -282,8 +282,8 @@ impl Connections {
         self.index.growth(more) + self.throughput.growth(more) + self.queue_pairs.growth(more)
     }
 
-    /// What is held of them, in words.
-    pub(crate) fn told(&self, states: u64) -> String {
+    /// How many there are and what they take, in words.
+    pub(crate) fn describe(&self, states: u64) -> String {
         let list = (self.list.len() * size_of::<Connection>()) as u64 + self.index.bytes();
         format!(
             "{} connections ({}, and {} of counts), {} of throughput{}",

@@ -84,8 +84,8 @@ pub(crate) struct QueuePair {
     pub(super) requests: Sequence,
     responses: Sequence,
     pub(super) outstanding: Outstanding,
-    /// The last request asked for so many bytes.
-    asked: Option<u32>,
+    /// Bytes that the last request is to read, where it was one of RDMA READ.
+    read_bytes: Option<u32>,
     /// Bytes of a packet that is not the last of its message.
     pub(super) packet_bytes: Option<u32>,
     pub(super) writing: Option<Writing>,
@@ -115,7 +115,7 @@ impl QueuePair {
             requests: Sequence::default(),
             responses: Sequence::default(),
             outstanding: Outstanding::default(),
-            asked: None,
+            read_bytes: None,
             packet_bytes: None,
             writing: None,
             is_behind_hole: false,
@@ -155,7 +155,7 @@ impl QueuePair {
     }
 
     fn take_request(&mut self, rdma: &Rdma, time: i64) -> bool {
-        let skip = self.asked.map_or(Skip::None, |bytes| Skip::AnswerOf {
+        let skip = self.read_bytes.map_or(Skip::None, |bytes| Skip::AnswerOf {
             bytes,
             packet: self.packet_bytes,
         });
@@ -182,7 +182,7 @@ impl QueuePair {
         }
         let is_ahead = matches!(arrival, Arrival::Next { .. } | Arrival::Anew);
         if is_ahead {
-            self.asked = match rdma.operation {
+            self.read_bytes = match rdma.operation {
                 Operation::ReadRequest => Some(rdma.length.unwrap_or(u32::MAX)),
                 _ => None,
             };

@@ -1,7 +1,7 @@
 //! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
 
 use super::sender::DONE;
-use super::{Acknowledged, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
+use super::{AckContext, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
 use crate::decode::segment::{Segment, since};
 use crate::decode::{Sack, TcpOptions, flag};
 
@@ -14,10 +14,10 @@ impl Tcp {
         segment: &Segment,
         options: &TcpOptions,
         window: Option<i64>,
-    ) -> Acknowledged {
-        let mut told = self.known();
+    ) -> AckContext {
+        let mut context = self.known();
         if !segment.has(flag::ACK) {
-            return told;
+            return context;
         }
         let ack = self.unwrap(segment.ack);
         if segment.has(flag::RST) {
@@ -27,23 +27,23 @@ impl Tcp {
                 self.advance(ack, segment.time);
                 self.bits &= !SAMPLE;
             }
-            return told;
+            return context;
         }
         if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
-            return told;
+            return context;
         }
         if !segment.is_timed() {
             // Nobody knows when it came.
             self.bits &= !WAITS;
         }
-        told.all = self.has(STARTED) && ack >= self.end;
+        context.all = self.has(STARTED) && ack >= self.end;
         let mut sent = None;
         if ack == self.una {
-            told.repeats = self.has(STARTED) && self.end > self.una;
+            context.repeats = self.has(STARTED) && self.end > self.una;
         } else {
             sent = self.advance(ack, segment.time);
         }
-        self.heard(segment, ack, window, told.all);
+        self.heard(segment, ack, window, context.all);
         if options.sack_count > 0 {
             let blocks = &options.sacks[..usize::from(options.sack_count)];
             sent = self.selectively_acknowledged(ack, blocks, sent);
@@ -51,8 +51,8 @@ impl Tcp {
         if segment.is_timed() {
             self.measure(sent, segment.time);
         }
-        told.behind_ns = self.round_trip_ns();
-        told
+        context.behind_ns = self.round_trip_ns();
+        context
     }
 
     /// Before its SYN is answered an acknowledgement of what was never sent belongs to a connection that the

@@ -8,7 +8,7 @@
 use super::messages::ended::Ended;
 use super::sender::{Pending, Sender};
 use super::sending::Data;
-use super::{Acknowledged, STARTED, Tcp, UNKNOWN};
+use super::{AckContext, STARTED, Tcp, UNKNOWN};
 use crate::decode::segment::Segment;
 
 /// With more octets outstanding, a number could be an earlier one.
@@ -69,7 +69,7 @@ impl Tcp {
         if let Some(sender) = &mut self.sender {
             sender.wait(una, Pending { from, to, time });
         }
-        let told = Acknowledged {
+        let context = AckContext {
             all,
             ..peer.known()
         };
@@ -81,7 +81,7 @@ impl Tcp {
             idle: una >= from,
             options_bytes: segment.options_bytes(),
         };
-        self.data(segment, &told, &data, ended);
+        self.data(segment, &context, &data, ended);
     }
 
     /// Takes in the first of the segments at `following` as long as they only go on what `before` began, which was

@@ -30,7 +30,7 @@ const UNKNOWN: i64 = i64::MIN;
 
 /// What one side's acknowledgement says about the packet that carries it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Acknowledged {
+struct AckContext {
     /// The other side has data outstanding and this acknowledges none of it.
     repeats: bool,
     /// It acknowledges all that the other side sent.
@@ -164,10 +164,10 @@ impl Tcp {
         ended: &mut Ended<'_>,
     ) {
         let window = self.window_bytes(segment, peer.as_deref());
-        let said = peer.map_or_else(Acknowledged::default, |peer| {
+        let context = peer.map_or_else(AckContext::default, |peer| {
             peer.acknowledged(segment, options, window)
         });
-        self.sent(segment, said, options, ended);
+        self.sent(segment, context, options, ended);
     }
 
     #[inline]
@@ -264,8 +264,8 @@ impl Tcp {
 
     /// What is known of the other side, whose packet says nothing yet.
     #[inline]
-    fn known(&self) -> Acknowledged {
-        Acknowledged {
+    fn known(&self) -> AckContext {
+        AckContext {
             repeats: false,
             all: false,
             peer_window: self.has(WINDOW).then_some(self.last_window),

@@ -7,7 +7,7 @@ use super::messages::{Sending, evidence};
 use super::ranges::{Added, Ranges};
 use super::sender::{DONE, Pending};
 use super::{
-    Acknowledged, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
+    AckContext, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
 };
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
@@ -29,13 +29,13 @@ pub(super) struct Data {
 }
 
 impl Tcp {
-    /// Takes in `segment` of this side. `told` is what the other side's state says about it. The messages that
+    /// Takes in `segment` of this side. `context` is what the other side's state says about it. The messages that
     /// ended before it and with it go to `ended`.
     #[inline]
     pub(super) fn sent(
         &mut self,
         segment: &Segment,
-        told: Acknowledged,
+        context: AckContext,
         options: &TcpOptions,
         ended: &mut Ended<'_>,
     ) {
@@ -66,7 +66,7 @@ impl Tcp {
         if segment.window == 0 {
             self.rarely().counts.zero_window_packets += 1;
         }
-        self.note_window(segment, told.repeats);
+        self.note_window(segment, context.repeats);
         if syn {
             self.syn_window = self.syn_window.max(segment.window);
             if self.una == UNKNOWN || !self.has(SYN) {
@@ -75,7 +75,7 @@ impl Tcp {
         }
 
         let to = from + payload + i64::from(syn) + i64::from(fin);
-        let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, told.peer_window);
+        let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, context.peer_window);
         if to == from {
             return;
         }
@@ -132,7 +132,7 @@ impl Tcp {
                 idle,
                 options_bytes: options.bytes,
             };
-            self.data(segment, &told, &data, ended);
+            self.data(segment, &context, &data, ended);
         }
         if fin && let Some(sender) = &mut self.sender {
             sender.message.end(evidence::CLOSE, ended);
@@ -145,7 +145,7 @@ impl Tcp {
     pub(super) fn data(
         &mut self,
         segment: &Segment,
-        told: &Acknowledged,
+        context: &AckContext,
         data: &Data,
         ended: &mut Ended<'_>,
     ) {
@@ -168,18 +168,18 @@ impl Tcp {
                 length: Length {
                     payload: segment.payload,
                     options,
-                    accepted: told.peer_mss.map(u32::from),
+                    accepted: context.peer_mss.map(u32::from),
                     push: segment.has(flag::PSH),
                 },
                 late: data.late,
-                heard: told.all,
+                heard: context.all,
                 idle: data.idle || self.una == UNKNOWN,
                 room: sender.limits.free(false),
                 released,
                 waited_ns: sender.limits.since_release(segment.time),
                 cut: room == Some(0),
                 ahead_ns: ahead,
-                behind_ns: told.behind_ns,
+                behind_ns: context.behind_ns,
             };
             sender.message.send(&sending, ended);
         }

@@ -58,16 +58,18 @@ impl LimitTimes {
         self.peer_waits = self.peer_waits.saturating_add(1);
     }
 
-    /// The same time, with nothing told of it.
-    pub(crate) fn untold(self) -> Self {
-        let told = [
+    /// The same time, all of it of unknown causes.
+    pub(crate) fn as_unknown(self) -> Self {
+        let causes = [
             self.app_ns,
             self.sender_ns,
             self.receiver_ns,
             self.network_ns,
         ];
         Self {
-            unknown_ns: told.into_iter().fold(self.unknown_ns, i64::saturating_add),
+            unknown_ns: causes
+                .into_iter()
+                .fold(self.unknown_ns, i64::saturating_add),
             ..Self::default()
         }
     }
