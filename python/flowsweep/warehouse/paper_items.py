@@ -21,19 +21,30 @@ COLUMNS = {
     "query": "varchar",
     "set_up_differs_in": "varchar",
     "absent": "varchar",
+    "aside": "varchar",
+    "contradiction": "varchar",
     "scale": "double",
     "within": "double",
     "at_least": "double",
     "at_most": "double",
     "shape_to": "varchar",
     "shape_within": "double",
+    "shape_scale": "double",
     "shape_order": "varchar",
+    "shape_tolerance": "double",
     "shape_at_least": "double",
     "shape_at_most": "double",
     "rule": "varchar",
     "cell": "json",
 }
 NO_RUN = "no run of this experiment that counts has it"
+#: Values that are shown and not judged, and why not.
+ASIDE = {
+    "set-up": "the experiment file sets it, or it holds by construction",
+    "fitted": "ours was fitted to it",
+    "other reading": "the paper can be read so, too; another row has the reading that is judged",
+    "judged above": "it follows from a value that is judged",
+}
 
 Cell = dict[str, Any]
 
@@ -85,22 +96,28 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "query": text("query"),
         "set_up_differs_in": text("differs"),
         "absent": text("absent", NO_RUN),
+        "aside": text("aside"),
+        "contradiction": text("contradiction"),
         "scale": said.get("scale", 1),
         "within": number(reproduced, "within"),
         "at_least": number(reproduced, "at_least"),
         "at_most": number(reproduced, "at_most"),
         "shape_to": named("relative_to"),
         "shape_within": number(shape, "within"),
+        "shape_scale": number(shape, "scale"),
         "shape_order": named("order"),
+        "shape_tolerance": number(shape, "tolerance"),
         "shape_at_least": number(shape, "at_least"),
         "shape_at_most": number(shape, "at_most"),
         "cell": json.dumps(fields),
     }
-    return cell | {"rule": _rule(cell)}
+    return cell | {"rule": _rule(cell, text("why"))}
 
 
-def _rule(cell: Cell) -> str | None:
-    """How the verdict on a value is found, in words."""
+def _rule(cell: Cell, why: str | None) -> str | None:
+    """How the verdict on a value is found, in words, and why so."""
+    if cell["aside"] is not None:
+        return f"not judged: {ASIDE[cell['aside']]}"
     said = []
     if cell["within"] is not None:
         scaled = "" if cell["scale"] == 1 else f" of {cell['scale']:g} times the published"
@@ -119,6 +136,15 @@ def _rule(cell: Cell) -> str | None:
             f"same shape: over that of {cell['shape_to']} as published, "
             f"within {100 * cell['shape_within']:g} %"
         )
+    if cell["shape_scale"] is not None:
+        said.append(
+            f"same shape: within {100 * cell['shape_within']:g} % of {cell['shape_scale']:g} times "
+            "the published"
+        )
     if cell["shape_order"] is not None:
-        said.append(f"same shape: {cell['shape_order']} in the published order")
-    return "; ".join(said) or None
+        tolerance = cell["shape_tolerance"]
+        ties = f", where {100 * tolerance:g} % are a tie" if tolerance else ""
+        said.append(f"same shape: {cell['shape_order']} in the published order{ties}")
+    if not said:
+        return None
+    return "; ".join(said) + (f" ({why})" if why else "")
