@@ -232,7 +232,7 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
         for size in (4, 16)
     }
     items = yaml.safe_load((reports_folder() / "papers/uklight/items.yaml").read_text())["items"]
-    table = {(row[0], row[1]): row[2:] for row in items["table 1"]["rows"]}
+    table = {(row[0], row[1]): row[2:7] for row in items["table 1"]["rows"]}
     for (size, loss), published in table.items():
         for latency, stated in zip((0, 2, 4, 8, 16), published, strict=True):
             row = rows["table 1", f"{size} {loss:g} {latency}"]
@@ -242,7 +242,10 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
             if ours:
                 assert row["ratio"] == pytest.approx(ours / stated, abs=1e-4)
                 off = abs(ours / stated - 1)
-                assert (row["verdict"] == "reproduced") == (off <= 0.1), row
+                if (size, loss) == (4, 0):  # chosen on this row
+                    assert row["verdict"] == "fitted"
+                else:
+                    assert (row["verdict"] == "reproduced") == (off <= 0.1), row
 
 
 APPS = ("nqueens", "jigsaw", "ssor", "taskgraph", "modelcheck", "awari", "video4k", "supernova",

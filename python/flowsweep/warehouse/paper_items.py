@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,33 +119,42 @@ def _rule(cell: Cell, why: str | None) -> str | None:
     """How the verdict on a value is found, in words, and why so."""
     if cell["aside"] is not None:
         return f"not judged: {ASIDE[cell['aside']]}"
-    said = []
+    if cell["contradiction"] is not None:
+        return "not judged: what the paper says elsewhere cannot be so, too"
+    said = [*_sizes(cell), *_shapes(cell)]
+    if not said:
+        return None
+    return "; ".join(said) + (f" ({why})" if why else "")
+
+
+def _sizes(cell: Cell) -> Iterator[str]:
+    """Rules about a value alone."""
     if cell["within"] is not None:
         scaled = "" if cell["scale"] == 1 else f" of {cell['scale']:g} times the published"
-        said.append(f"reproduced: within {100 * cell['within']:g} %{scaled}")
+        yield f"reproduced: within {100 * cell['within']:g} %{scaled}"
     for kind, low, high in (
         ("reproduced", cell["at_least"], cell["at_most"]),
         ("same shape", cell["shape_at_least"], cell["shape_at_most"]),
     ):
         if low is not None and high is not None:
-            said.append(f"{kind}: between {low:g} and {high:g}")
+            yield f"{kind}: between {low:g} and {high:g}"
         elif low is not None or high is not None:
-            bound = f"at least {low:g}" if high is None else f"at most {high:g}"
-            said.append(f"{kind}: {bound}")
+            yield f"{kind}: at least {low:g}" if high is None else f"{kind}: at most {high:g}"
+
+
+def _shapes(cell: Cell) -> Iterator[str]:
+    """Rules about a value beside others, or smaller by a factor."""
     if cell["shape_to"] is not None:
-        said.append(
+        yield (
             f"same shape: over that of {cell['shape_to']} as published, "
             f"within {100 * cell['shape_within']:g} %"
         )
     if cell["shape_scale"] is not None:
-        said.append(
+        yield (
             f"same shape: within {100 * cell['shape_within']:g} % of {cell['shape_scale']:g} times "
             "the published"
         )
     if cell["shape_order"] is not None:
         tolerance = cell["shape_tolerance"]
         ties = f", where {100 * tolerance:g} % are a tie" if tolerance else ""
-        said.append(f"same shape: {cell['shape_order']} in the published order{ties}")
-    if not said:
-        return None
-    return "; ".join(said) + (f" ({why})" if why else "")
+        yield f"same shape: {cell['shape_order']} in the published order{ties}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
@@ -21,15 +22,21 @@ from flowsweep.warehouse.values import literal
 def models(folder: Path, directory: Path) -> dict[str, str]:
     """What the papers say, which of them this experiment belongs to, and what it has.
 
-    The SQL of an item may read the rows of a figure: `figure_x` is the query x.
-
     Args:
         folder: The folder `reports`.
         directory: results/<experiment>, with experiment.yaml inside where there is one.
     """
+    return models_of(folder, _papers(directory))
+
+
+def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
+    """The same of an experiment that names these papers.
+
+    The SQL of an item may read the rows of a figure: `figure_x` is the query x.
+    """
     papers = folder / "papers"
     known = sorted(path.parent.name for path in papers.glob("*/items.yaml"))
-    mine = [paper for paper in _papers(directory) if paper in known]
+    mine = [paper for paper in named if paper in known]
     ours = {
         f"{paper}_{path.stem}": path
         for paper in known
