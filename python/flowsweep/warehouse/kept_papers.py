@@ -27,8 +27,10 @@ from flowsweep.warehouse.values import frame
 
 #: Why a value that no kept row has is not here.
 NOT_YET = "it is not measured yet: the whole experiment was run before it was asked for"
+#: What names a value.
+KEYS = ("paper", "item", "key")
 #: Verdicts that are counted, the best first.
-COUNTED = ("reproduced", "same shape", "not reproduced", "not here")
+COUNTED = ("reproduced", "same shape", "not reproduced", "not measured yet", "not here")
 
 
 def folders() -> list[Path]:
@@ -131,6 +133,8 @@ def _try_to_make(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> 
 
 def kind(verdict: str) -> str:
     """The verdict without its reason; what is not judged is `aside`."""
+    if NOT_YET in verdict:
+        return "not measured yet"
     return next((one for one in COUNTED if verdict.startswith(one)), "aside")
 
 
@@ -140,19 +144,17 @@ def counts() -> pl.DataFrame:
     Values that are not judged today are in neither.
     """
     then = pl.concat([_read(folder) for folder in folders()])
-    now = pl.concat(
-        [rows(folder).select("paper", "item", "key", "verdict") for folder in folders()]
-    )
+    now = pl.concat([rows(folder).select(*KEYS, "verdict") for folder in folders()])
     aside = now.filter(pl.col("verdict").map_elements(kind, pl.String) == "aside")
-    before = then.join(aside, on=["paper", "item", "key"], how="anti")
+    before, after = (which.join(aside, on=KEYS, how="anti") for which in (then, now))
     return pl.concat(
-        _best(which).with_columns(pl.lit(name).alias("when"))
-        for name, which in (("before", before), ("after", now))
+        _best(which).with_columns(pl.lit(when).alias("when"))
+        for when, which in (("before", before), ("after", pl.concat([after, aside])))
     )
 
 
 def _read(folder: Path) -> pl.DataFrame:
-    return pl.read_csv(folder / "published.csv").select("paper", "item", "key", "verdict")
+    return pl.read_csv(folder / "published.csv").select(*KEYS, "verdict")
 
 
 def _best(which: pl.DataFrame) -> pl.DataFrame:
@@ -161,7 +163,7 @@ def _best(which: pl.DataFrame) -> pl.DataFrame:
     return (
         which.with_columns(kind=pl.col("verdict").map_elements(kind, pl.String))
         .with_columns(pl.col("kind").cast(pl.Enum(order)))
-        .group_by("paper", "item", "key")
+        .group_by(KEYS)
         .agg(pl.col("kind").min())
         .group_by("paper", "kind")
         .len()

@@ -44,7 +44,8 @@ ASIDE = {
     "set-up": "the experiment file sets it, or it holds by construction",
     "fitted": "ours was fitted to it",
     "other reading": "the paper can be read so, too; another row has the reading that is judged",
-    "judged above": "it follows from a value that is judged",
+    "other quantity": "it counts something else here than in the paper; agreement is chance",
+    "judged elsewhere": "it follows from values that are judged",
 }
 
 Cell = dict[str, Any]
@@ -74,6 +75,12 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         words: str | None = said.get(name, otherwise)
         return None if words is None else words.format(**fields)
 
+    def of_value(name: str) -> str | None:
+        """A text of all values of the row, or of some of them by their names."""
+        given = said.get(name)
+        words: str | None = given.get(fields["value"]) if isinstance(given, dict) else given
+        return words
+
     reproduced, shape = said.get("reproduced") or {}, said.get("same_shape") or {}
 
     def number(rule: dict[str, Any], name: str) -> float | None:
@@ -97,8 +104,8 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "query": text("query"),
         "set_up_differs_in": text("differs"),
         "absent": text("absent", NO_RUN),
-        "aside": text("aside"),
-        "contradiction": text("contradiction"),
+        "aside": of_value("aside"),
+        "contradiction": of_value("contradiction"),
         "scale": said.get("scale", 1),
         "within": number(reproduced, "within"),
         "at_least": number(reproduced, "at_least"),

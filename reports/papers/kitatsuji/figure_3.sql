@@ -47,3 +47,11 @@ select
 from steps
 where app = 'taskgraph'
 group by app
+union all
+-- without the bins that are silent, the most frequent of all
+select
+    'nqueens burst',
+    arg_max(mbit_s, step_share) filter (mbit_s >= 0.001) / max(mbit_s),
+from steps
+where app = 'nqueens' and direction = 'out'
+having max(mbit_s) > 0
