@@ -68,8 +68,12 @@ def _made(folder: Path) -> duckdb.DuckDBPyConnection:
     connection.execute(Macros((reports / "macros.sql").read_text(encoding="utf-8")).script)
     _load(connection, folder)
     connection.execute(f"create table paper_items as {texts['paper_items']}")
-    _make_items(connection, {name: texts[name] for name in texts if _is_of(name, named)})
-    for name in ("experiment_papers", "paper_values"):
+    answers = [f"{paper}_answer" for paper in named]
+    of_papers = {name for name in texts if _is_of(name, named)}
+    _make_items(connection, {name: texts[name] for name in of_papers.difference(answers)})
+    for name in (
+        "experiment_papers", "paper_values", *answers, "paper_questions", "answers_here",
+    ):  # fmt: skip
         connection.execute(f"create table {name} as {texts[name]}")
     return connection
 
