@@ -148,8 +148,12 @@ def counts() -> pl.DataFrame:
     Values that are not judged today are in neither.
     """
     then = pl.concat([_read(folder) for folder in folders()])
-    now = pl.concat([rows(folder).select(*KEYS, "verdict") for folder in folders()])
-    aside = now.filter(pl.col("verdict").map_elements(kind, pl.String) == "aside")
+    every = pl.concat([rows(folder).select(*KEYS, "verdict", "rule") for folder in folders()])
+    # Where ours is not here the verdict says that first.
+    is_aside = pl.col("rule").str.starts_with("not judged").fill_null(False)
+    now = every.with_columns(verdict=pl.when(is_aside).then(pl.lit("aside")).otherwise("verdict"))
+    now = now.drop("rule")
+    aside = now.filter(pl.col("verdict") == "aside")
     before, after = (which.join(aside, on=KEYS, how="anti") for which in (then, now))
     return pl.concat(
         _best(which).with_columns(pl.lit(when).alias("when"))

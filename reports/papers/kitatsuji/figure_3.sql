@@ -23,6 +23,24 @@ still as (
     from steps
     where mbit_s < 0.001
     group by app, direction
+),
+
+-- of those bins of N Queens that are not silent, by tenths of the largest throughput
+bands as (
+    select
+        round(steps.mbit_s / most.mbit_s, 1) as band,
+        sum(steps.step_share) as share,
+    from steps
+    cross join (
+        select max(steps.mbit_s) as mbit_s
+        from steps
+        where steps.app = 'nqueens' and steps.direction = 'out'
+    ) as most
+    where
+        steps.app = 'nqueens'
+        and steps.direction = 'out'
+        and steps.mbit_s >= 0.001
+    group by band
 )
 
 select
@@ -48,10 +66,7 @@ from steps
 where app = 'taskgraph'
 group by app
 union all
--- without the bins that are silent, the most frequent of all
 select
     'nqueens burst',
-    arg_max(mbit_s, step_share) filter (mbit_s >= 0.001) / max(mbit_s),
-from steps
-where app = 'nqueens' and direction = 'out'
-having max(mbit_s) > 0
+    arg_max(band, share),
+from bands

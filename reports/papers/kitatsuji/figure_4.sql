@@ -43,7 +43,7 @@ tasks as (
 
 select
     'fewer' as key,
-    tasks.flows / nullif(queens.flows, 0) as ours,
+    nullif(tasks.flows, 0) / nullif(queens.flows, 0) as ours,
 from tasks
 cross join queens
 union all
