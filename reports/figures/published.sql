@@ -16,20 +16,23 @@ compared as (
             and items.key = own.key
 ),
 
--- two values of a group that stand the other way round than in the paper
+-- values of which one other of the group stands on the wrong side, by more than a tie
 crossed as (
     select distinct
         one.paper,
         one.item,
-        one.shape_order,
+        one.key,
     from compared as one
     inner join compared as two
         on
             one.paper = two.paper
             and one.item = two.item
             and one.shape_order = two.shape_order
-            and one.published < two.published
-    where one.ours > two.ours
+    where
+        one.published < two.published
+        and one.ours > two.ours * (1 + coalesce(one.shape_tolerance, 0))
+        or one.published > two.published
+        and one.ours * (1 + coalesce(one.shape_tolerance, 0)) < two.ours
 ),
 
 judged as (
@@ -46,6 +49,11 @@ judged as (
             null,
             abs(one.ratio / reference.ratio - 1) <= one.shape_within
         ) as is_relative,
+        if(
+            one.shape_to is null,
+            abs(one.ratio / one.shape_scale - 1) <= one.shape_within,
+            null
+        ) as is_scaled,
         one.ours >= one.shape_at_least as is_shape_above,
         one.ours <= one.shape_at_most as is_shape_below,
         if(
@@ -68,7 +76,7 @@ judged as (
         on
             one.paper = crossed.paper
             and one.item = crossed.item
-            and one.shape_order = crossed.shape_order
+            and one.key = crossed.key
 ),
 
 told as (
@@ -76,6 +84,9 @@ told as (
         *,
         case
             when ours is null then 'not here, because ' || absent
+            when contradiction is not null
+                then 'the paper contradicts itself: ' || contradiction
+            when aside is not null then aside
             when
                 coalesce(within, at_least, at_most) is not null
                 and coalesce(is_within, true)
@@ -83,9 +94,16 @@ told as (
                 and coalesce(is_below, true)
                 then 'reproduced'
             when
-                coalesce(is_relative, is_ordered, is_shape_above, is_shape_below)
+                coalesce(
+                    is_relative,
+                    is_scaled,
+                    is_ordered,
+                    is_shape_above,
+                    is_shape_below
+                )
                 is not null
                 and coalesce(is_relative, true)
+                and coalesce(is_scaled, true)
                 and coalesce(is_ordered, true)
                 and coalesce(is_shape_above, true)
                 and coalesce(is_shape_below, true)

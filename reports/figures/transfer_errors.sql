@@ -5,23 +5,27 @@ with
 -- 4 MB without loss: the row on which our base round-trip time and window were chosen
 compared as (
     select
-        *,
-        message_mb = 4 and loss_percent = 0 and jitter_fraction = 0
+        times.*,
+        published.published_s,
+        message_mb = 4 and loss_percent = 0 and published.jitter_ms = 0
             as is_chosen_on,
         -- As the paper states: a window of 524288 bytes at 5 ms, over 300 Mbit/s. The same
         -- formula is window_s of flowsweep.analysis.uklight.
         case
-            when loss_percent = 0 and jitter_fraction = 0
+            when loss_percent = 0 and published.jitter_ms = 0
                 then greatest(
                     message_mb * 1048576 / 524288 * (5 + latency_ms) / 1e3,
                     message_mb * 1048576 * 8 / 300e6
                 )
         end as stated_s,
-    from message_times
+        point_texts.undisturbed,
+    from message_times as times
     inner join point_texts using (point)
-    inner join published_messages
-        using (message_mb, loss_percent, jitter_fraction, latency_ms)
-    where rate_asked_mbit_s = 300
+    inner join published_messages as published
+        using (message_mb, loss_percent, latency_ms)
+    where
+        coalesce(times.jitter_ms, 0) = published.jitter_ms
+        and rate_asked_mbit_s = 300
 ),
 
 plain as (
@@ -60,7 +64,8 @@ final as (
         ---------- the point
         points.* exclude (label) replace (
             round(points.rtt_ms, 4) as rtt_ms,
-            round(points.rate_mbit_s, 4) as rate_mbit_s
+            round(points.rate_mbit_s, 4) as rate_mbit_s,
+            coalesce(points.jitter_ms, 0) as jitter_ms
         ),
     from compared
     inner join points on compared.point = points.point
@@ -75,5 +80,5 @@ final as (
 
 select * from final
 order by
-    message_mb, buffer_bytes, links, congestion, jitter_fraction, loss_percent,
+    message_mb, buffer_bytes, links, congestion, jitter_ms, loss_percent,
     latency_ms, app, problem, point

@@ -10,17 +10,18 @@ cells as (
         points.schedule,
         points.buffer_bytes,
         message_times.message_mb,
-        if(message_times.jitter_fraction > 0, 'jitter', 'loss') as disturbed_by,
+        if(published_messages.jitter_ms > 0, 'jitter', 'loss') as disturbed_by,
         message_times.transfer_s / published_messages.published_s - 1 as error,
     from message_times
     inner join published_messages
-        using (message_mb, loss_percent, jitter_fraction, latency_ms)
+        using (message_mb, loss_percent, latency_ms)
     inner join points on message_times.point = points.point
     where
         message_times.rate_asked_mbit_s = 300
+        and coalesce(message_times.jitter_ms, 0) = published_messages.jitter_ms
         and (
             message_times.loss_percent > 0
-            or message_times.jitter_fraction > 0
+            or message_times.jitter_ms > 0
         )
 ),
 

@@ -1,9 +1,10 @@
 -- Tables 1 (loss) and 2 (jitter) of the UKLight paper: seconds for one message, one way,
--- over 300 Mbit/s. MB of 2^20 bytes; jitter as a share of the added latency.
+-- over 300 Mbit/s. MB of 2^20 bytes. The paper gives jitter no unit; why it is milliseconds says
+-- reports/papers/uklight/README.md.
 select
     (cell ->> 'message_mb')::double as message_mb,
     coalesce((cell ->> 'loss_percent')::double, 0) as loss_percent,
-    coalesce((cell ->> 'jitter_fraction')::double, 0) as jitter_fraction,
+    coalesce((cell ->> 'jitter')::double, 0) as jitter_ms,
     (cell ->> 'latency_ms')::double as latency_ms,
     published as published_s,
 from paper_items

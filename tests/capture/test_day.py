@@ -218,4 +218,4 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
     assert json.loads(done.stdout)
     page = (disk / "results/service/report.html").read_text()
     assert "23 runs" in page
-    assert "contradicts" not in page
+    assert "This report contradicts" not in page

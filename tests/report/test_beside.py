@@ -80,7 +80,7 @@ def test_the_page_names_the_other_application(shared: Warehouse) -> None:
     html = page.build(shared.directory).html
     part = html[html.index('id="side_by_side-table"') :]
     assert "beside ssor" in part[: part.index("</table>")]
-    assert "contradicts" not in html
+    assert "This report contradicts" not in html
 
 
 def test_lines_of_rtt_and_rate_are_those_of_the_application_alone(shared: Warehouse) -> None:
@@ -99,7 +99,7 @@ def test_the_papers_expectations_follow_from_the_ratios(shared: Warehouse) -> No
         if row["item"] == "section 4 sharing"
     }
     expected = {
-        "nqueens": (4.0 / (6.1 * 0.5), "not reproduced"),
+        "nqueens": (4.0 / (6.1 * 0.5), "the paper contradicts itself"),
         "jigsaw": (max(ratio("nqueens", "jigsaw"), ratio("taskgraph", "jigsaw")), "same shape"),
         "ssor": (max(ratio("nqueens", "ssor"), ratio("taskgraph", "ssor")), "same shape"),
         "ssor over jigsaw": (
@@ -111,7 +111,7 @@ def test_the_papers_expectations_follow_from_the_ratios(shared: Warehouse) -> No
     assert set(found) == set(expected)
     for key, (value, verdict) in expected.items():
         assert found[key][0] == pytest.approx(value, abs=2e-3), key
-        assert found[key][1] == verdict, key
+        assert found[key][1].split(":")[0] == verdict, key
 
 
 @pytest.fixture
@@ -139,4 +139,4 @@ def test_figures_of_traffic_leave_out_runs_that_hold_two_applications(captured: 
     assert listed["is_traffic_used"].to_list() == [False, True]
     html = page.build(captured.directory).html
     assert html.count("Left out: 1 run beside another application") >= 1
-    assert "contradicts" not in html
+    assert "This report contradicts" not in html

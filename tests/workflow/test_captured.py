@@ -118,7 +118,7 @@ def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake,
     ):
         assert f'<section id="{section}">' in html
     assert "hold no packet" not in html
-    assert "contradicts" not in html
+    assert "This report contradicts" not in html
     assert "which network these programs need" in html
     for name in names:
         assert f"<b>of-{name}</b> sent" in html

@@ -19,7 +19,7 @@ PARAMETERS = {
     "jigsaw": "side colours seed node_ns slice_ms",
     "ssor": "side iterations seed point_ns",
     "lu": "rows block seed flop_ns",
-    "taskgraph": "graph tasks seed least_bytes most_bytes memory_mb unit_ms unit_rounds",
+    "taskgraph": "graph tasks reach seed least_bytes most_bytes memory_mb unit_ms unit_rounds",
     "modelcheck": "floors persons controller batch_bytes flush_rate_limit state_ns",
     "awari": "stones job_ns barrier_boards descriptors tree_synchronisation autonomous_flush "
     "ring_per_destination tuned_polling large_messages",

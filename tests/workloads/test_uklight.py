@@ -17,12 +17,12 @@ TABLES = ROOT.parent / "shared" / "papers" / "tables"
 
 
 def published() -> dict[tuple[float, ...], float]:
-    """Seconds by size (MB), loss (%), jitter (share) and latency (ms), as the report has them."""
+    """Seconds by size (MB), loss (%), jitter and latency (ms), as the report has them."""
     found = {}
     for cell in cells(ROOT / "reports" / "papers" / "uklight"):
-        if cell["item"].startswith("table"):
+        if cell["item"] in ("table 1", "table 2"):
             fields = json.loads(cell["cell"])
-            names = ("message_mb", "loss_percent", "jitter_fraction", "latency_ms")
+            names = ("message_mb", "loss_percent", "jitter", "latency_ms")
             found[tuple(float(fields.get(name, 0)) for name in names)] = cell["published"]
     return found
 

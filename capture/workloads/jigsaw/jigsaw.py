@@ -29,7 +29,8 @@ MAX_SOLUTIONS = 100_000
 BUSY_NODE_NS = 60  # about what the kernel takes, for the length of a slice with compute: busy
 PARTS = 16  # the last bundle of first pieces is such a part of a slave's share
 REPORT, REPLY, SOLUTIONS, DONE = range(1, 5)
-# Pieces laid, first pieces that wait, whether it has nothing to do; then its deepest board.
+NO_PIECE = b"\xff\xff"  # of a place in a board where none lies
+# Pieces laid, first pieces that wait, whether it has nothing to do; then its deepest board, whole.
 REPORT_FORMAT = struct.Struct("<QI?")
 # The first pieces to search next, whether all are handed out, pieces laid by all, deepest board.
 REPLY_FORMAT = struct.Struct("<II?QH")
@@ -74,8 +75,15 @@ class Search:
         return nodes, ctypes.string_at(self._room, solutions * self._bytes)
 
     def deepest(self) -> bytes:
-        """The longest row of pieces below this first piece so far."""
-        return ctypes.string_at(self._room, 2 * self._deepest(self._search, self._room))
+        """The board with the longest row of pieces below this first piece so far."""
+        laid = ctypes.string_at(self._room, 2 * self._deepest(self._search, self._room))
+        return laid.ljust(self._bytes, NO_PIECE[:1])
+
+
+def pieces_in(board: bytes | bytearray) -> int:
+    """How many pieces lie on the first places of a board."""
+    # A piece is below 2 ** 14: the second byte of its number is none of `NO_PIECE`.
+    return len(board.rstrip(NO_PIECE)) // 2
 
 
 def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[str, int]]:
@@ -93,7 +101,7 @@ def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[s
             parts.append(data)
         elif tag == REPORT:
             laid[slave], waiting, idle = REPORT_FORMAT.unpack_from(data)
-            deepest = max(deepest, (len(data) - REPORT_FORMAT.size) // 2)
+            deepest = max(deepest, pieces_in(data[REPORT_FORMAT.size :]))
             first = handed
             # The next bundle goes out before the last one is searched.
             if waiting <= bundle[slave] // 2:

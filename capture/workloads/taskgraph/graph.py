@@ -14,7 +14,7 @@ from pathlib import Path
 import common
 
 MAX_TIME = 20  # of a generated task, in units; the set's own random graphs have 1 to 20 or less
-REACH = 30  # a generated task depends on some of so many before it
+REACH = 30  # where none is given: a generated task depends on some of so many before it
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,17 @@ def _fault(path: Path, place: int, found: object, expected: str) -> common.BadPr
     return common.BadProblemError("graph", f"{path.name}, line {place}: {found}", expected)
 
 
-def generate(count: int, seed: int) -> list[Task]:
-    """`count` tasks between two dummies; each depends on up to four of those shortly before it."""
+def generate(count: int, seed: int, reach: int = REACH) -> list[Task]:
+    """`count` tasks between two dummies; each depends on up to four of the `reach` before it.
+
+    The longest way is about as long for twice as many tasks with twice the reach.
+    """
     chance = random.Random(seed)  # noqa: S311 - a graph, no secret
     tasks = [Task(0, 0, ())]
     for number in range(1, count + 1):
-        reach = range(max(1, number - REACH), number)
-        wanted = min(len(reach), chance.choice((1, 1, 2, 2, 3, 4)))
-        inputs = tuple(sorted(chance.sample(reach, wanted))) if wanted else (0,)
+        near = range(max(1, number - reach), number)
+        wanted = min(len(near), chance.choice((1, 1, 2, 2, 3, 4)))
+        inputs = tuple(sorted(chance.sample(near, wanted))) if wanted else (0,)
         tasks.append(Task(number, chance.randint(1, MAX_TIME), inputs))
     used = {before for task in tasks for before in task.inputs}
     ends = tuple(number for number in range(1, count + 1) if number not in used)

@@ -133,17 +133,19 @@ def work(ranks: mpi.Ranks, control: socket.socket) -> None:
 
 def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     """Checks the problem and runs this rank's part."""
-    names = ("graph", "tasks", "seed", "unit_ms", "unit_rounds", "memory_mb")
+    names = ("graph", "tasks", "reach", "seed", "unit_ms", "unit_rounds", "memory_mb")
     common.only(problem, *names, "least_bytes", "most_bytes")
     seed = common.whole_number(problem, "seed", 1, 0, 10**6)
     count = common.whole_number(problem, "tasks", 100, 1, MAX_TASKS)
+    reach = common.whole_number(problem, "reach", graph.REACH, 1, MAX_TASKS)
     unit_ms = common.number(problem, "unit_ms", 20, 0.001, 60_000)
     unit_rounds = common.whole_number(problem, "unit_rounds", 200, 1, 10**8)
     memory_mb = common.whole_number(problem, "memory_mb", 1024, 1, 10**6)
     most = common.whole_number(problem, "most_bytes", 1 << 20, 1, MAX_BYTES)
     least = common.whole_number(problem, "least_bytes", min(100, most), 1, most)
     given = common.text(problem, "graph")
-    bare = graph.read(Path(__file__).parent / given) if given else graph.generate(count, seed)
+    path = Path(__file__).parent / given if given else None
+    bare = graph.read(path) if path else graph.generate(count, seed, reach)
     # The largest task fits into an empty computer; about four of usual size run at once.
     tasks = graph.furnish(bare, seed, least, most, (max(1, memory_mb // 8), max(1, memory_mb // 2)))
     workers = common.ranks_started() - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,31 @@ COLUMNS = {
     "query": "varchar",
     "set_up_differs_in": "varchar",
     "absent": "varchar",
+    "aside": "varchar",
+    "contradiction": "varchar",
     "scale": "double",
     "within": "double",
     "at_least": "double",
     "at_most": "double",
     "shape_to": "varchar",
     "shape_within": "double",
+    "shape_scale": "double",
     "shape_order": "varchar",
+    "shape_tolerance": "double",
     "shape_at_least": "double",
     "shape_at_most": "double",
     "rule": "varchar",
     "cell": "json",
 }
 NO_RUN = "no run of this experiment that counts has it"
+#: Values that are shown and not judged, and why not.
+ASIDE = {
+    "set-up": "the experiment file sets it, or it holds by construction",
+    "fitted": "ours was fitted to it",
+    "other reading": "the paper can be read so, too; another row has the reading that is judged",
+    "other quantity": "it counts something else here than in the paper; agreement is chance",
+    "judged elsewhere": "it follows from values that are judged",
+}
 
 Cell = dict[str, Any]
 
@@ -62,6 +75,12 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         words: str | None = said.get(name, otherwise)
         return None if words is None else words.format(**fields)
 
+    def of_value(name: str) -> str | None:
+        """A text of all values of the row, or of some of them by their names."""
+        given = said.get(name)
+        words: str | None = given.get(fields["value"]) if isinstance(given, dict) else given
+        return words
+
     reproduced, shape = said.get("reproduced") or {}, said.get("same_shape") or {}
 
     def number(rule: dict[str, Any], name: str) -> float | None:
@@ -85,40 +104,64 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "query": text("query"),
         "set_up_differs_in": text("differs"),
         "absent": text("absent", NO_RUN),
+        "aside": of_value("aside"),
+        "contradiction": of_value("contradiction"),
         "scale": said.get("scale", 1),
         "within": number(reproduced, "within"),
         "at_least": number(reproduced, "at_least"),
         "at_most": number(reproduced, "at_most"),
         "shape_to": named("relative_to"),
         "shape_within": number(shape, "within"),
+        "shape_scale": number(shape, "scale"),
         "shape_order": named("order"),
+        "shape_tolerance": number(shape, "tolerance"),
         "shape_at_least": number(shape, "at_least"),
         "shape_at_most": number(shape, "at_most"),
         "cell": json.dumps(fields),
     }
-    return cell | {"rule": _rule(cell)}
+    return cell | {"rule": _rule(cell, text("why"))}
 
 
-def _rule(cell: Cell) -> str | None:
-    """How the verdict on a value is found, in words."""
-    said = []
+def _rule(cell: Cell, why: str | None) -> str | None:
+    """How the verdict on a value is found, in words, and why so."""
+    if cell["aside"] is not None:
+        return f"not judged: {ASIDE[cell['aside']]}"
+    if cell["contradiction"] is not None:
+        return "not judged: what the paper says elsewhere cannot be so, too"
+    said = [*_sizes(cell), *_shapes(cell)]
+    if not said:
+        return None
+    return "; ".join(said) + (f" ({why})" if why else "")
+
+
+def _sizes(cell: Cell) -> Iterator[str]:
+    """Rules about a value alone."""
     if cell["within"] is not None:
         scaled = "" if cell["scale"] == 1 else f" of {cell['scale']:g} times the published"
-        said.append(f"reproduced: within {100 * cell['within']:g} %{scaled}")
+        yield f"reproduced: within {100 * cell['within']:g} %{scaled}"
     for kind, low, high in (
         ("reproduced", cell["at_least"], cell["at_most"]),
         ("same shape", cell["shape_at_least"], cell["shape_at_most"]),
     ):
         if low is not None and high is not None:
-            said.append(f"{kind}: between {low:g} and {high:g}")
+            yield f"{kind}: between {low:g} and {high:g}"
         elif low is not None or high is not None:
-            bound = f"at least {low:g}" if high is None else f"at most {high:g}"
-            said.append(f"{kind}: {bound}")
+            yield f"{kind}: at least {low:g}" if high is None else f"{kind}: at most {high:g}"
+
+
+def _shapes(cell: Cell) -> Iterator[str]:
+    """Rules about a value beside others, or smaller by a factor."""
     if cell["shape_to"] is not None:
-        said.append(
+        yield (
             f"same shape: over that of {cell['shape_to']} as published, "
             f"within {100 * cell['shape_within']:g} %"
         )
+    if cell["shape_scale"] is not None:
+        yield (
+            f"same shape: within {100 * cell['shape_within']:g} % of {cell['shape_scale']:g} times "
+            "the published"
+        )
     if cell["shape_order"] is not None:
-        said.append(f"same shape: {cell['shape_order']} in the published order")
-    return "; ".join(said) or None
+        tolerance = cell["shape_tolerance"]
+        ties = f", where {100 * tolerance:g} % are a tie" if tolerance else ""
+        yield f"same shape: {cell['shape_order']} in the published order{ties}"

@@ -1,19 +1,21 @@
 """Papers whose numbers stand beside ours, as models of the warehouse.
 
 `reports/papers/<paper>/items.yaml` has what a paper says, `<item>.sql` beside it what this
-experiment has in its place. An experiment names its papers in `papers` of its file.
+experiment has in its place, and `answer.sql` words what these values answer to its question. An
+experiment names its papers in `papers` of its file.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
-from flowsweep.warehouse import paper_items
+from flowsweep.warehouse import figures, paper_items
 from flowsweep.warehouse.paper_items import COLUMNS, Cell
 from flowsweep.warehouse.values import literal
 
@@ -21,22 +23,28 @@ from flowsweep.warehouse.values import literal
 def models(folder: Path, directory: Path) -> dict[str, str]:
     """What the papers say, which of them this experiment belongs to, and what it has.
 
-    The SQL of an item may read the rows of a figure: `figure_x` is the query x.
-
     Args:
         folder: The folder `reports`.
         directory: results/<experiment>, with experiment.yaml inside where there is one.
     """
+    return models_of(folder, _papers(directory))
+
+
+def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
+    """The same of an experiment that names these papers.
+
+    The SQL of an item may read the rows of a figure: `figure_x` is the query x.
+    """
     papers = folder / "papers"
     known = sorted(path.parent.name for path in papers.glob("*/items.yaml"))
-    mine = [paper for paper in _papers(directory) if paper in known]
+    mine = [paper for paper in named if paper in known]
     ours = {
         f"{paper}_{path.stem}": path
         for paper in known
         for path in sorted((papers / paper).glob("*.sql"))
     }
-    figures = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
-    texts = {name: path.read_text(encoding="utf-8") for name, path in (figures | ours).items()}
+    asked_of = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
     said = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
     stated, asked = _stated(papers, tuple(known), tuple(said))
     found = [
@@ -48,6 +56,8 @@ def models(folder: Path, directory: Path) -> dict[str, str]:
         "paper_items": stated,
         "experiment_papers": _named(mine),
         "paper_values": _values(found),
+        "paper_questions": _questions(papers, mine),
+        "answers_here": _answers([paper for paper in mine if f"{paper}_answer" in ours]),
     }
 
 
@@ -91,6 +101,36 @@ def _values(found: list[tuple[str, str, str]]) -> str:
         "select\n    found.* replace (if(isfinite(ours), ours, null) as ours),\nfrom found\n"
         "inner join paper_items using (paper, item, key)\n"
     )
+
+
+def _questions(papers: Path, mine: list[str]) -> str:
+    """What each paper of the experiment asks and answers, and what differs here."""
+    names = ("question", "answer", "differs")
+    stated = [figures.read(papers / paper / "items.yaml") for paper in mine]
+    rows = [
+        f"({', '.join(map(literal, (paper, *(about.get(name) for name in names))))})"
+        for paper, about in zip(mine, stated, strict=True)
+    ]
+    columns = ("paper", "question", "published", "set_up_differs_in")
+    typed = "".join(f"    {name}::varchar as {name},\n" for name in columns)
+    # Without a paper there is a row that is none.
+    values = ",\n    ".join(rows or ["(null, null, null, null)"])
+    return (
+        "-- One row per paper of the experiment: its question, its answer, and what differs here.\n"
+        f"select\n{typed}from (\n    values\n    {values}\n) as stated (\n"
+        f"    {', '.join(columns)}\n)\nwhere paper is not null\n"
+    )
+
+
+def _answers(answered: list[str]) -> str:
+    """What the values of this experiment answer, in words; null where they are not here."""
+    parts = [
+        f"select {literal(paper)} as paper, ours from {paper}_answer"  # noqa: S608 - of a folder
+        for paper in answered
+    ]
+    nothing = "select ''::varchar as paper, null::varchar as ours where false"
+    every = "\nunion all\n".join([nothing, *parts])
+    return f"-- One row per paper of the experiment: our answer to its question.\n{every}\n"
 
 
 @functools.lru_cache(maxsize=4)  # several warehouses of a process read the same

@@ -23,6 +23,24 @@ still as (
     from steps
     where mbit_s < 0.001
     group by app, direction
+),
+
+-- of those bins of N Queens that are not silent, by tenths of the largest throughput
+bands as (
+    select
+        round(steps.mbit_s / most.mbit_s, 1) as band,
+        sum(steps.step_share) as share,
+    from steps
+    cross join (
+        select max(steps.mbit_s) as mbit_s
+        from steps
+        where steps.app = 'nqueens' and steps.direction = 'out'
+    ) as most
+    where
+        steps.app = 'nqueens'
+        and steps.direction = 'out'
+        and steps.mbit_s >= 0.001
+    group by band
 )
 
 select
@@ -47,3 +65,8 @@ select
 from steps
 where app = 'taskgraph'
 group by app
+union all
+select
+    'nqueens burst',
+    arg_max(band, share),
+from bands

@@ -24,6 +24,10 @@ queens as (
         count(*) as flows,
         sum(if(duration_s > 0.9 * completion_s, payload_bytes, 0))
         / sum(payload_bytes) as long_share,
+        count(*) filter (duration_s < 0.01) as short_flows,
+        count(*) filter (
+            duration_s between 5 and 20 and duration_s < 0.9 * completion_s
+        ) as flows_of_seconds,
     from own
     where app = 'nqueens'
 ),
@@ -39,7 +43,7 @@ tasks as (
 
 select
     'fewer' as key,
-    tasks.flows / nullif(queens.flows, 0) as ours,
+    nullif(tasks.flows, 0) / nullif(queens.flows, 0) as ours,
 from tasks
 cross join queens
 union all
@@ -57,3 +61,15 @@ select
     'durations',
     spread,
 from tasks
+union all
+select
+    'short',
+    short_flows,
+from queens
+where flows > 0
+union all
+select
+    'seconds',
+    flows_of_seconds,
+from queens
+where flows > 0

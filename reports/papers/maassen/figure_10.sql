@@ -1,4 +1,5 @@
--- The transfers to VU that begin first, one for each host there, over the median transfer to it.
+-- The transfers to VU that begin first and last, one for each host there, over the median transfer
+-- to it.
 with
 
 jobs as (
@@ -7,6 +8,9 @@ jobs as (
         row_number() over (
             partition by transfers.run order by transfers.start_s
         ) as place,
+        row_number() over (
+            partition by transfers.run order by transfers.start_s desc
+        ) as place_from_end,
         count(distinct transfers.to_host) over (partition by transfers.run)
             as hosts,
     from transfers
@@ -25,4 +29,9 @@ jobs as (
 select
     'all' as key,
     avg(duration_s) filter (place <= hosts) / median(duration_s) as ours,
+from jobs
+union all
+select
+    'end',
+    avg(duration_s) filter (place_from_end <= hosts) / median(duration_s),
 from jobs

@@ -7,6 +7,9 @@ jobs as (
         runs.is_baseline,
         runs.rate_asked_mbit_s,
         min(runs.rate_asked_mbit_s) over () as slowest_mbit_s,
+        percent_rank() over (
+            partition by transfers.run order by transfers.start_s
+        ) as place,
     from transfers
     inner join runs using (run)
     where runs.is_used and runs.app = 'supernova'
@@ -29,6 +32,16 @@ times as (
         arg_min(completion_s, rate_asked_mbit_s) as internet_s,
     from figure_totals
     where app = 'supernova'
+),
+
+-- between the first and the last quarter of the transfers, over the slow link
+middle as (
+    select median(duration_s) as middle_s
+    from jobs
+    where
+        rate_asked_mbit_s = slowest_mbit_s
+        and to_site = 'vu'
+        and place between 0.25 and 0.75
 )
 
 select
@@ -49,4 +62,22 @@ union all
 select
     'worst',
     max(duration_s) filter (rate_asked_mbit_s = slowest_mbit_s),
+from jobs
+union all
+select
+    'middle',
+    middle_s,
+from middle
+union all
+select
+    'added',
+    middle.middle_s / searched.job_s,
+from middle
+cross join searched
+union all
+select
+    'small',
+    max(duration_s) filter (
+        rate_asked_mbit_s = slowest_mbit_s and to_site = 'lu'
+    ),
 from jobs

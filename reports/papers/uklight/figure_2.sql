@@ -1,20 +1,20 @@
--- The share of steps of latency, at one share of jitter, that make a message slower.
+-- The share of steps of latency, at one jitter, that make a message slower.
 with
 
 steps as (
     select
         message_mb,
         transfer_s > lag(transfer_s) over (
-            partition by message_mb, jitter_fraction order by latency_ms
+            partition by message_mb, jitter_ms order by latency_ms
         ) as is_slower,
     from (
         select
             message_mb,
-            jitter_fraction,
+            jitter_ms,
             latency_ms,
             median(transfer_s) as transfer_s,
         from message_times
-        where jitter_fraction > 0 and loss_percent = 0
+        where jitter_ms in (0.2, 0.4, 0.8) and loss_percent = 0
         group by all
     )
 )

@@ -1,19 +1,19 @@
--- What Awari loses without one of its optimisations, as a share of what it loses without all.
+-- What Awari loses without one of its optimisations, as a share of what it loses without all: on
+-- the grid, with as many ranks as at the baseline.
 with
 
 timed as (
     select
         variant,
         median(completion_s) as completion_s,
-    from figure_totals
-    inner join main_problems using (app, problem)
+    from figure_completion
     where
         app = 'awari'
         and links = 1
         and placement is null
-        and (problem, rtt_asked_ms, rate_asked_mbit_s) in (
-            select (problem, rtt_asked_ms, rate_asked_mbit_s)
-            from points
+        and (problem, ranks, rtt_asked_ms, rate_asked_mbit_s) in (
+            select (problem, ranks, rtt_asked_ms, rate_asked_mbit_s)
+            from figure_completion
             where app = 'awari' and is_baseline
         )
     group by variant

@@ -9,19 +9,25 @@ from markupsafe import Markup
 
 from flowsweep import numbers
 from flowsweep.render.tables import Column, badge, table, words
+from flowsweep.warehouse import paper_items
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
 
 #: The verdicts in the order in which they are counted, and their colours.
-VERDICTS = {
+JUDGED = {
     "reproduced": "ok",
     "same shape": "ok",
     "not reproduced": "note",
     "not here": "muted",
 }
+#: What is shown and not judged.
+ASIDE = dict.fromkeys(["the paper contradicts itself", *paper_items.ASIDE], "muted")
+VERDICTS = JUDGED | ASIDE
 
 
 def draw(context: Context) -> Markup | None:
@@ -46,11 +52,17 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """Number of values with each verdict."""
+    """Number of values with each verdict; those that are not judged apart."""
     rows = context.rows("published").rows(named=True)
     found = Counter(_kind(row["verdict"]) for row in rows)
-    told = ", ".join(f"{found[kind]} {kind}" for kind in VERDICTS if found[kind])
-    return f"Of {numbers.plural(len(rows), 'value or property', 'values and properties')}: {told}"
+
+    def counted(kinds: Iterable[str]) -> str:
+        return ", ".join(f"{found[kind]} {kind}" for kind in kinds if found[kind])
+
+    judged = sum(found[kind] for kind in JUDGED)
+    values = numbers.plural(judged, "value or property", "values and properties")
+    aside = counted(ASIDE)
+    return f"Of {values}: {counted(JUDGED)}" + (f"; not judged: {aside}" if aside else "")
 
 
 def _kind(verdict: str) -> str:
@@ -68,7 +80,7 @@ def _quantities(rows: list[Row]) -> list[str]:
 
 def _verdict(row: Row) -> str:
     kind = _kind(row["verdict"])
-    more = row["verdict"].removeprefix(kind).lstrip(",; ")
+    more = row["verdict"].removeprefix(kind).lstrip(",;: ")
     below = more or row["rule"] or ""
     return Markup("{}<small>{}</small>").format(badge(kind, VERDICTS[kind]), below)
 

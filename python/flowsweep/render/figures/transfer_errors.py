@@ -30,7 +30,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {"size": numbers.size, "text": _text
 _OWN = ("rtt", "rate", "queue", "loss", "jitter")
 _OTHERS = [column for axis in axes.in_points() if axis.name not in _OWN for column in axis.columns]
 OTHER_KEYS = ("app", "problem", *(column.asked for column in _OTHERS))
-KEYS = ("message_mb", *OTHER_KEYS, "loss_percent", "jitter_fraction")
+KEYS = ("message_mb", *OTHER_KEYS, "loss_percent", "jitter_ms")
 #: Columns for `OTHER_KEYS`, which are there only where they vary.
 OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("application", _text),
@@ -58,9 +58,9 @@ def draw(context: Context) -> Markup | None:
         ("MB", numbers.plain),
         *OTHER_HEADS,
         ("loss (%)", numbers.plain),
-        ("jitter", numbers.plain),
+        ("jitter (ms)", numbers.plain),
     )
-    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter"))
+    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter (ms)"))
     columns += [
         Column(
             f"{numbers.plain(latency)} ms",
@@ -108,7 +108,7 @@ def _cell(row: Row | None) -> str:
 def _middle(rows: list[Row], key: str) -> str:
     """The median over a row of the table, but for one that has nothing to correct."""
     known = [row[key] for row in rows if row[key] is not None]
-    plain = not rows[0]["loss_percent"] and not rows[0]["jitter_fraction"]
+    plain = not rows[0]["loss_percent"] and not rows[0]["jitter_ms"]
     return numbers.NONE if plain or not known else numbers.change(median(known))
 
 

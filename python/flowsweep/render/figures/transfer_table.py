@@ -32,9 +32,8 @@ def draw(context: Context) -> Markup | None:
         return None
     latencies = sorted(set(frame["latency_ms"]))
     # the queue follows from the latency; of two at one latency the note below tells
-    keys = ["message_mb", "rate_asked_mbit_s", *OTHER_KEYS, "loss_percent", "jitter_fraction"]
-    # A share of nothing has no row in the paper's tables.
-    known = frame.filter(pl.col("jitter_fraction").is_not_null())
+    keys = ["message_mb", "rate_asked_mbit_s", *OTHER_KEYS, "loss_percent", "jitter_ms"]
+    known = frame.with_columns(pl.col("jitter_ms").fill_null(0))
     rows = known.select(keys).unique(maintain_order=True).rows()
     cells = {
         (tuple(row[key] for key in keys), row["latency_ms"]): row["transfer_s"]
@@ -49,9 +48,9 @@ def draw(context: Context) -> Markup | None:
         ("Mbit/s", numbers.plain),
         *OTHER_HEADS,
         ("loss (%)", numbers.plain),
-        ("jitter", numbers.plain),
+        ("jitter (ms)", numbers.plain),
     )
-    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter"))
+    columns = key_columns(rows, heads, always=("MB", "loss (%)", "jitter (ms)"))
     columns += [
         Column(
             f"{numbers.plain(latency)} ms",

@@ -1,0 +1,54 @@
+-- What LambdaStream gets of the link over both paths, and what it leaves to others.
+with
+
+own as (
+    select
+        ours / (published / 100) as of_published,
+        ours,
+        split_part(values_here.key, ' ', 1) as path,
+    from paper_values as values_here
+    inner join paper_items using (paper, item, key)
+    where
+        paper = 'evl'
+        and item = 'throughput'
+        and not ends_with(key, 'iperf_udp')
+),
+
+known as (
+    select
+        (select min(of_published) from own) as least,
+        (select max(of_published) from own) as most,
+        (select count(distinct path) from own) as paths,
+        max(ours) filter (item = 'comparable') as comparable,
+        max(ours) filter (item = 'saturated') as saturated,
+        max(ours) filter (item = 'fairness') as fairness,
+    from paper_values
+    where paper = 'evl'
+)
+
+select
+    nullif(
+        concat_ws(
+            ' ',
+            format(
+                '{}: {:.0f} to {:.0f} % of what a hundredth of the published throughput is,'
+                ' memory and disk, one way and both.',
+                if(least >= 0.95, 'Yes', 'Not always'),
+                100 * least,
+                100 * most
+            ),
+            format(
+                'The routed path carries {:.2f} times what the switched one does.',
+                comparable
+            ),
+            format(
+                'Ten streams of files fill {:.0f} % of the link.', 100 * saturated
+            ),
+            format(
+                'A TCP flow beside a transfer gets {:.2f} of what it gets beside TCP.',
+                fairness
+            )
+        ),
+        ''
+    ) as ours,
+from known

@@ -1,0 +1,46 @@
+-- How far Awari on the grid is from one cluster, and what the optimisations bring.
+with
+
+known as (
+    select
+        max(ours) filter (item = 'figure 7') as farther,
+        max(ours) filter (item = 'section 5 gain') as gain,
+        arg_max(key, ours) filter (item = 'section 5 parts') as largest,
+        max(ours) filter (item = 'section 5 parts') as largest_share,
+        max(ours) filter (item = 'section 5 cluster') as on_cluster,
+    from paper_values
+    where paper = 'verstoep'
+)
+
+select
+    nullif(
+        concat_ws(
+            ' ',
+            format(
+                'With all five optimisations Awari takes {:.0f} % longer on the grid'
+                ' than on one cluster with as'
+                ' many ranks, {}.',
+                100 * farther,
+                if(farther <= 0.15, 'as in the paper', 'far from the 15 % of the paper')
+            ),
+            format(
+                'Without any it takes {:.0f} % longer than with all; {} is the largest'
+                ' part, {:.2f} of it.',
+                100 * gain,
+                case largest
+                    when 'no-tree' then 'tree-based synchronisation'
+                    when 'no-flush' then 'autonomous flushing'
+                    when 'no-rings' then 'a ring for each destination'
+                    when 'no-polling' then 'tuned polling'
+                    when 'no-large' then 'larger messages'
+                end,
+                largest_share
+            ),
+            format(
+                'They gain {:.1f} times as much on one cluster as on the grid.',
+                on_cluster
+            )
+        ),
+        ''
+    ) as ours,
+from known
