@@ -49,11 +49,11 @@ select
     nullif(
         concat_ws(
             ' ',
-            format('At the largest RTT as long as without: {}.', far.tolerant),
-            format('Longer: {}.', far.sensitive),
-            format('Gradually slower below, in Mbit/s: {}.', slow.gradual),
-            format('Severely slower below: {}.', slow.severe),
-            format('Never severely at the rates tried: {}.', kept.names)
+            format('At the largest RTT these programs take no longer: {}.', far.tolerant),
+            format('These take longer: {}.', far.sensitive),
+            format('They slow down gradually below these rates in Mbit/s: {}.', slow.gradual),
+            format('They slow down severely below these: {}.', slow.severe),
+            format('These never slow down severely at the rates tried: {}.', kept.names)
         ),
         ''
     ) as ours,
