@@ -210,7 +210,9 @@ def _idle_faults(spec: Spec, evidence: Evidence) -> list[str]:
     ):
         if before is None or after is None:
             when = "before" if before is None else "after"
-            found.append(f"idle path of {link.a} and {link.b}: no probe came through {when} the run")
+            found.append(
+                f"idle path of {link.a} and {link.b}: no probe came through {when} the run"
+            )
             continue
         allowed = max(IDLE_FLOOR_NS, IDLE_SHARE * before) + link.idle_scatter_ns
         if abs(after - before) > allowed:
