@@ -206,3 +206,17 @@ def test_where_no_packet_of_a_path_is_found_at_both_ends_nothing_is_called_lost(
         [(20, acknowledge(201, 9))],
     )
     assert sorted(told(rows)) == [("delivered", "matched")] + [("unknown", "unmatched")] * 2
+
+
+@pytest.mark.parametrize("offset", [50 * MS, -50 * MS, 3_600_000 * MS])
+def test_fates_do_not_depend_on_the_clocks(offset, tmp_path, match, table):
+    run = DEMO / "nqueens-baseline-r1"
+    assert match(run).returncode == 0
+    columns = ["sender", "packet_sent", "receiver", "packet_received", "fate", "reordered_by"]
+    truth = table("fates").select(columns).sort(columns)
+    shifted = copy_run(run, tmp_path / "shifted")
+    begin = table("fates")["time_sent"].dt.timestamp("ns").min()
+    # 30 ppm as well.
+    change(shifted, "pc3", lambda _, time: time + offset + (time - begin) * 30 // 10**6)
+    assert match(shifted).returncode == 0
+    assert table("fates").select(columns).sort(columns).equals(truth)
