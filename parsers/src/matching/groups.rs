@@ -95,5 +95,39 @@ pub(super) struct Group {
     pub is_delivered: bool,
 }
 
-/// All groups.
-pub(super) type Groups = HashMap<u64, Group, RandomState>;
+/// All groups: each sighting in the window knows the number of its own, so that only its arrival looks for the key.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    numbers: HashMap<u64, u32, RandomState>,
+    all: Vec<Group>,
+    /// Numbers that are free again.
+    free: Vec<u32>,
+}
+
+impl Groups {
+    /// The number of the group of `key`.
+    pub(super) fn find(&mut self, key: u64) -> u32 {
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.all.push(Group::default());
+                self.all.len() as u32 - 1
+            })
+        })
+    }
+
+    pub(super) fn get(&self, number: u32) -> Group {
+        self.all.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// Keeps what became of a group; without sightings in the window it is forgotten.
+    pub(super) fn put(&mut self, number: u32, key: u64, mut group: Group) {
+        if group.live == 0 {
+            self.numbers.remove(&key);
+            self.free.push(number);
+            group = Group::default();
+        }
+        if let Some(place) = self.all.get_mut(number as usize) {
+            *place = group;
+        }
+    }
+}

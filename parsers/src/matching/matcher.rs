@@ -135,6 +135,7 @@ impl Matcher {
             state: State::Waiting,
             is_again: false,
             order: 0,
+            group: 0,
             next: NO_PLACE,
         };
         match side {
@@ -163,14 +164,15 @@ impl Matcher {
 
     fn send(&mut self, entry: &mut Entry, findings: &mut impl Findings) {
         let packet = entry.packet;
-        let mut group = self.groups.get(&packet.key).copied().unwrap_or_default();
+        entry.group = self.groups.find(packet.key);
+        let mut group = self.groups.get(entry.group);
         group.live += 1;
         group.live_sent += 1;
         // A host gives another packet another identification, RFC 6864 4: this is the same one, recorded again.
         if packet.ident != 0 && group.live_sent > 1 {
             entry.state = State::Copy;
             self.window.push(*entry);
-            self.groups.insert(packet.key, group);
+            self.groups.put(entry.group, packet.key, group);
             return;
         }
         if let Some(tcp) = packet.tcp {
@@ -187,15 +189,16 @@ impl Matcher {
                 group.is_ambiguous = true;
             }
         }
-        self.groups.insert(packet.key, group);
+        self.groups.put(entry.group, packet.key, group);
     }
 
-    fn receive(&mut self, entry: Entry, findings: &mut impl Findings) {
+    fn receive(&mut self, mut entry: Entry, findings: &mut impl Findings) {
         let packet = entry.packet;
         if let Some(tcp) = packet.tcp {
             self.streams.receive(&packet, tcp);
         }
-        let mut group = self.groups.get(&packet.key).copied().unwrap_or_default();
+        entry.group = self.groups.find(packet.key);
+        let mut group = self.groups.get(entry.group);
         group.live += 1;
         let place = self.window.push(entry);
         if let Some(other) = group.sent.take(place, &mut self.window) {
@@ -203,7 +206,7 @@ impl Matcher {
         } else {
             group.received.push(place, &mut self.window);
         }
-        self.groups.insert(packet.key, group);
+        self.groups.put(entry.group, packet.key, group);
     }
 
     fn pair(&mut self, sent: u64, received: u64, group: &mut Group, findings: &mut impl Findings) {
@@ -249,8 +252,7 @@ impl Matcher {
         if is_early {
             self.crowded = entry.common_time.max(self.crowded);
         }
-        let key = entry.packet.key;
-        let mut group = self.groups.get(&key).copied().unwrap_or_default();
+        let mut group = self.groups.get(entry.group);
         let here = (entry.packet.time, entry.packet.number);
         let mut row = FateRow {
             sender: Some(entry.sender),
@@ -299,11 +301,7 @@ impl Matcher {
         self.window.pop();
         group.live -= 1;
         group.live_sent -= u32::from(entry.side == Side::Sent);
-        if group.live == 0 {
-            self.groups.remove(&key);
-        } else {
-            self.groups.insert(key, group);
-        }
+        self.groups.put(entry.group, entry.packet.key, group);
         if is_told {
             findings.fate(&row);
         }

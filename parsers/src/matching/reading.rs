@@ -16,7 +16,7 @@ use crate::tables::{self, BATCH_ROWS, Sink, Table};
 
 /// Between two looks whether the work is to go on.
 const LOOK_EVERY: u64 = 1 << 12;
-/// Sightings that may wait at once: some 400 bytes each.
+/// Sightings that may wait at once: some 350 bytes each.
 const MOST_WAITING: usize = 1 << 24;
 
 /// How packets are matched.

@@ -45,6 +45,8 @@ pub(super) struct Entry {
     pub is_again: bool,
     /// Its place among the packets that its sender sent to its receiver.
     pub order: u64,
+    /// Number of its group.
+    pub group: u32,
     /// The next sighting that waits in the same list.
     pub next: u64,
 }

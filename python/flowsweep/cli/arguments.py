@@ -244,7 +244,7 @@ def add_window(parser: Parser) -> None:
         metavar="N",
         type=_waiting,
         default=defaults.MATCH_WINDOW_PACKETS,
-        help="How many wait at most, of some 400 bytes each. Default: %(default)s.",
+        help="How many wait at most, of some 350 bytes each. Default: %(default)s.",
     )
 
 
