@@ -97,7 +97,7 @@ def _printed(words: list[str], folder: str) -> str:
 
 def reference() -> dict[str, str]:
     """The generated pages by their names."""
-    names, tables = dictionary.names(), len(_parsers.tables())
+    names, tables = dictionary.names(), len(_parsers.tables() + _parsers.matched_tables())
     return {
         "tables": _tables(names[:tables]),
         "queries": _queries(names[tables:]),

@@ -6,12 +6,15 @@
 //! what was counted, and `table_file` writes those as Parquet ([`folder`]). `pipeline` connects them ([`run()`]);
 //! [`stream`](mod@stream) does the same for a reader of one table. `common` holds what all of them use.
 //!
+//! `matching` puts the captures of several hosts together: where each packet was seen, and what became of it.
+//!
 //! Packets cross from stage to stage in chunks. Reading never panics on any input, and the same input
 //! gives the same bytes.
 
 mod capture;
 mod common;
 mod decode;
+mod matching;
 mod pipeline;
 mod records;
 mod sift;
@@ -27,6 +30,7 @@ pub use common::error::{Damage, Error};
 pub use common::fast_ways::FastWays;
 pub use common::memory::WithReserve;
 pub use common::progress::Progress;
+pub use matching::{MatchOptions, MatchSummary, PathCounts, Point, match_captures};
 pub use pipeline::options::Options;
 pub use pipeline::run::{Summary, check, run};
 pub use pipeline::stream;

@@ -36,6 +36,26 @@ class Summary(TypedDict):
     files: list[tuple[str, int]]
     damage: list[Damage]
 
+class PathCounts(TypedDict):
+    """Packets from one host to another."""
+
+    sender: str
+    receiver: str
+    #: By the name of their fate.
+    fates: dict[str, int]
+    reordered: int
+    retransmissions: int
+
+class MatchSummary(TypedDict):
+    """What `match_captures` read and found."""
+
+    #: By host.
+    records: dict[str, int]
+    without_ip: dict[str, int]
+    outside: int
+    paths: list[PathCounts]
+    damage: list[Damage]
+
 class Unpacked:
     """The plain bytes of a file, unpacked if it is compressed.
 
@@ -58,7 +78,10 @@ def count(octets: bytes, pattern: bytes) -> int:
     """How often a pattern of one or two bytes stands in `octets`; occurrences may overlap."""
 
 def tables() -> list[str]:
-    """Names of all tables."""
+    """Names of all tables of a capture."""
+
+def matched_tables() -> list[str]:
+    """Names of the tables that several captures of one run make together."""
 
 def protocol(number: int) -> str:
     """Name of an IP protocol number, as the table `flows` has it."""
@@ -124,4 +147,31 @@ def parse(
     Raises:
         ParseError: An input cannot be read, a table cannot be written, or it would take more
             memory.
+    """
+
+def match_captures(
+    hosts: Sequence[
+        tuple[str, Sequence[tuple[Path, str]], Sequence[str], int, tuple[int, int] | None]
+    ],
+    places: Mapping[str, tuple[Path, str]],
+    *,
+    window_ns: int,
+    window_packets: int,
+    notes: Sequence[tuple[str, str]],
+    progress: Callable[[int, int], None] | None,
+) -> MatchSummary:
+    """Finds each packet in the captures of the hosts that sent and received it.
+
+    Args:
+        hosts: Name, captures as (path, name), addresses, packets that its capture is known to
+            have dropped, and times in ns since 1970 at which it began and ended, or None.
+        places: New Parquet file of each table of `matched_tables`, and what errors call it. After
+            a failure there is none.
+        window_ns: How long a packet waits for its other sighting.
+        window_packets: How many wait at most.
+        notes: Key-value metadata for every file.
+        progress: Called about twenty times a second with bytes read and packets counted.
+
+    Raises:
+        ParseError: A capture cannot be read, or a table cannot be written.
     """

@@ -8,3 +8,7 @@ UDP_TIMEOUT_NS = 60_000_000_000
 ORDER_WINDOW_NS = 1_000_000_000
 #: Packets that may wait for such an earlier one.
 ORDER_WINDOW_PACKETS = 65_536
+#: How long a packet waits to be found at the other end of its path.
+MATCH_WINDOW_NS = 2_000_000_000
+#: Packets that wait at most.
+MATCH_WINDOW_PACKETS = 1 << 20

@@ -13,8 +13,8 @@ Row = tuple[str, str | None, str | None, str, str | None]
 
 
 def names() -> list[str]:
-    """Tables of captures, then queries."""
-    return [*_parsers.tables(), *_queries()]
+    """Tables of captures, those of matched captures, then queries."""
+    return [*_tables(), *_queries()]
 
 
 def columns(name: str) -> list[Row]:
@@ -25,7 +25,7 @@ def columns(name: str) -> list[Row]:
     Raises:
         FlowsweepError: No table or query has this name.
     """
-    if name in _parsers.tables():
+    if name in _tables():
         return [
             (column, kind, unit or None, meaning, source or None)
             for column, kind, _, unit, meaning, source in _parsers.columns(name)
@@ -40,6 +40,10 @@ def columns(name: str) -> list[Row]:
         f'no table or query is called "{name}"',
         remedy=f"did you mean {near[0]}?" if near else "flowsweep columns lists them",
     )
+
+
+def _tables() -> list[str]:
+    return [*_parsers.tables(), *_parsers.matched_tables()]
 
 
 def _queries() -> list[str]:

@@ -2,6 +2,7 @@
 
 mod failure;
 mod held;
+mod matching;
 mod octets;
 mod parse;
 mod settings;
@@ -33,11 +34,13 @@ mod _parsers {
     #[pymodule_export]
     use super::held::held;
     #[pymodule_export]
+    use super::matching::match_captures;
+    #[pymodule_export]
     use super::octets::{Unpacked, count};
     #[pymodule_export]
     use super::parse::parse;
     #[pymodule_export]
-    use super::{check, columns, protocol, schema, stream, tables};
+    use super::{check, columns, matched_tables, protocol, schema, stream, tables};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -63,10 +66,16 @@ fn inputs(files: Vec<(PathBuf, String)>) -> Vec<Input> {
         .collect()
 }
 
-/// Names of all tables.
+/// Names of all tables of a capture.
 #[pyfunction]
 fn tables() -> Vec<&'static str> {
     Table::ALL.into_iter().map(Table::name).collect()
+}
+
+/// Names of the tables that several captures of one run make together.
+#[pyfunction]
+fn matched_tables() -> Vec<&'static str> {
+    Table::MATCHED.into_iter().map(Table::name).collect()
 }
 
 /// Name of an IP protocol number, as the table `flows` has it.

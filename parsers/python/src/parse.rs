@@ -67,11 +67,23 @@ pub(crate) fn parse(
         ..settings.into()
     };
     let inputs = inputs(files);
+    let outcome = in_background(py, progress.as_ref(), move |state| {
+        work(&inputs, &options, layout, state)
+    });
+    Ok(describe(py, &outcome?)?.unbind())
+}
+
+/// Does `work` on another thread, and looks for signals and reports progress meanwhile.
+pub(crate) fn in_background<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Progress) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
     let state = Progress::default();
     let worker_state = state.clone();
     let (sender, mut receiver) = channel();
     let worker = thread::spawn(move || {
-        let _ = sender.send(work(&inputs, &options, layout, &worker_state));
+        let _ = sender.send(work(&worker_state));
     });
     let outcome = loop {
         let waited = py.detach(move || {
@@ -90,7 +102,7 @@ pub(crate) fn parse(
                 )));
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(interrupt) = tick(py, &state, progress.as_ref()) {
+                if let Err(interrupt) = tick(py, &state, progress) {
                     // Ctrl-C: the worker ends at its next batch and removes what it wrote.
                     state.stop.store(true, Ordering::Relaxed);
                     break Err(interrupt);
@@ -99,7 +111,7 @@ pub(crate) fn parse(
         }
     };
     let _ = py.detach(|| worker.join());
-    Ok(describe(py, &outcome?)?.unbind())
+    outcome
 }
 
 fn tick(py: Python<'_>, state: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<()> {

@@ -8,7 +8,9 @@ use crate::capture::chunk::Chunk;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
+use crate::decode::links::Link;
 use crate::decode::notice::Notice;
+use crate::decode::{Packet, decode};
 use crate::records::{HEAD, Record, RecordReader, Status, UNDESCRIBED};
 use crate::source::Input;
 use crate::source::{Source, Stamp};
@@ -161,6 +163,21 @@ impl CaptureFile {
             prefetch(second);
         }
         self.kept += count as u64;
+    }
+
+    /// Decodes the next packet into `packet`; its record and captured bytes. There is one after [`Self::refill`] said so.
+    pub(crate) fn decode_next(&mut self, packet: &mut Packet) -> Option<(Record, &[u8])> {
+        let record = *self.records.get(self.taken)?;
+        self.taken += 1;
+        self.kept += 1;
+        self.last_time = record.time;
+        let interface = self.reader.interfaces().get(record.interface as usize);
+        let link = interface.and_then(|interface| Link::find(interface.link_type));
+        let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
+        decode(&record, link, bytes, false, packet);
+        let data = record.data as usize;
+        let captured = bytes.get(data..data + record.captured as usize);
+        Some((record, captured.unwrap_or_default()))
     }
 
     /// The identity of the file; none for a pipe.

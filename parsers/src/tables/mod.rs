@@ -4,6 +4,7 @@ mod arrays;
 mod captures;
 mod columns;
 mod dictionary;
+mod fates;
 mod flows;
 mod intervals;
 mod messages;
@@ -21,6 +22,7 @@ pub(crate) use captures::captures;
 pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
 pub use dictionary::with_values;
+pub(crate) use fates::fates;
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
@@ -51,10 +53,12 @@ pub enum Table {
     Rdma,
     /// One row per packet.
     Packets,
+    /// What became of each packet between the hosts of a run.
+    Fates,
 }
 
 impl Table {
-    /// Every table.
+    /// Every table of one capture.
     pub const ALL: [Self; 7] = [
         Self::Captures,
         Self::Flows,
@@ -63,6 +67,21 @@ impl Table {
         Self::Messages,
         Self::Rdma,
         Self::Packets,
+    ];
+
+    /// Those that several captures of one run make together.
+    pub const MATCHED: [Self; 1] = [Self::Fates];
+
+    /// All of both, in the order of their numbers.
+    const EVERY: [Self; 8] = [
+        Self::Captures,
+        Self::Flows,
+        Self::Intervals,
+        Self::Throughput,
+        Self::Messages,
+        Self::Rdma,
+        Self::Packets,
+        Self::Fates,
     ];
 
     /// Its name, which is also its file's.
@@ -75,12 +94,13 @@ impl Table {
             Self::Messages => "messages",
             Self::Rdma => "rdma",
             Self::Packets => "packets",
+            Self::Fates => "fates",
         }
     }
 
     /// The table called `name`.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|table| table.name() == name)
+        Self::EVERY.into_iter().find(|table| table.name() == name)
     }
 
     /// Its columns in order.
@@ -93,21 +113,22 @@ impl Table {
             Self::Messages => messages::COLUMNS,
             Self::Rdma => rdma::COLUMNS,
             Self::Packets => packets::COLUMNS,
+            Self::Fates => fates::COLUMNS,
         }
     }
 
     /// Its Arrow schema; every field's metadata describes the column.
     pub fn schema(self) -> SchemaRef {
-        static ALL: LazyLock<[SchemaRef; Table::ALL.len()]> =
-            LazyLock::new(|| Table::ALL.map(|table| Arc::new(columns::schema(table.columns()))));
+        static ALL: LazyLock<[SchemaRef; Table::EVERY.len()]> =
+            LazyLock::new(|| Table::EVERY.map(|table| Arc::new(columns::schema(table.columns()))));
         Arc::clone(&ALL[self as usize])
     }
 
     /// The schema of the batches that a [`Sink`](crate::Sink) gets: columns of few different values are
     /// dictionaries there.
     pub fn batch_schema(self) -> SchemaRef {
-        static ALL: LazyLock<[SchemaRef; Table::ALL.len()]> = LazyLock::new(|| {
-            Table::ALL.map(|table| Arc::new(columns::batch_schema(table.columns())))
+        static ALL: LazyLock<[SchemaRef; Table::EVERY.len()]> = LazyLock::new(|| {
+            Table::EVERY.map(|table| Arc::new(columns::batch_schema(table.columns())))
         });
         Arc::clone(&ALL[self as usize])
     }

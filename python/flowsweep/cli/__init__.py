@@ -26,6 +26,7 @@ COMMANDS = (
     "retry",
     "parse",
     "ingest",
+    "match",
     "runs",
     "show",
     "query",

@@ -21,6 +21,8 @@ HELP = ("-h", "--help")
 MOST_THREADS = 512
 #: Packets of the order window at most: the parser's own bound.
 MOST_WINDOW_PACKETS = 1 << 22
+#: Sightings that wait to be matched at most: the matcher's own bound.
+MOST_WAITING = 1 << 24
 
 
 class Parser(argparse.ArgumentParser):
@@ -226,6 +228,26 @@ def add_reading(parser: Parser) -> None:
     )
 
 
+def add_window(parser: Parser) -> None:
+    """Adds the options that say how long a packet waits for its other sighting."""
+    parser.add_argument(
+        "--window",
+        dest="window_ns",
+        metavar="TIME",
+        type=_time,
+        default=format_time(defaults.MATCH_WINDOW_NS),
+        help="How long a packet waits for its other sighting: longer than any is under way. "
+        "Default: %(default)s.",
+    )
+    parser.add_argument(
+        "--window-packets",
+        metavar="N",
+        type=_waiting,
+        default=defaults.MATCH_WINDOW_PACKETS,
+        help="How many wait at most, of some 350 bytes each. Default: %(default)s.",
+    )
+
+
 def _time(text: str) -> int:
     """Nanoseconds; that the option is named where it has no time is left to `argparse`."""
     try:
@@ -248,6 +270,10 @@ def _threads(text: str) -> int:
 
 def _packets(text: str) -> int:
     return _whole_number(text, 1, MOST_WINDOW_PACKETS)
+
+
+def _waiting(text: str) -> int:
+    return _whole_number(text, 1, MOST_WAITING)
 
 
 def _whole_number(text: str, least: int, most: int) -> int:

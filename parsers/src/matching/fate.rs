@@ -1,0 +1,131 @@
+//! What became of a packet.
+
+use super::sighting::Sighting;
+
+/// What became of a packet between two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Fate {
+    /// Both hosts captured it.
+    Delivered,
+    /// Its sender captured it, and nothing says that its receiver got it.
+    Lost,
+    /// It crossed the path, and the capture of one of its hosts lacks it.
+    NotCaptured,
+    /// Another packet is the same one, of which this is a copy.
+    Duplicated,
+    /// The captures do not tell.
+    Unknown,
+    /// One of its ends is no host that was captured, or both are the same host.
+    Outside,
+}
+
+impl Fate {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Delivered,
+        Self::Lost,
+        Self::NotCaptured,
+        Self::Duplicated,
+        Self::Unknown,
+        Self::Outside,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Lost => "lost",
+            Self::NotCaptured => "not_captured",
+            Self::Duplicated => "duplicated",
+            Self::Unknown => "unknown",
+            Self::Outside => "outside",
+        }
+    }
+}
+
+/// Why a packet has its fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// Both captures have it.
+    Matched,
+    /// The receiver's capture is complete and lacks it.
+    Absent,
+    /// The receiver acknowledged what was before it, and no more, when it had data behind it.
+    Reported,
+    /// The receiver acknowledged it, and its capture lacks it.
+    Acknowledged,
+    /// The receiver captured it, and the sender's capture lacks it.
+    Arrived,
+    /// A capture has it twice.
+    Copy,
+    /// Packets that look the same were under way at once, and not all of them arrived.
+    Alike,
+    /// The receiver's capture lacks packets, maybe this one too.
+    Incomplete,
+    /// The other capture had not begun, or had ended.
+    Edge,
+    /// Captures of this path hold what network cards joined, or are to cut: segments do not match.
+    Merged,
+    /// No packet of the path was found at both ends.
+    Unmatched,
+    /// More packets than the window holds were under way.
+    Window,
+    /// There is no capture of the other end.
+    NoCapture,
+}
+
+impl Evidence {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Matched,
+        Self::Absent,
+        Self::Reported,
+        Self::Acknowledged,
+        Self::Arrived,
+        Self::Copy,
+        Self::Alike,
+        Self::Incomplete,
+        Self::Edge,
+        Self::Merged,
+        Self::Unmatched,
+        Self::Window,
+        Self::NoCapture,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Matched => "matched",
+            Self::Absent => "absent",
+            Self::Reported => "reported",
+            Self::Acknowledged => "acknowledged",
+            Self::Arrived => "arrived",
+            Self::Copy => "copy",
+            Self::Alike => "alike",
+            Self::Incomplete => "incomplete",
+            Self::Edge => "edge",
+            Self::Merged => "merged",
+            Self::Unmatched => "unmatched",
+            Self::Window => "window",
+            Self::NoCapture => "no_capture",
+        }
+    }
+}
+
+/// One row of the table `fates`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FateRow {
+    /// Numbers of the hosts that have its addresses.
+    pub sender: Option<u16>,
+    pub receiver: Option<u16>,
+    /// Its headers, as one of them captured it.
+    pub packet: Sighting,
+    /// Time and number in the sender's capture.
+    pub sent: Option<(i64, u64)>,
+    /// Time and number in the receiver's capture.
+    pub received: Option<(i64, u64)>,
+    /// Some of its sequence numbers were sent before; none where that cannot be known.
+    pub is_retransmission: Option<bool>,
+    pub fate: Fate,
+    pub evidence: Evidence,
+    /// Packets that overtook it; none where it was not matched.
+    pub reordered_by: Option<u64>,
+}

@@ -1,0 +1,27 @@
+//! The captures of several hosts of one run, put together: each packet is found where it was sent and where it
+//! arrived, and has a fate.
+//!
+//! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting). Those of one
+//! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
+//! them; `streams` knows of TCP what its acknowledgements prove of packets that a capture lacks, and `reorder` counts
+//! what overtook a packet. All is read twice: the first reading finds how complete the captures are, the second tells
+//! the fates.
+
+mod fate;
+mod first;
+mod groups;
+mod matcher;
+mod offsets;
+mod owners;
+mod point;
+mod reading;
+mod reorder;
+mod sighting;
+mod streams;
+mod summary;
+mod window;
+
+pub(crate) use fate::{Evidence, Fate, FateRow};
+pub use point::Point;
+pub use reading::{MatchOptions, match_captures};
+pub use summary::{MatchSummary, PathCounts};

@@ -1,0 +1,90 @@
+//! Rough offsets of the points' clocks, from the first packets that they have in common: enough to read the captures in
+//! one order.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::owners::Owners;
+use super::point::{Point, PointReader};
+use super::window::Side;
+use crate::common::error::Error;
+use crate::common::progress::Progress;
+
+/// Packets of each point that are looked at.
+const LOOKED_AT: usize = 1 << 16;
+/// Where packets went one way only, the fastest is taken to need so long.
+const ONE_WAY_NS: i64 = 1_000;
+
+/// The two sightings of a packet, and whether there is one more.
+#[derive(Default)]
+struct Seen {
+    sent: Option<i64>,
+    received: Option<i64>,
+    again: bool,
+}
+
+/// How far the clock of each point is ahead of the first one's, in ns; 0 where no packets in common tell.
+pub(super) fn rough(
+    points: &[Point],
+    owners: &Owners,
+    hashing: &RandomState,
+    progress: &Progress,
+) -> Result<Vec<i64>, Error> {
+    let mut seen: HashMap<(u64, (u16, u16)), Seen, RandomState> = HashMap::default();
+    for (number, point) in points.iter().enumerate() {
+        let mut reader = PointReader::new(point, progress)?;
+        for _ in 0..LOOKED_AT {
+            let Some(packet) = reader.next(hashing)? else {
+                break;
+            };
+            let Some((path, side)) = owners.path(&packet, number as u16) else {
+                continue;
+            };
+            let entry = seen.entry((packet.key, path)).or_default();
+            let slot = match side {
+                Side::Sent => &mut entry.sent,
+                Side::Received => &mut entry.received,
+            };
+            entry.again |= slot.replace(packet.time).is_some();
+        }
+    }
+    let mut least: HashMap<(u16, u16), i64> = HashMap::new();
+    for ((_, path), seen) in seen {
+        if let (Some(sent), Some(received), false) = (seen.sent, seen.received, seen.again) {
+            let delay = received.saturating_sub(sent);
+            let shortest = least.entry(path).or_insert(delay);
+            *shortest = delay.min(*shortest);
+        }
+    }
+    Ok(chained(points.len(), &least))
+}
+
+/// Offsets from the least differences of clocks on each path, from the first point on to those that it reaches.
+fn chained(points: usize, least: &HashMap<(u16, u16), i64>) -> Vec<i64> {
+    let mut known: Vec<Option<i64>> = vec![None; points];
+    for start in 0..points {
+        let base = *known[start].get_or_insert(0);
+        let mut ready = vec![(start, base)];
+        while let Some((here, offset)) = ready.pop() {
+            for (there, known) in known.iter_mut().enumerate() {
+                let ways = (
+                    least.get(&(here as u16, there as u16)),
+                    least.get(&(there as u16, here as u16)),
+                );
+                let step = match ways {
+                    (Some(&out), Some(&back)) => out.midpoint(back.saturating_neg()),
+                    (Some(&out), None) => out.saturating_sub(ONE_WAY_NS),
+                    (None, Some(&back)) => ONE_WAY_NS.saturating_sub(back),
+                    (None, None) => continue,
+                };
+                if known.is_none() {
+                    let offset = offset.saturating_add(step);
+                    *known = Some(offset);
+                    ready.push((there, offset));
+                }
+            }
+        }
+    }
+    known.into_iter().map(Option::unwrap_or_default).collect()
+}

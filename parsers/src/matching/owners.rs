@@ -1,0 +1,52 @@
+//! Which capture point has which address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use foldhash::fast::RandomState;
+
+use super::point::Point;
+use super::sighting::Sighting;
+use super::window::Side;
+
+/// The points by their addresses.
+#[derive(Debug)]
+pub(super) struct Owners {
+    points: HashMap<(u128, bool), u16, RandomState>,
+}
+
+impl Owners {
+    /// Of several points with one address the last has it.
+    pub(super) fn new(points: &[Point]) -> Self {
+        let mut all = HashMap::default();
+        for (number, point) in points.iter().enumerate() {
+            for address in &point.addresses {
+                let key = match *address {
+                    IpAddr::V4(v4) => (u128::from(u32::from(v4)), false),
+                    IpAddr::V6(v6) => (u128::from(v6), true),
+                };
+                all.insert(key, number as u16);
+            }
+        }
+        Self { points: all }
+    }
+
+    /// Who has its source, and who its destination.
+    pub(super) fn ends(&self, packet: &Sighting) -> (Option<u16>, Option<u16>) {
+        let of = |address| self.points.get(&(address, packet.v6)).copied();
+        (of(packet.source), of(packet.destination))
+    }
+
+    /// The path between two points that a packet in the capture of `point` takes, and at which of its ends that is; none
+    /// for a packet of which `point` is neither end, or both, or whose other end is no point.
+    pub(super) fn path(&self, packet: &Sighting, point: u16) -> Option<((u16, u16), Side)> {
+        let (Some(sender), Some(receiver)) = self.ends(packet) else {
+            return None;
+        };
+        match (sender == point, receiver == point) {
+            (true, false) => Some(((sender, receiver), Side::Sent)),
+            (false, true) => Some(((sender, receiver), Side::Received)),
+            _ => None,
+        }
+    }
+}

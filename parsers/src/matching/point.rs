@@ -1,0 +1,109 @@
+//! One capture point: its files, read as one capture, packet by packet.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::sighting::Sighting;
+use crate::capture::file::{CaptureFile, first_time};
+use crate::common::error::{Damage, Error};
+use crate::common::progress::Progress;
+use crate::decode::Packet;
+use crate::source::{Input, window};
+
+/// A host with its captures.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Name of the host.
+    pub name: String,
+    /// Its captures: one, or the parts of a rotated one.
+    pub inputs: Vec<Input>,
+    /// Addresses that it sends from and receives at.
+    pub addresses: Vec<IpAddr>,
+    /// Packets that its capture lost, as far as somebody counted them.
+    pub dropped: u64,
+    /// When the capture began and ended, by the host's clock, where somebody noted it: times of packets do not tell.
+    pub span: Option<(i64, i64)>,
+}
+
+/// Reads the packets of one point in the order of its files, and of their times where files overlap.
+pub(super) struct PointReader<'a> {
+    /// The next one is the last.
+    waiting: Vec<(Option<i64>, &'a Input)>,
+    open: Vec<CaptureFile>,
+    progress: &'a Progress,
+    packet: Packet,
+    /// Records read.
+    pub records: u64,
+    /// Records that are no IP packet or cannot be read.
+    pub without_ip: u64,
+    pub damage: Vec<Damage>,
+}
+
+impl<'a> PointReader<'a> {
+    pub(super) fn new(point: &'a Point, progress: &'a Progress) -> Result<Self, Error> {
+        let mut waiting = Vec::with_capacity(point.inputs.len());
+        for input in &point.inputs {
+            waiting.push((first_time(input)?, input));
+        }
+        waiting.sort_by_key(|&(time, _)| time);
+        waiting.reverse();
+        Ok(Self {
+            waiting,
+            open: Vec::new(),
+            progress,
+            packet: Packet::default(),
+            records: 0,
+            without_ip: 0,
+            damage: Vec::new(),
+        })
+    }
+
+    /// The next IP packet; none at the end.
+    pub(super) fn next(&mut self, hashing: &RandomState) -> Result<Option<Sighting>, Error> {
+        loop {
+            let Some(place) = self.earliest()? else {
+                return Ok(None);
+            };
+            let number = self.records + 1;
+            let mut sighting = None;
+            if let Some((record, bytes)) = self.open[place].decode_next(&mut self.packet) {
+                self.records = number;
+                sighting = Sighting::new((record.time, number), &self.packet, bytes, hashing);
+            }
+            if sighting.is_some() {
+                return Ok(sighting);
+            }
+            self.without_ip += 1;
+        }
+    }
+
+    /// Place of the open file with the earliest next packet.
+    fn earliest(&mut self) -> Result<Option<usize>, Error> {
+        loop {
+            let mut place = 0;
+            while let Some(file) = self.open.get_mut(place) {
+                if file.refill(false) {
+                    place += 1;
+                } else {
+                    let mut file = self.open.remove(place);
+                    self.damage.extend(file.damage());
+                }
+            }
+            let times = self.open.iter().map(CaptureFile::next_time);
+            let earliest = times.enumerate().min_by_key(|&(_, time)| time);
+            let next = self.waiting.pop_if(|&mut (first, _)| {
+                earliest.is_none_or(|(_, time)| first.is_none_or(|first| first <= time))
+            });
+            let Some((_, input)) = next else {
+                return Ok(earliest.map(|(place, _)| place));
+            };
+            let number = self.open.len();
+            let room = window(number);
+            let read = Arc::clone(&self.progress.read);
+            self.open
+                .push(CaptureFile::new(input, number, room, read, None, false)?);
+        }
+    }
+}

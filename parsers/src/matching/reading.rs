@@ -1,0 +1,278 @@
+//! Reads the captures of all points in one order of time, twice, and hands on the rows of the tables.
+
+use foldhash::fast::RandomState;
+
+use super::fate::{Evidence, Fate, FateRow};
+use super::first::First;
+use super::matcher::{Coverage, Findings, Known, Limits, Matcher};
+use super::offsets;
+use super::owners::Owners;
+use super::point::{Point, PointReader};
+use super::sighting::Sighting;
+use super::summary::{Counts, MatchSummary};
+use crate::common::error::Error;
+use crate::common::progress::Progress;
+use crate::tables::{self, BATCH_ROWS, Sink, Table};
+
+/// Between two looks whether the work is to go on.
+const LOOK_EVERY: u64 = 1 << 12;
+/// Sightings that may wait at once: some 350 bytes each.
+const MOST_WAITING: usize = 1 << 24;
+
+/// How packets are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchOptions {
+    /// How long a packet waits for its other sighting, in ns: longer than any is under way.
+    pub window_ns: i64,
+    /// How many sightings wait at most.
+    pub window_packets: usize,
+}
+
+impl Default for MatchOptions {
+    fn default() -> Self {
+        Self {
+            window_ns: 2_000_000_000,
+            window_packets: 1 << 20,
+        }
+    }
+}
+
+impl MatchOptions {
+    /// Fails where an option has no meaning.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.window_ns <= 0 {
+            return Err(Error::Option {
+                option: "window",
+                found: format!("{} ns", self.window_ns),
+                expected: "a time above 0, such as 2s",
+            });
+        }
+        if !(1..=MOST_WAITING).contains(&self.window_packets) {
+            return Err(Error::Option {
+                option: "window-packets",
+                found: self.window_packets.to_string(),
+                expected: "a number of packets from 1 to 16,777,216",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Matches the captures of `points` into the tables of `sink`.
+pub fn match_captures(
+    points: &[Point],
+    options: &MatchOptions,
+    sink: &mut dyn Sink,
+    progress: &Progress,
+) -> Result<MatchSummary, Error> {
+    options.check()?;
+    let owners = Owners::new(points);
+    let hashing = RandomState::default();
+    let reading = Reading {
+        points,
+        owners: &owners,
+        hashing: &hashing,
+        offsets: offsets::rough(points, &owners, &hashing, progress)?,
+        limits: Limits {
+            window_ns: options.window_ns,
+            window_packets: options.window_packets,
+        },
+        progress,
+    };
+    let mut first = First::new(points.len());
+    let unread = Known {
+        coverage: vec![Coverage::default(); points.len()],
+        ..Known::default()
+    };
+    let (mut known, ends) = reading.pass(unread, &mut first)?;
+    known.doubts = first.doubts();
+    let lacks = first.lacks(&known.doubts);
+    for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
+        coverage.is_incomplete =
+            point.dropped > 0 || lacks.contains(&number) || ends.is_damaged(number);
+        (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
+        if let Some((from, to)) = point.span {
+            // Nothing that is under way at these times is missed between them and the packets.
+            coverage.see(reading.common(number, from));
+            coverage.see(reading.common(number, to));
+        }
+    }
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let mut second = Second {
+        names: &names,
+        rows: Vec::with_capacity(BATCH_ROWS),
+        counts: Counts::default(),
+        sink,
+        failure: None,
+    };
+    let (_, ends) = reading.pass(known, &mut second)?;
+    second.hand_over();
+    let Second {
+        counts, failure, ..
+    } = second;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    sink.end()?;
+    let (paths, outside) = counts.finish(&names);
+    let of_hosts = |counts: Vec<u64>| names.iter().cloned().zip(counts).collect();
+    Ok(MatchSummary {
+        records: of_hosts(ends.records),
+        without_ip: of_hosts(ends.without_ip),
+        paths,
+        outside,
+        damage: ends.damage.into_iter().flatten().collect(),
+    })
+}
+
+/// What the readers of all points ended with.
+struct Ends {
+    records: Vec<u64>,
+    without_ip: Vec<u64>,
+    damage: Vec<Vec<crate::common::error::Damage>>,
+}
+
+impl Ends {
+    fn is_damaged(&self, point: usize) -> bool {
+        !self.damage[point].is_empty()
+    }
+}
+
+struct Reading<'a> {
+    points: &'a [Point],
+    owners: &'a Owners,
+    hashing: &'a RandomState,
+    /// How far the clock of each point is ahead.
+    offsets: Vec<i64>,
+    limits: Limits,
+    progress: &'a Progress,
+}
+
+impl Reading<'_> {
+    /// A time of a point's clock in common time.
+    fn common(&self, point: usize, time: i64) -> i64 {
+        time.saturating_sub(self.offsets[point])
+    }
+
+    /// Reads all points once.
+    fn pass(&self, known: Known, findings: &mut impl Stoppable) -> Result<(Known, Ends), Error> {
+        let mut matcher = Matcher::new(self.limits, known);
+        let mut readers = Vec::with_capacity(self.points.len());
+        for point in self.points {
+            readers.push(PointReader::new(point, self.progress)?);
+        }
+        let mut next: Vec<Option<(i64, Sighting)>> = vec![None; readers.len()];
+        for point in 0..readers.len() {
+            next[point] = self.advance(point, &mut readers[point], &mut matcher)?;
+        }
+        let mut taken: u64 = 0;
+        while let Some((point, common_time, packet)) = earliest(&next) {
+            let (sender, receiver) = self.owners.ends(&packet);
+            match self.owners.path(&packet, point as u16) {
+                Some((path, side)) => matcher.take(packet, common_time, path, side, findings),
+                None => findings.fate(&outside(packet, (sender, receiver), point as u16)),
+            }
+            next[point] = self.advance(point, &mut readers[point], &mut matcher)?;
+            taken += 1;
+            if taken.is_multiple_of(LOOK_EVERY) {
+                self.progress.go_on()?;
+                findings.check()?;
+            }
+        }
+        matcher.finish(findings);
+        let ends = Ends {
+            records: readers.iter().map(|reader| reader.records).collect(),
+            without_ip: readers.iter().map(|reader| reader.without_ip).collect(),
+            damage: readers.into_iter().map(|reader| reader.damage).collect(),
+        };
+        Ok((matcher.known, ends))
+    }
+
+    fn advance(
+        &self,
+        point: usize,
+        reader: &mut PointReader<'_>,
+        matcher: &mut Matcher,
+    ) -> Result<Option<(i64, Sighting)>, Error> {
+        let packet = reader.next(self.hashing)?;
+        Ok(packet.map(|packet| {
+            let common_time = self.common(point, packet.time);
+            matcher.known.coverage[point].see(common_time);
+            (common_time, packet)
+        }))
+    }
+}
+
+/// The point whose next packet comes first; of equally early ones the first.
+fn earliest(next: &[Option<(i64, Sighting)>]) -> Option<(usize, i64, Sighting)> {
+    let packets = next.iter().enumerate();
+    let waiting =
+        packets.filter_map(|(point, next)| next.map(|(time, packet)| (point, time, packet)));
+    waiting.min_by_key(|&(_, time, _)| time)
+}
+
+/// The row of a packet that is on no path between two points.
+fn outside(
+    packet: Sighting,
+    (sender, receiver): (Option<u16>, Option<u16>),
+    point: u16,
+) -> FateRow {
+    let here = Some((packet.time, packet.number));
+    let is_sent = sender == Some(point);
+    FateRow {
+        sender,
+        receiver,
+        packet,
+        sent: here.filter(|_| is_sent),
+        received: here.filter(|_| !is_sent),
+        is_retransmission: None,
+        fate: Fate::Outside,
+        evidence: Evidence::NoCapture,
+        reordered_by: None,
+    }
+}
+
+/// Findings that may fail.
+pub(super) trait Stoppable: Findings {
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Hands on the rows.
+struct Second<'a> {
+    names: &'a [String],
+    rows: Vec<FateRow>,
+    counts: Counts,
+    sink: &'a mut dyn Sink,
+    failure: Option<Error>,
+}
+
+impl Second<'_> {
+    fn hand_over(&mut self) {
+        if self.failure.is_none() && !self.rows.is_empty() {
+            let batch = tables::fates(&self.rows, self.names);
+            let written = batch.and_then(|batch| self.sink.batch(Table::Fates, batch));
+            self.failure = written.err();
+        }
+        self.rows.clear();
+    }
+}
+
+impl Findings for Second<'_> {
+    fn fate(&mut self, row: &FateRow) {
+        self.counts.add(row);
+        self.rows.push(*row);
+        if self.rows.len() == BATCH_ROWS {
+            self.hand_over();
+        }
+    }
+
+    fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64, _delay_ns: i64) {}
+}
+
+impl Stoppable for Second<'_> {
+    fn check(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}

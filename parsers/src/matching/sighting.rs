@@ -1,0 +1,168 @@
+//! One packet as one capture point saw it, with what its other sightings have in common.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+
+use crate::decode::{Outcome, Packet, flag};
+
+/// Bytes behind the IP header's transport ports that tell datagrams without identification apart.
+const PREFIX: usize = 16;
+/// Length of a UDP header, whose checksum an interface may fill in behind the sender's capture.
+const UDP_HEADER: usize = 8;
+const UDP: u8 = 17;
+/// Two pads, and the timestamps of RFC 7323, as hosts send them.
+const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
+/// Length of a TCP header without options.
+const TCP_HEADER: usize = 20;
+
+/// Sequence numbers of a TCP segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Numbers {
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: u16,
+    /// Sequence numbers that it takes: payload, SYN and FIN.
+    pub length: u32,
+}
+
+impl Numbers {
+    /// Number behind its last.
+    pub(crate) fn end(self) -> u32 {
+        self.seq.wrapping_add(self.length)
+    }
+
+    pub(crate) fn has(self, bits: u16) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// One packet at one capture point.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sighting {
+    /// By the clock of the point.
+    pub time: i64,
+    /// Place in the capture, from 1.
+    pub number: u64,
+    /// Hash of what no hop and no network interface changes.
+    pub key: u64,
+    /// Hash of the first bytes of the payload, where they were captured.
+    pub prefix: Option<u32>,
+    /// Hash of connection and direction; that of the other direction differs from it by [`Self::OPPOSITE`].
+    pub direction: u64,
+    pub source: u128,
+    pub destination: u128,
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub protocol: u8,
+    pub v6: bool,
+    pub ident: u16,
+    pub ip_bytes: u32,
+    pub payload: u32,
+    /// The sequence numbers of a TCP segment.
+    pub tcp: Option<Numbers>,
+}
+
+impl Sighting {
+    /// Difference between the hashes of the two directions of a connection.
+    pub(crate) const OPPOSITE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// Of `packet`, whose captured bytes are `bytes`; none where that is no readable IP packet.
+    pub(crate) fn new(
+        (time, number): (i64, u64),
+        packet: &Packet,
+        bytes: &[u8],
+        hashing: &RandomState,
+    ) -> Option<Self> {
+        if packet.outcome != Outcome::Flow {
+            return None;
+        }
+        let transport = bytes
+            .get(packet.transport_at as usize..)
+            .unwrap_or_default();
+        let key = &packet.key;
+        let connection = key.hash(hashing);
+        let ends = ((key.low, key.low_port), (key.high, key.high_port));
+        let (source, destination) = if packet.from_high {
+            (ends.1, ends.0)
+        } else {
+            ends
+        };
+        let tcp = packet.tcp.then(|| Numbers {
+            seq: packet.seq,
+            ack: packet.ack,
+            flags: packet.tcp_flags,
+            length: packet.payload
+                + u32::from(packet.tcp_flags & flag::SYN != 0)
+                + u32::from(packet.tcp_flags & flag::FIN != 0),
+        });
+        let mut hasher = hashing.build_hasher();
+        hasher.write_u64(connection);
+        hasher.write_u64(
+            u64::from(packet.ident) << 40
+                | u64::from(packet.from_high) << 32
+                | u64::from(packet.ip_bytes),
+        );
+        if packet.fragment {
+            let (begin, end) = packet.part.range();
+            hasher.write_u64(packet.datagram);
+            hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
+        }
+        if let Some(tcp) = tcp {
+            hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
+            hasher.write_u32(u32::from(tcp.flags) << 16 | u32::from(packet.window));
+            // A segment that is sent again has other timestamps, where a host gives it no other identification.
+            if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + 12)
+                && stamps.starts_with(&TIMESTAMPS)
+            {
+                hasher.write(&stamps[4..]);
+            }
+        }
+        let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
+        let prefix = (tcp.is_none() && !packet.later_fragment)
+            .then(|| prefix(transport, header, packet, hashing))
+            .flatten();
+        Some(Self {
+            time,
+            number,
+            key: hasher.finish(),
+            prefix,
+            direction: connection ^ if packet.from_high { Self::OPPOSITE } else { 0 },
+            source: source.0,
+            destination: destination.0,
+            source_port: source.1,
+            destination_port: destination.1,
+            protocol: key.protocol,
+            v6: key.v6,
+            ident: packet.ident,
+            ip_bytes: packet.ip_bytes,
+            payload: packet.payload,
+            tcp,
+        })
+    }
+
+    /// Whether it is a TCP segment with payload.
+    pub(crate) fn is_data(&self) -> bool {
+        self.tcp.is_some() && self.payload > 0
+    }
+
+    /// Whether it may be the same packet as `other`, whose key is the same.
+    pub(crate) fn may_be(&self, other: &Self) -> bool {
+        match (self.prefix, other.prefix) {
+            (Some(one), Some(two)) => one == two,
+            _ => true,
+        }
+    }
+}
+
+/// Hash of the first bytes behind a transport header of `header` bytes; none where not all of them were captured.
+fn prefix(transport: &[u8], header: usize, packet: &Packet, hashing: &RandomState) -> Option<u32> {
+    let stated = if packet.key.protocol == UDP {
+        packet.payload as usize
+    } else {
+        PREFIX
+    };
+    let length = stated.min(PREFIX);
+    let bytes = transport.get(header..header + length)?;
+    Some(hashing.hash_one(bytes) as u32)
+}

@@ -1,0 +1,223 @@
+//! What TCP itself tells of packets that one capture lacks: what was sent before, and what was acknowledged.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+
+use super::sighting::{Numbers, Sighting};
+use crate::decode::flag;
+
+/// Streams that are remembered; beyond that those that were silent for [`SILENCE_NS`] are forgotten, or else all.
+const STREAMS: usize = 1 << 18;
+const SILENCE_NS: i64 = 60_000_000_000;
+/// Ranges of sequence numbers that are remembered of one stream, of each kind.
+const RANGES: usize = 64;
+
+/// Sequence numbers from the first to behind the last.
+type Range = (u32, u32);
+
+/// One direction of a TCP connection.
+#[derive(Debug, Default)]
+struct Stream {
+    last_time: i64,
+    /// Number behind the highest one that the sender's capture has.
+    sent: Option<u32>,
+    /// What was sent more than once.
+    resent: VecDeque<Range>,
+    /// Number behind the last one up to which the receiver's capture lacks nothing.
+    received: Option<u32>,
+    /// What it has behind that.
+    beyond: Vec<Range>,
+    /// What the receiver acknowledged and its capture lacks.
+    missing: VecDeque<Range>,
+    /// What the receiver did not acknowledge when it had data behind it.
+    reported: VecDeque<Range>,
+}
+
+/// What is known of a packet that the receiver's capture lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Nothing: its receiver has not acknowledged it, or its capture lacks none of it.
+    None,
+    /// Its receiver acknowledged what lies before it, and no more, when it had data behind it.
+    Lost,
+    /// Its receiver acknowledged it, and nothing else that was sent has its numbers.
+    Received,
+    /// Its receiver acknowledged its numbers, which more than one packet has.
+    ReceivedOnce,
+}
+
+/// All streams.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    all: HashMap<u64, Stream, RandomState>,
+}
+
+impl Streams {
+    /// Notes a segment in its sender's capture; whether it was sent before, in part at least.
+    pub(super) fn send(&mut self, packet: &Sighting, tcp: Numbers) -> bool {
+        let stream = self.stream(packet.direction, packet.time);
+        let is_again = stream.send(tcp);
+        if tcp.has(flag::ACK)
+            && let Some(opposite) = self.all.get_mut(&(packet.direction ^ Sighting::OPPOSITE))
+        {
+            opposite.acknowledge(tcp.ack);
+        }
+        is_again
+    }
+
+    /// Notes a segment in its receiver's capture.
+    pub(super) fn receive(&mut self, packet: &Sighting, tcp: Numbers) {
+        self.stream(packet.direction, packet.time).receive(tcp);
+    }
+
+    /// What is known of a segment that the receiver's capture lacks.
+    pub(super) fn prove(&self, packet: &Sighting, tcp: Numbers) -> Proof {
+        let Some(stream) = self.all.get(&packet.direction) else {
+            return Proof::None;
+        };
+        let overlaps = |range: &Range| before(tcp.seq, range.1) && before(range.0, tcp.end());
+        let covers = |range: &Range| !before(tcp.seq, range.0) && !before(range.1, tcp.end());
+        if tcp.length == 0 {
+            Proof::None
+        } else if !stream.missing.iter().any(overlaps) {
+            if stream.reported.iter().any(covers) {
+                Proof::Lost
+            } else {
+                Proof::None
+            }
+        } else if !stream.missing.iter().any(covers) {
+            Proof::None
+        } else if stream.resent.iter().any(overlaps) {
+            Proof::ReceivedOnce
+        } else {
+            Proof::Received
+        }
+    }
+
+    fn stream(&mut self, direction: u64, time: i64) -> &mut Stream {
+        if self.all.len() >= STREAMS && !self.all.contains_key(&direction) {
+            self.all
+                .retain(|_, stream| time.saturating_sub(stream.last_time) < SILENCE_NS);
+            if self.all.len() >= STREAMS {
+                self.all.clear();
+            }
+        }
+        let stream = self.all.entry(direction).or_default();
+        stream.last_time = time;
+        stream
+    }
+}
+
+impl Stream {
+    fn send(&mut self, tcp: Numbers) -> bool {
+        if tcp.length == 0 {
+            return false;
+        }
+        let first = tcp.has(flag::SYN) && self.sent != Some(tcp.end());
+        if first {
+            *self = Self {
+                last_time: self.last_time,
+                ..Self::default()
+            };
+        }
+        let is_again = self.sent.is_some_and(|sent| before(tcp.seq, sent));
+        if is_again {
+            push(&mut self.resent, (tcp.seq, tcp.end()));
+        }
+        if self.sent.is_none_or(|sent| before(sent, tcp.end())) {
+            self.sent = Some(tcp.end());
+        }
+        is_again
+    }
+
+    fn receive(&mut self, tcp: Numbers) {
+        if tcp.has(flag::SYN) {
+            self.received = Some(tcp.end());
+            self.beyond.clear();
+            return;
+        }
+        let Some(received) = self.received else {
+            return;
+        };
+        if tcp.length == 0 || !before(received, tcp.end()) {
+            return;
+        }
+        if self.beyond.len() == RANGES {
+            // What is forgotten here proves nothing any more.
+            self.received = None;
+            self.beyond.clear();
+            return;
+        }
+        self.beyond.push((tcp.seq, tcp.end()));
+        self.close();
+    }
+
+    /// Moves on over what lies without a gap behind what was received.
+    fn close(&mut self) {
+        let Some(mut received) = self.received else {
+            return;
+        };
+        while let Some(place) = self
+            .beyond
+            .iter()
+            .position(|range| !before(received, range.0))
+        {
+            let range = self.beyond.swap_remove(place);
+            if before(received, range.1) {
+                received = range.1;
+            }
+        }
+        self.received = Some(received);
+    }
+
+    /// The receiver has all numbers before `ack`, whatever its capture has.
+    fn acknowledge(&mut self, ack: u32) {
+        let Some(mut received) = self.received else {
+            self.received = Some(ack);
+            return;
+        };
+        while before(received, ack) {
+            // The first range behind the gap, if it begins before what was acknowledged ends.
+            let next = self
+                .beyond
+                .iter()
+                .copied()
+                .filter(|range| before(range.0, ack))
+                .min_by_key(|range| range.0.wrapping_sub(received));
+            let end = next.map_or(ack, |range| range.0);
+            push(&mut self.missing, (received, end));
+            received = end;
+            self.received = Some(received);
+            self.close();
+            received = self.received.unwrap_or(ack);
+        }
+        let behind = self.beyond.iter();
+        let next = behind.min_by_key(|range| range.0.wrapping_sub(received));
+        if received == ack
+            && let Some(&(next, _)) = next
+            && self.reported.back() != Some(&(ack, next))
+        {
+            push(&mut self.reported, (ack, next));
+        }
+    }
+}
+
+fn push(ranges: &mut VecDeque<Range>, range: Range) {
+    // Neighbours become one: what one acknowledgement told of several segments, and the next one of more.
+    if let Some(last) = ranges.back_mut()
+        && last.1 == range.0
+    {
+        last.1 = range.1;
+        return;
+    }
+    if ranges.len() == RANGES {
+        ranges.pop_front();
+    }
+    ranges.push_back(range);
+}
+
+/// Whether one sequence number lies before another, RFC 9293 3.4.
+fn before(one: u32, other: u32) -> bool {
+    (one.wrapping_sub(other) as i32) < 0
+}

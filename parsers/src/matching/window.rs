@@ -1,0 +1,90 @@
+//! The sightings of the last seconds, of all points, in the order in which they were read.
+
+use std::collections::VecDeque;
+
+use super::sighting::Sighting;
+
+/// Stands for no place.
+pub(super) const NO_PLACE: u64 = u64::MAX;
+
+/// Which end of its path a sighting is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Sent,
+    Received,
+}
+
+/// What is known of a sighting so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It waits for the other side.
+    Waiting,
+    /// Matched; of the sender's: time and number in the receiver's capture, how often its group was settled then, and
+    /// by how many packets it was overtaken.
+    Matched {
+        time: i64,
+        number: u64,
+        settled: u32,
+        reordered_by: u64,
+    },
+    /// The same packet once more in the sender's capture.
+    Copy,
+}
+
+/// A sighting in the window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub packet: Sighting,
+    /// Its time by the clock of the first point, as far as that is known.
+    pub common_time: i64,
+    pub sender: u16,
+    pub receiver: u16,
+    pub side: Side,
+    pub state: State,
+    /// Some of its sequence numbers were sent before.
+    pub is_again: bool,
+    /// Its place among the packets that its sender sent to its receiver.
+    pub order: u64,
+    /// Number of its group.
+    pub group: u32,
+    /// The next sighting that waits in the same list.
+    pub next: u64,
+}
+
+/// Places count up from 0 and are never used again.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    entries: VecDeque<Entry>,
+    /// Place of the first.
+    base: u64,
+}
+
+impl Window {
+    pub(super) fn push(&mut self, entry: Entry) -> u64 {
+        self.entries.push_back(entry);
+        self.base + self.entries.len() as u64 - 1
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The oldest, with its place.
+    pub(super) fn first(&self) -> Option<(u64, Entry)> {
+        self.entries.front().map(|&entry| (self.base, entry))
+    }
+
+    pub(super) fn pop(&mut self) {
+        if self.entries.pop_front().is_some() {
+            self.base += 1;
+        }
+    }
+
+    pub(super) fn get(&self, place: u64) -> Option<&Entry> {
+        self.entries.get(place.checked_sub(self.base)? as usize)
+    }
+
+    pub(super) fn get_mut(&mut self, place: u64) -> Option<&mut Entry> {
+        self.entries.get_mut(place.checked_sub(self.base)? as usize)
+    }
+}

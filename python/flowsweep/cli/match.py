@@ -1,0 +1,119 @@
+"""`flowsweep match`: the captures of several hosts put together."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep import printing
+from flowsweep.cli.arguments import Parser, add_format, add_output, add_window
+from flowsweep.errors import FlowsweepError
+from flowsweep.parsing import DamagedCaptureError
+from flowsweep.units import counted
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import MatchSummary
+
+#: Columns of the printed table, with the fates that each counts.
+SHOWN = ("delivered", "lost", "not_captured", "duplicated", "unknown")
+
+
+def arguments(parser: Parser) -> None:
+    """Adds the options and arguments of this command."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="The folder of a run, or a capture of each host, called as the host is.",
+    )
+    add_output(parser, "Folder for <table>.parquet.")
+    parser.add_argument(
+        "--address",
+        dest="stated",
+        metavar="HOST=ADDRESS",
+        action="append",
+        default=[],
+        help="An address of a host; may be given several times. Default: those in run.json, else "
+        "the address that is in most packets of the host's capture.",
+    )
+    add_window(parser)
+    add_format(parser, "text", "json", about="How the counts are printed.")
+
+
+def match(
+    *,
+    paths: list[Path],
+    output: Path,
+    stated: list[str],
+    window_ns: int,
+    window_packets: int,
+    output_format: str,
+) -> int:
+    """Find every packet where it was sent and where it arrived, and what became of it.
+
+    PATH is the folder of one run, with captures <host>.pcap and so on, or a capture of each host.
+    The table fates has a row for each IP packet: delivered, lost, not captured at one of the
+    hosts, duplicated, unknown where the captures do not tell, or outside, where its other end was
+    not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
+    numbers and timestamps of TCP, and the first bytes of what UDP carries: 96 bytes of each
+    packet are enough. Tables keep each host's own clock.
+
+    Exit code 1: no packet was found at two hosts, or a capture is damaged.
+
+    Example: flowsweep match results/demo/runs/nqueens-baseline-r1 --output matched
+    """
+    from flowsweep.matching import hosts, tables
+
+    found = hosts.find(paths, hosts.parse_addresses(stated))
+    summary = tables.write(found, output, window_ns=window_ns, window_packets=window_packets)
+    if output_format == "json":
+        about = {"addresses": {host.name: host.addresses for host in found}, **summary}
+        printing.exact(json.dumps(about, indent=2) + "\n")
+    else:
+        _print(summary)
+    records = counted(sum(summary["records"].values()), "packet")
+    print(f"{counted(len(found), 'host')}, {records} -> {output}", file=sys.stderr)
+    for damage in summary["damage"][1:]:
+        print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
+    if summary["damage"]:
+        raise DamagedCaptureError(summary["damage"][0])
+    if not any(path["fates"].get("delivered") for path in summary["paths"]):
+        told = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in found)
+        raise FlowsweepError(
+            f"{paths[0]}: no packet was found at two hosts",
+            found=f"hosts {told}",
+            expected="captures of one run, made at the same time, on clocks that differ by "
+            "seconds at most where no early packets tell more",
+            remedy="check that the captures are of one run; name addresses: --address HOST=ADDRESS",
+            exit_code=1,
+        )
+    return 0
+
+
+def _print(summary: MatchSummary) -> None:
+    """A line for each path, and what is on none."""
+    head = ["from", "to", *SHOWN, "reordered", "sent again"]
+    rows = [
+        [
+            path["sender"],
+            path["receiver"],
+            *(f"{path['fates'].get(fate, 0):,}" for fate in SHOWN),
+            f"{path['reordered']:,}",
+            f"{path['retransmissions']:,}",
+        ]
+        for path in summary["paths"]
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+    if summary["outside"]:
+        print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
+    if without := sum(summary["without_ip"].values()):
+        print(f"{counted(without, 'record')} without a readable IP packet")

@@ -1,0 +1,207 @@
+"""Hosts of a run whose captures are matched: files, addresses, what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import capture_names, inputs, manifests
+from flowsweep.parsing import drops_told, named, shown
+from flowsweep.runs import run_folder
+
+EXAMPLE = '{"hosts": [{"name": "pc1", "address": "10.0.0.1"}]}'
+
+
+@dataclass(frozen=True)
+class Host:
+    """A capture point.
+
+    Attributes:
+        name: Of the host.
+        captures: Its files: one, or the parts of a rotated one.
+        addresses: IP addresses that it sends from.
+        dropped: Packets that its capture is known to have lost.
+        span: Begin and end of the capture in ns since 1970, where its manifest tells them.
+    """
+
+    name: str
+    captures: tuple[Path, ...]
+    addresses: tuple[str, ...]
+    dropped: int = 0
+    span: tuple[int, int] | None = None
+
+
+def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Host]:
+    """The hosts of a run's folder, or of captures that are called as their hosts.
+
+    Args:
+        paths: The folder, or the captures.
+        stated: Addresses by host; those of other hosts come from run.json, or are guessed from
+            the captures.
+
+    Raises:
+        FlowsweepError: There are fewer than two hosts, or a host's address is not known.
+    """
+    captures = _captures(paths)
+    if len(captures) < 2:
+        raise FlowsweepError(
+            f"{paths[0]}: a packet is matched between two hosts",
+            found=f"captures of {', '.join(captures) or 'no host'}",
+            expected="captures of two hosts or more",
+            remedy="name the folder of a run, or one capture for each host: pc1.pcap pc2.pcap",
+        )
+    for host in stated:
+        if host not in captures:
+            raise FlowsweepError(
+                f"--address {host}=...: no capture is of this host", expected=", ".join(captures)
+            )
+    known = {host: tuple(some) for host, some in stated.items()}
+    if len(paths) == 1 and paths[0].is_dir():
+        known = {**_recorded(paths[0] / "run.json"), **known}
+    missing = {host: files for host, files in captures.items() if host not in known}
+    if missing:
+        taken = {address for some in known.values() for address in some}
+        known |= _guessed(missing, taken)
+    _check_apart(captures, known)
+    return [
+        Host(host, tuple(files), known[host], _dropped(files), _span(files))
+        for host, files in captures.items()
+    ]
+
+
+def parse_addresses(words: Sequence[str]) -> dict[str, list[str]]:
+    """Addresses by host of options `HOST=ADDRESS`.
+
+    Raises:
+        FlowsweepError: One of them is none.
+    """
+    found: dict[str, list[str]] = {}
+    for word in words:
+        host, _, address = word.partition("=")
+        try:
+            text = str(ip_address(address))
+        except ValueError:
+            host = ""
+        if not host:
+            raise FlowsweepError(
+                f"--address {word}: no host with an IP address",
+                expected="HOST=ADDRESS, such as pc1=10.0.0.1",
+            )
+        found.setdefault(host, []).append(text)
+    return found
+
+
+def _captures(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    if len(paths) == 1 and paths[0].is_dir():
+        return run_folder.captures_by_host(paths[0])
+    found: dict[str, list[Path]] = {}
+    stems = {capture_names.stem(path) for path in paths}
+    for path in paths:
+        if path.is_dir() or not path.exists():
+            raise FlowsweepError(
+                f"{path}: no capture",
+                found="a folder" if path.is_dir() else "nothing",
+                expected="the folder of one run, or captures that can be read twice",
+            )
+        if not path.is_file():
+            raise FlowsweepError(
+                f"{path}: a stream",
+                expected="a file: captures are read twice",
+                remedy="write it into a file first",
+            )
+        host = capture_names.host_of(capture_names.stem(path), stems)
+        found.setdefault(host, []).append(path)
+    return found
+
+
+def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
+    """Addresses by host in run.json, if there are any."""
+    if not path.exists():
+        return {}
+    about, _ = inputs.read_object(path, "the record of a run", EXAMPLE)
+    found: dict[str, tuple[str, ...]] = {}
+    hosts = about.get("hosts")
+    for place, host in enumerate(hosts if isinstance(hosts, list) else []):
+        name, address = (
+            (host.get("name"), host.get("address")) if isinstance(host, dict) else (0, 0)
+        )
+        if address is None:
+            continue
+        try:
+            found[str(name)] = (str(ip_address(address)),)
+        except ValueError:
+            raise FlowsweepError(
+                f"{path}: hosts[{place}].address: no IP address",
+                found=inputs.shown(address),
+                expected="an address such as 10.0.0.1",
+                remedy="correct it, or name it: --address HOST=ADDRESS",
+            ) from None
+    return found
+
+
+def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, tuple[str, ...]]:
+    """Addresses by the rule of the report: that of a host is in most of its packets."""
+    import polars as pl
+
+    from flowsweep import addresses
+    from flowsweep.captures import read_flows
+
+    found: dict[str, tuple[str, ...]] = {}
+    for host, files in hosts.items():
+        flows = pl.DataFrame(read_flows(list(files)))
+        address = addresses.guess(flows)
+        if address is None or address in taken:
+            raise FlowsweepError(
+                f"{shown(files[0])}: whose capture it is cannot be told from its packets",
+                found=f"{address}, which is another host's" if address else "no packet of a host",
+                expected="an address that sends packets, and is in most of them",
+                remedy=f"name it: --address {host}=ADDRESS, or record run.json with `hosts`",
+            )
+        found[host] = (address,)
+        taken.add(address)
+    return found
+
+
+def _check_apart(captures: Mapping[str, object], known: Mapping[str, Sequence[str]]) -> None:
+    owners: dict[str, str] = {}
+    for host in captures:
+        for address in known[host]:
+            if (other := owners.setdefault(address, host)) != host:
+                raise FlowsweepError(
+                    f"{address} is an address of {other} and of {host}",
+                    expected="an address of one host",
+                    remedy=f"name theirs: --address {other}=ADDRESS --address {host}=ADDRESS",
+                )
+
+
+def _dropped(files: Sequence[Path]) -> int:
+    counts = drops_told(named(files)).values()
+    return sum(count for pair in counts for count in pair if count is not None)
+
+
+def _span(files: Sequence[Path]) -> tuple[int, int] | None:
+    """Begin and end of a capture by the manifest of the agent; None without one."""
+    path = files[0].with_name(f"{capture_names.stem(files[0])}.capture.json")
+    if not path.exists():
+        return None
+    about, _ = inputs.read_object(path, "a manifest", manifests.EXAMPLE)
+    begin, end = _nanoseconds(about.get("start")), _nanoseconds(about.get("end"))
+    return None if begin is None or end is None or end < begin else (begin, end)
+
+
+def _nanoseconds(value: Any) -> int | None:
+    """A time such as 2026-11-21T03:20:55.809270648Z in ns since 1970; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    whole, _, fraction = value.removesuffix("Z").partition(".")
+    digits = f"{fraction:0<9}"
+    try:
+        seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
+        return int(seconds) * 1_000_000_000 + (int(digits) if len(digits) == 9 else 0)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,54 @@
+"""Matched captures to Parquet tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep import _parsers
+from flowsweep.defaults import MATCH_WINDOW_NS, MATCH_WINDOW_PACKETS
+from flowsweep.files.file_sets import file_set
+from flowsweep.parsing import named, readable_errors, shown
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import MatchSummary
+    from flowsweep.matching.hosts import Host
+
+TABLES = tuple(_parsers.matched_tables())
+
+
+def write(
+    hosts: Sequence[Host],
+    output: Path,
+    *,
+    window_ns: int = MATCH_WINDOW_NS,
+    window_packets: int = MATCH_WINDOW_PACKETS,
+) -> MatchSummary:
+    """Matches the captures of `hosts` into `<table>.parquet` in `output`; the counts.
+
+    Raises:
+        CaptureError: A capture cannot be read at all; the tables are as they were.
+    """
+    names = [f"{table}.parquet" for table in TABLES]
+    with file_set(output, "matched", names, is_alone=False) as folder, readable_errors():
+        return _parsers.match_captures(
+            [
+                (host.name, named(host.captures), host.addresses, host.dropped, host.span)
+                for host in hosts
+            ],
+            {
+                table: (folder / f"{table}.parquet", shown(output / f"{table}.parquet"))
+                for table in TABLES
+            },
+            window_ns=window_ns,
+            window_packets=window_packets,
+            notes=[
+                ("flowsweep.files", json.dumps([shown(p) for h in hosts for p in h.captures])),
+                ("flowsweep.addresses", json.dumps({h.name: h.addresses for h in hosts})),
+                ("flowsweep.window_ns", str(window_ns)),
+                ("flowsweep.window_packets", str(window_packets)),
+            ],
+            progress=None,
+        )

@@ -1,0 +1,66 @@
+"""Fates beside the emulator's own log, frame by frame, where it loses and doubles them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+from laboratory import read_fates
+
+EXPERIMENT = """\
+sites:
+  west: [pc1]
+  east: [pc2]
+link: {rtt: 20ms, rate: 20Mbit/s, loss: 2%, duplicate: 1%}
+emulation: {backend: flowsweep-wan, fates: true}
+tcp: {congestion_control: reno}
+workload:
+  app: pingpong
+  problem: {message_bytes: 500000, repetitions: 2, warmup: 0}
+axes: {rtt: [40ms]}
+repetitions: 1
+warmup: 0
+timeout: 200s
+limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 1s}
+"""
+
+
+def test_each_frame_has_the_fate_that_the_emulator_gave_it(
+    tmp_path, namespaces, measurement, match, table
+):
+    (tmp_path / "loss.yaml").write_text(EXPERIMENT)
+    run = tmp_path / "one"
+    words = ["run", tmp_path / "loss.yaml", "--output", run]
+    done = subprocess.run(
+        [sys.executable, "-m", "flowsweep", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert match(run).returncode == 0
+    rows = table("fates")
+    log = read_fates(run / "wan.fates")
+    header = json.loads((run / "wan.fates").open("rb").readline())
+    for number, link in enumerate(json.loads((run / "run.json").read_text())["emulator"]["links"]):
+        sender = {"west": "pc1", "east": "pc2"}[link["from"]]
+        path = rows.filter(sender=sender)
+        counts = dict(path.group_by("fate").len().iter_rows())
+        assert counts["duplicated"] == link["duplicated"]
+        assert counts["lost"] == link["dropped_loss"] + link["dropped_queue"]
+        assert counts["delivered"] + counts["duplicated"] == link["delivered"]
+        assert set(counts) == {"delivered", "lost", "duplicated"}
+        # In the order of sending; the log has frames of probes, before and behind the captures.
+        sent = path.filter(pl.col("packet_sent").is_not_null()).sort("packet_sent")
+        begin = sent["time_sent"].dt.timestamp("ns").min()
+        frames = log[(log["link"] == number) & (log["arrive_ns"] >= begin)]
+        fates = {}
+        for frame in np.sort(frames, order=["number", "fate"]):
+            fates.setdefault(int(frame["number"]), header["fates"][frame["fate"]])
+        known = {"delivered": "delivered", "loss": "lost", "queue": "lost"}
+        logged = [known[fate] for fate in fates.values()]
+        assert logged[: sent.height] == sent["fate"].to_list()
