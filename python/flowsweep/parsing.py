@@ -54,18 +54,18 @@ class DamagedCaptureError(CaptureError):
 def _remedy(damage: Damage) -> str:
     """Names a remedy for damage; none where hardly anything was lost."""
     verb = "was" if damage["kept"] == 1 else "were"
-    told = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
+    text = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
     if damage["changed"]:
-        return f"read it again once nothing writes to it; {told}"
+        return f"read it again once nothing writes to it; {text}"
     unread = damage["unread"]
     if unread is None:
         # The rest of a compressed file or a stream has no known size.
-        return f"copy or record it again for what comes behind it; {told}"
+        return f"copy or record it again for what comes behind it; {text}"
     size = damage["offset"] + unread
-    told += f"; {unread:,} of {counted(size, 'byte')} not read"
+    text += f"; {unread:,} of {counted(size, 'byte')} not read"
     if damage["kept"] and unread <= NEGLIGIBLE * size:
-        return f"none needed: {told}"
-    return f"copy or record it again; {told}"
+        return f"none needed: {text}"
+    return f"copy or record it again; {text}"
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def write_tables(
             {table: (path, shown(places[table])) for table, path in paths.items()},
             options,
             threads=options.threads or len(os.sched_getaffinity(0)),
-            manifests=drops_told(captures) if drops is None else drops,
+            manifests=read_drops(captures) if drops is None else drops,
             notes=notes,
             progress=progress,
             process_ends=options.process_ends,
@@ -187,7 +187,7 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def drops_told(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
+def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
     """Drop counters (kernel, interface) of the manifests beside captures, by displayed name.
 
     The parts of a rotated capture have one manifest, named after the first part: its

@@ -106,12 +106,12 @@ def tell_remedies(logger: logging.Logger) -> None:
     Args:
         logger: Snakemake's.
     """
-    told: set[str] = set()
+    warned: set[str] = set()
 
     def note(record: logging.LogRecord) -> bool:
         for key in LOST_STORAGE.findall(record.getMessage()):
-            if key not in told:
-                told.add(key)
+            if key not in warned:
+                warned.add(key)
                 record.msg = f"{record.getMessage()}\n{_lost(key)}"
                 record.args = ()
         return True

@@ -52,8 +52,8 @@ def test_points_are_taken_evenly_from_the_first_to_the_last(total: int, room: in
 
 
 def test_nothing_is_told_where_all_is_shown() -> None:
-    assert cuts.told(60, 60, "rows", "lightpaths") is None
-    assert cuts.told(60, 1800, "rows", "lightpaths") == (
+    assert cuts.describe(60, 60, "rows", "lightpaths") is None
+    assert cuts.describe(60, 1800, "rows", "lightpaths") == (
         "60 of 1,800 rows; all: flowsweep query lightpaths DIR."
     )
 

@@ -111,24 +111,24 @@ def _outcome(run: Row) -> Outcome:
     return Outcome(run["outcome"], run["unit"], run["better"])
 
 
-def rows(mine: Side, its: Side, name: str) -> list[Key]:
+def rows(this: Side, its: Side, name: str) -> list[Key]:
     """The rows of the table: points of both, then of each alone, for each outcome.
 
     Args:
-        mine: This experiment.
+        this: This experiment.
         its: The other one.
         name: What the other one is called.
     """
-    differs = _differing(mine.points, its.points)
-    left_out = {*differs, *([QUEUE] if _is_implied(mine) and _is_implied(its) else [])}
-    told = "; ".join(f"{column}: {_shown(a)}, {_shown(b)}" for column, (a, b) in differs.items())
-    here, there = (_by_key(side.points, left_out) for side in (mine, its))
+    differs = _differing(this.points, its.points)
+    left_out = {*differs, *([QUEUE] if _is_implied(this) and _is_implied(its) else [])}
+    text = "; ".join(f"{column}: {_shown(a)}, {_shown(b)}" for column, (a, b) in differs.items())
+    here, there = (_by_key(side.points, left_out) for side in (this, its))
     # Those of this experiment, where it has the application.
-    of_group = its.outcomes() | mine.outcomes()
+    of_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
     for outcome in dict.fromkeys(one for ones in of_group.values() for one in ones):
-        costs, other_costs = mine.costs(outcome), its.costs(outcome)
-        times, other_times = mine.times(outcome), its.times(outcome)
+        costs, other_costs = this.costs(outcome), its.costs(outcome)
+        times, other_times = this.times(outcome), its.times(outcome)
         compared = _compared(here, there, costs, other_costs)
         for key in [*here, *(key for key in there if key not in here)]:
             if outcome not in of_group[key[:2]]:
@@ -155,7 +155,7 @@ def rows(mine: Side, its: Side, name: str) -> list[Key]:
                 "other_s": _median(other_times, b),
                 "runs_used": len(costs.get(a["point"], ())) if a else 0,
                 "other_runs": len(other_costs.get(b["point"], ())) if b else 0,
-                "differs": told or None,
+                "differs": text or None,
             })  # fmt: skip
     return [tuple(row[column] for column in COLUMNS) for row in found]
 
@@ -197,11 +197,11 @@ def _by_key(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
     return found
 
 
-def _differing(mine: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
+def _differing(this: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
     """Axes with one value in each experiment that are not the same in both."""
     found = {}
     for column in ASKED:
-        here, there = ({_rounded(row[column]) for row in rows} for rows in (mine, its))
+        here, there = ({_rounded(row[column]) for row in rows} for rows in (this, its))
         if len(here) == len(there) == 1 and here != there:
             found[column] = (*here, *there)
     return found

@@ -234,8 +234,8 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     summary.shortest_ms = least / 1e6 if least else None
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
-        mine = bins.filter(pl.col(end) == host)
-        spread = merged_packets.paced(mine, merged.get(way))
+        own = bins.filter(pl.col(end) == host)
+        spread = merged_packets.paced(own, merged.get(way))
         per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
             mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
         )
@@ -246,7 +246,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
         setattr(summary, f"{way}_mbit_s", [float(peaks.get(number, 0.0)) for number in columns])
         # What is shorter than a bin has no mean rate.
         if summary.duration_s * 1e9 >= bin_ns:
-            mean = float(mine["wire_bytes"].sum()) * 8e-6 / summary.duration_s
+            mean = float(own["wire_bytes"].sum()) * 8e-6 / summary.duration_s
             setattr(summary, f"mean_{way}_mbit_s", mean)
         filled |= set(per_bin["number"])
     others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // told_ns)

@@ -210,8 +210,8 @@ class Grade:
     @property
     def reasons(self) -> str:
         """What lowers the grade, and what C forbids because of it, in words."""
-        told = [note.text for note in self.notes if note.grade != "A"]
-        return "; ".join([*told, self.meaning] if self.letter == "C" else told)
+        texts = [note.text for note in self.notes if note.grade != "A"]
+        return "; ".join([*texts, self.meaning] if self.letter == "C" else texts)
 
 
 def grade(facts: Mapping[str, Any]) -> Grade:
@@ -272,8 +272,8 @@ def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
     if facts.get("is_truncated"):
         # Who wrote down the numbers of drops at the end of a capture was not cut off.
         grade = "C" if facts.get("is_drops_known") else "D"
-        said = "cut or damaged: what comes behind the last whole packet is missing"
-        yield Note("is_truncated", said, grade)
+        line = "cut or damaged: what comes behind the last whole packet is missing"
+        yield Note("is_truncated", line, grade)
 
 
 def jump(facts: Mapping[str, Any]) -> str | None:
@@ -293,9 +293,9 @@ def _day(ns: int) -> str:
 
 
 def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
-    said = jump(facts)
-    if said is not None:
-        yield Note("silence_ns", said, "B")
+    jumped = jump(facts)
+    if jumped is not None:
+        yield Note("silence_ns", jumped, "B")
     ahead = _number(facts, "clock_shift_ns")
     if ahead:
         yield Note(
@@ -315,8 +315,8 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
             offered = packets + (number if rule.key == "dropped_packets" else 0)
             judged = _number(facts, rule.judged_by or rule.key) / max(offered, 1)
             share = percent(number / max(offered, 1))
-            said = f"{counted(number, rule.noun)} {rule.text} ({share})"
-            yield Note(rule.key, said, rule.grade(judged), rule.spoils)
+            line = f"{counted(number, rule.noun)} {rule.text} ({share})"
+            yield Note(rule.key, line, rule.grade(judged), rule.spoils)
 
 
 def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -327,13 +327,13 @@ def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
     if not early:
         return
     share = early / max(_number(facts, "packets"), 1)
-    said = f"{counted(early, 'packet')} earlier than the one before ({percent(share)})"
+    line = f"{counted(early, 'packet')} earlier than the one before ({percent(share)})"
     if back is not None:
-        said += f", by at most {numbers.seconds(back / 1e9)}"
+        line += f", by at most {numbers.seconds(back / 1e9)}"
     if late:
-        said += ": too late to be put back in order, the order of the file stands"
+        line += ": too late to be put back in order, the order of the file stands"
     is_stepped = back is None or back >= STEP_NS
-    yield Note("time_regressions", said, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
+    yield Note("time_regressions", line, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
 
 def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -342,8 +342,8 @@ def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
         share = missed / max(missed, _number(facts, "payload_bytes"))
         grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
-        said = f"{counted(missed, 'byte')} of TCP in gaps that Zeek did not see ({percent(share)})"
-        yield Note("missed_bytes", said, grade, GAPS)
+        line = f"{counted(missed, 'byte')} of TCP in gaps that Zeek did not see ({percent(share)})"
+        yield Note("missed_bytes", line, grade, GAPS)
 
 
 def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -351,24 +351,24 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     total = sum(number for number, _ in refused)
     if total:
         kinds = ", ".join(f"{number:,} {what}" for number, what in refused if number)
-        said = (
+        line = (
             f"{counted(total, 'segment')} that a receiver would not accept: no state changed"
             f" ({kinds})"
         )
-        yield Note("refused_packets", said, "B")
+        yield Note("refused_packets", line, "B")
     again, repeated, sent = (
         _number(facts, key) for key in ("repeated_packets", "repeated_bytes", "payload_bytes")
     )
     if again >= DOUBLED_PACKETS and repeated >= DOUBLED * sent:
-        said = (
+        line = (
             f"{counted(again, 'packet')} of TCP repeat others ({percent(repeated / sent)} of the"
             " bytes): was everything captured more than once, as on a bridge and its port?"
         )
-        yield Note("repeated_packets", said, "D")
+        yield Note("repeated_packets", line, "D")
     midstream = _number(facts, "midstream_connections")
     if midstream:
-        said = f"{counted(midstream, 'connection')} began before the capture"
-        yield Note("midstream_connections", said, "B")
+        line = f"{counted(midstream, 'connection')} began before the capture"
+        yield Note("midstream_connections", line, "B")
 
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.

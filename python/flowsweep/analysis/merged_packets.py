@@ -58,19 +58,19 @@ def merged(
         return {}
     found: dict[str, Merged] = {}
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
-        mine = flows.filter(pl.col(end) == host)
+        own = flows.filter(pl.col(end) == host)
         if way == "in":
-            mine = mine.filter(pl.col("src_ip") != host)
-        if mine.is_empty():
+            own = own.filter(pl.col("src_ip") != host)
+        if own.is_empty():
             continue
-        mss = max(int(mine["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
-        largest = _largest(mine, bins.filter(pl.col(end) == host))
+        mss = max(int(own["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
+        largest = _largest(own, bins.filter(pl.col(end) == host))
         if largest <= mss + HEADERS:
             continue
-        times = mine.select(
+        times = own.select(
             pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
         ).row(0)
-        span, wire = times[1] - times[0], int(mine["wire_bytes"].sum())
+        span, wire = times[1] - times[0], int(own["wire_bytes"].sum())
         # Nothing tells at which rate a lone packet passed.
         found[way] = Merged(largest, -(-largest * span // wire) if span else _span_ns(bins))
     return found

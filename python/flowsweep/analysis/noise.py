@@ -72,14 +72,14 @@ class Noise:
         """
         if not (self._explains(times) and self._explains(others)):
             return 0.0, math.inf
-        mine, its = self._mean(times), self._mean(others)
+        own, its = self._mean(times), self._mean(others)
         of_medians = float(np.median(times)) / float(np.median(others))
-        both = mine.variance + its.variance
+        both = own.variance + its.variance
         if both == 0:
             return of_medians, of_medians
-        freedom = both**2 / (mine.variance**2 / mine.freedom + its.variance**2 / its.freedom)
+        freedom = both**2 / (own.variance**2 / own.freedom + its.variance**2 / its.freedom)
         half = student.quantile(1 - TAIL, min(freedom, self.freedom)) * math.sqrt(both)
-        ratio = mine.value - its.value
+        ratio = own.value - its.value
         low, high = math.exp(ratio - half), math.exp(ratio + half)
         return min(low, of_medians), max(high, of_medians)
 

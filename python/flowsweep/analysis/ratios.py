@@ -56,13 +56,13 @@ def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]
     return [_ratio(times[one], times[other], pooled) for one, other in pairs]
 
 
-def _ratio(mine: Sequence[float], its: Sequence[float], pooled: noise.Noise | str) -> Ratio:
-    ratio = float(np.median(mine)) / float(np.median(its))
+def _ratio(own: Sequence[float], its: Sequence[float], pooled: noise.Noise | str) -> Ratio:
+    ratio = float(np.median(own)) / float(np.median(its))
     if isinstance(pooled, str):
-        low, high = Median.of(mine).compared(Median.of(its))
+        low, high = Median.of(own).compared(Median.of(its))
         rests_on, reason = "own", pooled
     else:
-        low, high = pooled.compared(mine, its)
+        low, high = pooled.compared(own, its)
         rests_on, reason = "pooled", None
     if not math.isfinite(high):
         return Ratio(ratio, None, None, rests_on, reason)

@@ -59,14 +59,14 @@ class Median:
 
     def compared(self, other: Median, tail: float = ONE_SIDED) -> tuple[float, float]:
         """Interval of this median divided by another; each end is wrong with probability `tail`."""
-        mine, its = self.error**2, other.error**2
-        if not math.isfinite(mine + its):
+        own, its = self.error**2, other.error**2
+        if not math.isfinite(own + its):
             return 0.0, math.inf
         ratio = self.value / other.value
-        if mine + its == 0:
+        if own + its == 0:
             return ratio, ratio
-        freedom = (mine + its) ** 2 / (mine**2 / (self.runs - 1) + its**2 / (other.runs - 1))
-        half = student.quantile(1 - tail, freedom) * math.sqrt(mine + its)
+        freedom = (own + its) ** 2 / (own**2 / (self.runs - 1) + its**2 / (other.runs - 1))
+        half = student.quantile(1 - tail, freedom) * math.sqrt(own + its)
         # An exponent above 709 is more than a double holds.
         factor = math.exp(min(half, 700.0))
         return ratio / factor, ratio * factor

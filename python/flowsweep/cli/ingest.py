@@ -21,7 +21,7 @@ from flowsweep.parsing import (
     DamagedCaptureError,
     Drops,
     Options,
-    drops_told,
+    read_drops,
     write_tables,
 )
 from flowsweep.runs.run_folder import (
@@ -237,8 +237,8 @@ def _logs_of_zeek(
 
 def _dropped(captures: Sequence[Path]) -> int | None:
     """Packets that the manifest beside a host's captures says were dropped; None if it does not."""
-    told = drops_told([(path, path.name) for path in captures]).values()
-    counts = [count for pair in told for count in pair if count is not None]
+    known_drops = read_drops([(path, path.name) for path in captures]).values()
+    counts = [count for pair in known_drops for count in pair if count is not None]
     return sum(counts) if counts else None
 
 
@@ -248,8 +248,8 @@ def _tell_lost(converted: Sequence[Converted]) -> bool:
         return False
     from flowsweep.cli import zeek_logs
 
-    told = [zeek_logs.tell(one) for one in converted]
-    return any(told)
+    found = [zeek_logs.tell(one) for one in converted]
+    return any(found)
 
 
 class _Tables:
@@ -313,8 +313,8 @@ def _ingest_hosts(
         named = list(zip(files, _distinct(files), strict=True))
         paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
         finally_at = {table: tables.finally_at(host, table) for table in options.tables}
-        told = _dealt(drops[host], [name for _, name in named]) if host in drops else None
-        return write_tables(named, paths, finally_at, options, look, drops=told)
+        known_drops = _dealt(drops[host], [name for _, name in named]) if host in drops else None
+        return write_tables(named, paths, finally_at, options, look, drops=known_drops)
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:

@@ -81,10 +81,10 @@ def match(
     if summary["damage"]:
         raise DamagedCaptureError(summary["damage"][0])
     if not any(path["fates"].get("delivered") for path in summary["paths"]):
-        told = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in found)
+        text = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in found)
         raise FlowsweepError(
             f"{paths[0]}: no packet was found at two hosts",
-            found=f"hosts {told}",
+            found=f"hosts {text}",
             expected="captures of one run, made at the same time, on clocks that differ by "
             "seconds at most where no early packets tell more",
             remedy="check that the captures are of one run; name addresses: --address HOST=ADDRESS",

@@ -52,8 +52,8 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
             if loaded and (settings := _settings(one, loaded))
         ]
         refined.keep(runs, keep, points)
-        said = numbers.plural(len(points), "point")
-        print(f"{refined.path(runs, keep)}: {said}", file=sys.stderr)
+        text = numbers.plural(len(points), "point")
+        print(f"{refined.path(runs, keep)}: {text}", file=sys.stderr)
         return
     if output_format == "json":
         rows = [_row(one, _settings(one, loaded) if loaded else None) for one in made]
@@ -208,8 +208,8 @@ def _show(made: Sequence[Proposal], left: Sequence[Left], experiment: Experiment
         print("nothing to refine")
     for one in left:
         axis = f"{one.app} {one.axis} {one.level - 1:.0%}".replace("%", " %")
-        said = textwrap.wrap(f"{axis}: {one.why}", WIDTH, subsequent_indent="  ")
-        print(printing.line(said[0]), *map(printing.line, said[1:]), sep="\n")
+        text = textwrap.wrap(f"{axis}: {one.why}", WIDTH, subsequent_indent="  ")
+        print(printing.line(text[0]), *map(printing.line, text[1:]), sep="\n")
     if made:
         print("\nto try them, these axes in the experiment file, or `refine: 2`:")
         printing.exact(_snippet(made, experiment))

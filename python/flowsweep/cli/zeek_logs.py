@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.file_sets import file_set
-from flowsweep.files.outputs import sync, told
+from flowsweep.files.outputs import explaining, sync
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
     with file_set(output, "zeek-logs", places, is_alone=True) as folder:
         for kind, of_kind in sorted(kinds.items()):
             written, target = folder / f"{kind}.parquet", output / f"{kind}.parquet"
-            with told(f"cannot write {target}"):
+            with explaining(f"cannot write {target}"):
                 done = convert.convert(of_kind, written, types.get(kind))
                 sync(written)
             lost |= tell(done, f" -> {target}")

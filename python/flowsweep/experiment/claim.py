@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import free_lock, holder, open_lock
-from flowsweep.files.outputs import HIDDEN, told
+from flowsweep.files.outputs import HIDDEN, explaining
 
 LOCK = f"{HIDDEN}sweep.lock"
 
@@ -18,7 +18,7 @@ def claim(results: Path) -> int:
     Raises:
         FlowsweepError: Another process has it.
     """
-    with told(f"cannot write to {results}"):
+    with explaining(f"cannot write to {results}"):
         results.mkdir(parents=True, exist_ok=True)
         descriptor = free_lock(results / LOCK, create=True)
     if descriptor is not None:

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.quantities import Model
 from flowsweep.files import inputs
-from flowsweep.files.outputs import told, write_file
+from flowsweep.files.outputs import explaining, write_file
 
 FOLDER = ".refined"
 KIND = "the points of a pass of refinement"
@@ -49,7 +49,7 @@ def path(runs: Path, number: int) -> Path:
 def keep(runs: Path, number: int, points: Sequence[Point]) -> None:
     """Writes the points of a pass; one that was chosen already stays as it is."""
     file = path(runs, number)
-    with told(f"cannot write {file}"):
+    with explaining(f"cannot write {file}"):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists():
             # Its runs may be there. A newer run of the sweep does not choose again.

@@ -51,27 +51,27 @@ def check(experiment: Experiment, results: Path) -> str | None:
     Raises:
         FlowsweepError: Runs would be made among those of another experiment.
     """
-    mine = source(experiment, results)
+    own = source(experiment, results)
     theirs = _read(results / "runs" / RUNS_MARK)
     if (
         experiment.captured is None
-        and theirs not in (None, mine)
+        and theirs not in (None, own)
         and not _moved(experiment, results)
     ):
         raise FlowsweepError(
             f"{results}: the runs here are those of another experiment of the same name",
             found=f"runs of {theirs}",
-            expected=f"runs of {mine}",
+            expected=f"runs of {own}",
             remedy=f"rename one of the two files, or: mv {results} {results}-old"
             f" (the same file, moved? rm {results / 'runs' / RUNS_MARK})",
         )
     marks = sorted((results / TABLES_MARK).glob("*"))
-    others = [_read(path) for path in marks if path.name != digest(mine)]
+    others = [_read(path) for path in marks if path.name != digest(own)]
     if not others:
         return None
-    kept = "" if theirs in (None, mine) else f"\n  Its runs are kept in {results / 'runs'}."
+    kept = "" if theirs in (None, own) else f"\n  Its runs are kept in {results / 'runs'}."
     return (
-        f"note: {results} held tables and report of {others[0]}; they are made anew from {mine}."
+        f"note: {results} held tables and report of {others[0]}; they are made anew from {own}."
         f"{kept}\n  remedy    to keep both, rename one of the two files or folders"
     )
 
@@ -98,18 +98,18 @@ def mark_captures(folder: Path, results: Path) -> None:
     Raises:
         FlowsweepError: Something else was made there.
     """
-    mine = printing.line(str(folder.resolve()))
+    own = printing.line(str(folder.resolve()))
     runs = results / "runs"
     theirs = _read(runs / RUNS_MARK)
-    if theirs != mine and (theirs is not None or runs.exists() or (results / "tables").exists()):
+    if theirs != own and (theirs is not None or runs.exists() or (results / "tables").exists()):
         raise FlowsweepError(
             f"{results}: the results here are of something else",
-            found=theirs or f"runs or tables that are not of {mine}",
-            expected=f"results of the captures in {mine}, or none yet",
+            found=theirs or f"runs or tables that are not of {own}",
+            expected=f"results of the captures in {own}, or none yet",
             remedy="name another folder: --output results/NAME",
         )
     runs.mkdir(parents=True, exist_ok=True)
-    outputs.write_file(runs / RUNS_MARK, f"{mine}\n")
+    outputs.write_file(runs / RUNS_MARK, f"{own}\n")
 
 
 def _relative(path: Path) -> str:

@@ -17,7 +17,7 @@ from typing import IO
 
 from flowsweep.files import staging
 from flowsweep.files.locks import folder_locked, leave_lock, take_lock, tell
-from flowsweep.files.outputs import replacing, told
+from flowsweep.files.outputs import explaining, replacing
 from flowsweep.files.owned import refuse_foreign_tables
 from flowsweep.files.staging import LOCK, NEW
 from flowsweep.signals import cleaning, held
@@ -55,7 +55,7 @@ def file_set(
     staging.check_places(folder, places)
     with _writer(folder, name, say, is_alone=is_alone, place=place) as writer:
         yield writer.root
-        with told(f"cannot write to {folder}"):
+        with explaining(f"cannot write to {folder}"):
             writer.publish(places)
 
 
@@ -71,7 +71,7 @@ def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes
         FlowsweepError: A file that is not flowsweep's has the place, or it cannot be replaced.
     """
     refuse_foreign_tables(path)
-    with told(f"cannot write {path}"):
+    with explaining(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         staging.settle(path.parent, say)
         with folder_locked(path.parent, say), replacing(path) as stream:
@@ -147,7 +147,7 @@ def _writer(
                 path.rmdir()
 
     with cleaning(clean):
-        with told(f"cannot create {folder}"), held():
+        with explaining(f"cannot create {folder}"), held():
             writers.append(_Writer(folder, name, made, say, is_alone=is_alone, place=place))
         yield writers[0]
 

@@ -161,7 +161,7 @@ def refused(what: str, error: OSError) -> FlowsweepError:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def explaining(what: str) -> Iterator[None]:
     """Refusals of the operating system become errors that say `what`; see `refused`."""
     try:
         yield

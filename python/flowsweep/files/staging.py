@@ -26,7 +26,14 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import folder_locked, free_lock, locked
-from flowsweep.files.outputs import HIDDEN, open_new, remove_parts, sync_folder, sync_folders, told
+from flowsweep.files.outputs import (
+    HIDDEN,
+    explaining,
+    open_new,
+    remove_parts,
+    sync_folder,
+    sync_folders,
+)
 from flowsweep.files.owned import FACTS, refuse_foreign_tables
 
 LOCK = "lock"
@@ -221,7 +228,7 @@ def _exchange(one: Path, other: Path) -> bool:
 def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
     """Puts what a killed writer had ready into place; its lock is held."""
     if is_ready(work):
-        with told(f"cannot write to {folder}"), folder_locked(folder, say):
+        with explaining(f"cannot write to {folder}"), folder_locked(folder, say):
             entries = [*(work / READY).glob("*"), *(work / CLEARED).glob("*")]
             check_places(folder, [entry.name for entry in entries])
             move(folder, work)

@@ -11,7 +11,7 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests
-from flowsweep.parsing import drops_told, named, shown
+from flowsweep.parsing import named, read_drops, shown
 from flowsweep.runs import run_folder
 
 EXAMPLE = '{"hosts": [{"name": "pc1", "address": "10.0.0.1"}]}'
@@ -180,7 +180,7 @@ def _check_apart(captures: Mapping[str, object], known: Mapping[str, Sequence[st
 
 
 def _dropped(files: Sequence[Path]) -> int:
-    counts = drops_told(named(files)).values()
+    counts = read_drops(named(files)).values()
     return sum(count for pair in counts for count in pair if count is not None)
 
 

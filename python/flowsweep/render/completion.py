@@ -107,12 +107,12 @@ def _panel(
             lines = _interpolated(context.of(everything, other), axis)
             line = alt.Chart(values(lines)).mark_line(color=theme.CONTEXT, strokeWidth=1, clip=True)
             layers.append(line.encode(x=x, y=y, detail="buffer:N"))
-    mine = context.of(everything, one)
+    own = context.of(everything, one)
     layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
-    line = alt.Chart(values(_interpolated(mine, axis))).mark_line(color=one.colour, clip=True)
-    layers.append(line.encode(x=x, y=y, strokeDash=_dash(mine), detail="buffer:N"))
+    line = alt.Chart(values(_interpolated(own, axis))).mark_line(color=one.colour, clip=True)
+    layers.append(line.encode(x=x, y=y, strokeDash=_dash(own), detail="buffer:N"))
     layers += _runs(context.of(runs, one), one, x, y)
-    layers += _points(mine, one, axis, x, y)
+    layers += _points(own, one, axis, x, y)
     return alt.layer(*layers).properties(
         width=size[0], height=size[1], description=about(application=one.label)
     )
@@ -336,7 +336,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         "Vertical rules on points: 95 % interval."
         if has_interval
         else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
-        cuts.told(
+        cuts.describe(
             drawn.height,
             rows.height,
             f"points are drawn, those without a valid run or without a "

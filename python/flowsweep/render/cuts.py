@@ -40,7 +40,7 @@ def evenly(total: int, room: int) -> list[int]:
     return [round(number * step) for number in range(room)]
 
 
-def told(shown: int, total: int, noun: str, query: str) -> str | None:
+def describe(shown: int, total: int, noun: str, query: str) -> str | None:
     """`60 of 180 rows; all: flowsweep query NAME DIR`; None where all are shown.
 
     Args:

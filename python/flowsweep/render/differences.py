@@ -40,8 +40,8 @@ def first(rows: Sequence[Row]) -> str | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """The answer, what differs, and the points that one of the two has alone."""
-    said = first(rows)
-    found = [said.replace("**", "")] if said else []
+    top = first(rows)
+    found = [top.replace("**", "")] if top else []
     if rows and rows[0]["differs"]:
         found.append(f"They differ in {rows[0]['differs']} (here, there).")
     for side, where in (("here", "this experiment"), ("there", rows[0]["against"] if rows else "")):

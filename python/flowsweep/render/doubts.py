@@ -70,8 +70,10 @@ def of_tcp_alone(rows: pl.DataFrame) -> str | None:
     shares = rows["udp_share"].drop_nulls().to_list()
     if max(shares, default=0) < NOTABLE:
         return None
-    told = numbers.shares(min(shares), max(shares))
-    return f"Of TCP alone: UDP, whose headers do not tell this, carried {told} of the payload."
+    share_text = numbers.shares(min(shares), max(shares))
+    return (
+        f"Of TCP alone: UDP, whose headers do not tell this, carried {share_text} of the payload."
+    )
 
 
 def accompanied(context: Context) -> str | None:
@@ -123,11 +125,11 @@ def guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
     if hosts.is_empty():
         return None
     named = hosts.sort("run", "host").unique(subset=["host", "address"], maintain_order=True)
-    told = [f"{host} {address}" for host, address in named.select("host", "address").rows()]
-    more = f" and {len(told) - MAX_GUESSES} more" if len(told) > MAX_GUESSES else ""
+    texts = [f"{host} {address}" for host, address in named.select("host", "address").rows()]
+    more = f" and {len(texts) - MAX_GUESSES} more" if len(texts) > MAX_GUESSES else ""
     return (
         "Out and in are of the address that is taken for the host's own, as a guess: the one that "
-        f"most of its packets carry ({', '.join(told[:MAX_GUESSES])}{more})."
+        f"most of its packets carry ({', '.join(texts[:MAX_GUESSES])}{more})."
     )
 
 

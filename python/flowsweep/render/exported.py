@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowsweep.files.outputs import told, write_file
+from flowsweep.files.outputs import explaining, write_file
 from flowsweep.render import theme
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def write(
     import vl_convert
 
     made = []
-    with told(f"cannot write figures to {folder}"):
+    with explaining(f"cannot write figures to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:
             picture = _standalone(figure.svg, width_mm)

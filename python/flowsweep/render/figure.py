@@ -94,8 +94,8 @@ class Context:
         for run in sorted(set(runs)):
             reason = known.get(run, "the first that has such traffic")
             why.setdefault(reason, []).append(run)
-        told = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in why.items())
-        return f"One run each, {told}."
+        text = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in why.items())
+        return f"One run each, {text}."
 
     def series_in(self, frame: pl.DataFrame) -> list[Series]:
         """The applications that a frame has rows of, in report order."""
@@ -170,15 +170,15 @@ def sentence(*parts: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def panel_title(name: str, said: str, one: Series, width: int) -> alt.TitleParams:
+def panel_title(name: str, subtitle: str, one: Series, width: int) -> alt.TitleParams:
     """`name: said` over a panel `width` pixels wide; on two lines where one is too short."""
     import altair as alt
 
-    line = ": ".join(text for text in (name, said) if text)
+    line = ": ".join(text for text in (name, subtitle) if text)
     # A letter of this size is 7 pixels wide.
     short = len(line) * 7 <= width
     return alt.TitleParams(
-        line if short else [name, said] if name else _folded(said, (width + 20) // 7),
+        line if short else [name, subtitle] if name else _folded(subtitle, (width + 20) // 7),
         fontSize=12,
         fontWeight=600,
         color=one.text_colour,

@@ -32,11 +32,11 @@ def borrowed(runs: pl.Series) -> str | None:
     named = sorted(set(runs))
     if not named:
         return None
-    told = ", ".join(named[:MAX_NAMED])
+    text = ", ".join(named[:MAX_NAMED])
     if len(named) > MAX_NAMED:
-        told += f" and {len(named) - MAX_NAMED} more"
+        text += f" and {len(named) - MAX_NAMED} more"
     return (
-        f"No peak is known of {told}: some packets there have no time of their own, but that of "
+        f"No peak is known of {text}: some packets there have no time of their own, but that of "
         "the packet before."
     )
 
@@ -60,14 +60,14 @@ def _merged(shortest: pl.DataFrame) -> str | None:
     )
     if found.is_empty():
         return None
-    told = [
+    texts = [
         f"{numbers.seconds(shortest / 1e9)} in {run}"
         for run, shortest in found.head(MAX_NAMED).select("run", "shortest_ns").iter_rows()
     ]
     if found.height > MAX_NAMED:
-        told.append(f"{found.height - MAX_NAMED} more")
+        texts.append(f"{found.height - MAX_NAMED} more")
     return (
-        f"Not measurable below {', '.join(told)}: offloading merged packets, so that the largest "
+        f"Not measurable below {', '.join(texts)}: offloading merged packets, so that the largest "
         "takes so long at the rate of its direction. Its bytes are spread over the time since the "
         "packet before, and shorter bins are left out."
     )

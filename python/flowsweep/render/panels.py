@@ -59,13 +59,13 @@ def taken(spec: Spec) -> list[Panel]:
     found = []
     titles: dict[tuple[str, str], str] = {}
     for group, leaf in _leaves(spec, ""):
-        told = leaf.pop("description", None)
-        said = json.loads(told) if told else {"of": {}}
-        attributes = {"data-of": json.dumps(said["of"], ensure_ascii=False)}
+        described = leaf.pop("description", None)
+        details = json.loads(described) if described else {"of": {}}
+        attributes = {"data-of": json.dumps(details["of"], ensure_ascii=False)}
         for axis in "xy":
             scale, title = _scale(leaf, axis)
             if scale:
-                title = said.get(axis) or title or titles.get((axis, scale), "")
+                title = details.get(axis) or title or titles.get((axis, scale), "")
                 # In small multiples the first panel alone has it.
                 titles.setdefault((axis, scale), title)
                 attributes[f"data-{axis}"] = f"{scale} {title}".strip()
@@ -75,21 +75,21 @@ def taken(spec: Spec) -> list[Panel]:
 
 def label_marks(spec: Spec) -> None:
     """Lets Vega write the words of each mark whose data have them, as its label."""
-    told = {
+    described = {
         name: len({row.get(TIP) for row in rows})
         for name, rows in spec.get("datasets", {}).items()
         if any(TIP in row for row in rows)
     }
-    _label_marks(spec, None, told)
+    _label_marks(spec, None, described)
 
 
-def _label_marks(spec: Spec, outer: str | None, told: dict[str, int]) -> None:
+def _label_marks(spec: Spec, outer: str | None, described: dict[str, int]) -> None:
     # Altair gives data names, and moves what all layers share outwards.
     data = spec.get("data", {}).get("name", outer)
     mark = spec.get("mark")
     mark = {"type": mark} if isinstance(mark, str) else mark
     # A line is one mark: the words of its first row are not those of the others.
-    known = told.get(data or "", 0)
+    known = described.get(data or "", 0)
     if mark and (known == 1 or (known and mark["type"] not in WHOLE)):
         spec["mark"] = {**mark, "aria": True}
         spec["encoding"] = {
@@ -98,7 +98,7 @@ def _label_marks(spec: Spec, outer: str | None, told: dict[str, int]) -> None:
         }
     for part in PARTS:
         for one in spec.get(part, ()):
-            _label_marks(one, data, told)
+            _label_marks(one, data, described)
 
 
 def _leaves(spec: Spec, name: str) -> Iterator[tuple[str, Spec]]:

@@ -22,10 +22,10 @@ def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> lis
     """One row of each group of `keys` with the name of its point, in report order."""
     found = []
     for one in context.series_in(frame):
-        mine = context.of(frame, one)
-        by_point = mine.select([*AXES, "is_baseline"]).unique(maintain_order=True)
+        own = context.of(frame, one)
+        by_point = own.select([*AXES, "is_baseline"]).unique(maintain_order=True)
         names = dict(zip(by_point.rows(), points.labels(by_point), strict=True))
-        for row in mine.unique(subset=[*AXES, *keys], maintain_order=True).iter_rows(named=True):
+        for row in own.unique(subset=[*AXES, *keys], maintain_order=True).iter_rows(named=True):
             place = tuple(row[key] for key in by_point.columns)
             found.append(row | {"point": names[place], "place": place})
     return found
@@ -34,12 +34,12 @@ def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> lis
 def kept_rows(rows: list[Row]) -> list[Row]:
     """At most `MAX_ROWS`, shared among the applications; each keeps its baseline."""
     groups = {
-        key: list(mine)
-        for key, mine in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))
+        key: list(own)
+        for key, own in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))
     }
-    room = cuts.fair([len(mine) for mine in groups.values()], MAX_ROWS)
+    room = cuts.fair([len(own) for own in groups.values()], MAX_ROWS)
     return [
-        mine[place]
-        for mine, number in zip(groups.values(), room, strict=True)
-        for place in cuts.evenly(len(mine), number)
+        own[place]
+        for own, number in zip(groups.values(), room, strict=True)
+        for place in cuts.evenly(len(own), number)
     ]

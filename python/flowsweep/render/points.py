@@ -112,7 +112,7 @@ def left_out(frames: list[pl.DataFrame], query: str) -> str | None:
     """Says how many points are drawn, if not all are."""
     total = sum(frame.height for frame in frames)
     shown = sum(min(frame.height, MAX_ROWS) for frame in frames)
-    return cuts.told(shown, total, "points are drawn", query)
+    return cuts.describe(shown, total, "points are drawn", query)
 
 
 def extremes(context: Context, app: str, problem: str, most: int) -> list[int]:

@@ -122,11 +122,11 @@ class Section:
     def absent(self, context: Context) -> str:
         """Why the page lacks this section, in words that are true of the tables."""
         if context.rows(self.query).height:
-            told = self._too_little or f"the rows of the query {self.query} have nothing to draw"
+            why = self._too_little or f"the rows of the query {self.query} have nothing to draw"
         else:
             lacks = context.warehouse.lacks(self.query)
-            told = lacks or f"the query {self.query} has no rows"
-        return f"No {self.subject}: {told}."
+            why = lacks or f"the query {self.query} has no rows"
+        return f"No {self.subject}: {why}."
 
     @property
     def _too_little(self) -> str:

@@ -64,9 +64,9 @@ def panel(
         for kind, size in bar.parts:
             end = begin + size
             if end > begin:
-                told = tip(bar.point, f"{kind}: {written(size)}")
+                tooltip = tip(bar.point, f"{kind}: {written(size)}")
                 parts.append(
-                    {"point": bar.point, "from": begin, "to": end, "what": kind, TIP: told}
+                    {"point": bar.point, "from": begin, "to": end, "what": kind, TIP: tooltip}
                 )
             begin = end
         ends.append({"point": bar.point, "end": end, "text": bar.words})

@@ -116,8 +116,8 @@ class _Tags:
         mark, role, name = classes.groups()
         if role in ("frame", "scope"):
             attributes = self._panels.get(name, {})
-            told = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
-            return f' class="panel"{told}' if attributes else ""
+            text = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+            return f' class="panel"{text}' if attributes else ""
         kept = f"mark {mark}" if role == "mark" else _KEPT.get(role)
         return f' class="{kept}"' if kept else ""
 

@@ -83,8 +83,8 @@ def listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
 
 def cut_note(shown: int, total: int, query: str) -> Markup:
     """A line below a table that does not show all rows; nothing where it does."""
-    said = cuts.told(shown, total, "rows", query)
-    return Markup('\n<p class="note">{}</p>').format(said) if said else Markup("")
+    note = cuts.describe(shown, total, "rows", query)
+    return Markup('\n<p class="note">{}</p>').format(note) if note else Markup("")
 
 
 def words(head: str, rows: Sequence[Row], make: Callable[[Row], str | None], **more: Any) -> Column:

@@ -64,8 +64,8 @@ def exception(name: str, row: dict[str, Any]) -> str:
         )
     closer, more = _bracket(row)
     purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.kept(row)}"
-    said = f"The {noun} that {name} needs{purpose} cannot be told{closer}: {row['reason']}.{more}"
-    return said + _remedy(row, is_bracketed=bool(closer))
+    text = f"The {noun} that {name} needs{purpose} cannot be told{closer}: {row['reason']}.{more}"
+    return text + _remedy(row, is_bracketed=bool(closer))
 
 
 def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:

@@ -34,14 +34,14 @@ def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(shown, on=["point", "host"], how="semi")
 
 
-def rates_told(first: float, second: float, name: str = "mean") -> str:
+def describe_rates(first: float, second: float, name: str = "mean") -> str:
     """`67.5, mean 1.04 Mbit/s`; where one is far below 1 Mbit/s each has a unit of its own."""
     if all(rate == 0 or rate >= SMALL_MBIT_S for rate in (first, second)):
         return f"{numbers.estimate(first)}, {name} {numbers.estimate(second)} Mbit/s"
     return f"{numbers.rate(first)}, {name} {numbers.rate(second)}"
 
 
-def bins_told(rows: pl.DataFrame) -> str:
+def describe_bins(rows: pl.DataFrame) -> str:
     """Width of the bins, `10 ms`; of several the least and the greatest."""
     widths = sorted(set(rows["bin_ms"]))
     ends = dict.fromkeys((widths[0], widths[-1]))

@@ -87,13 +87,15 @@ def verdict(
     varied: list[Varied] = []
     fixed: list[dict[str, Any]] = []
     for row in rows:
-        mine = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
+        own_rows = [one for one in thresholds if all(one[name] == row[name] for name in POINT)]
         own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
         is_traffic = any(run["is_traffic_used"] for run in own)
-        if not mine and (row["baseline_value"] is not None or (is_traffic and not _is_varied(own))):
+        if not own_rows and (
+            row["baseline_value"] is not None or (is_traffic and not _is_varied(own))
+        ):
             fixed.append(row)
         else:
-            varied.append((labels[row["app"], row["problem"]], row, mine))
+            varied.append((labels[row["app"], row["problem"]], row, own_rows))
     apps = _by_application(varied)
     sentences: list[str] = []
     for of_app in list(apps.values())[:MAX_APPS]:
@@ -103,8 +105,8 @@ def verdict(
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
-    for label, _, mine in varied:
-        if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in mine):
+    for label, _, own_rows in varied:
+        if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in own_rows):
             few.append(label)
     fixed = _first_outcomes(fixed)
     if fixed:
@@ -112,8 +114,8 @@ def verdict(
         sentences += _variants_of(fixed, labels, beside)
     sentences += verdict_axes.sentences(others, labels)
     sentences += verdict_need.sentences(needs, labels)
-    if said := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
-        sentences.append(said)
+    if words := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
+        sentences.append(words)
     return Verdict(
         sentences,
         verdict_limits.unknown(
@@ -134,8 +136,8 @@ def _first_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> list[str]:
     """Names of the applications of which RTT and rate were varied, but never both at once."""
     found = []
-    for label, row, mine in varied:
-        if {one["axis"] for one in mine} != {"rtt", "rate"}:
+    for label, row, own_rows in varied:
+        if {one["axis"] for one in own_rows} != {"rtt", "rate"}:
             continue
         own = [run for run in runs if (run["app"], run["problem"]) == (row["app"], row["problem"])]
         bases = [run for run in own if run["is_baseline"]]
@@ -157,18 +159,18 @@ def _about(
     is_whole: bool,
 ) -> list[str]:
     """What is told of one outcome of an application: its main problem, the others, its variants."""
-    label, row, mine = of_app[0]
+    label, row, own = of_app[0]
     called = verdict_groups.name(row["app"], label, len(of_app))
     if row["baseline_value"] is None:
         found = [_no_baseline(called, row, runs)]
     else:
-        found = _application(called, row, mine)
+        found = _application(called, row, own)
         found = found if is_whole else [_joined(found)]
     if len(of_app) > 1:
         others = [one for _, _, rows in of_app[1:] for one in rows]
         found.append(verdict_groups.others(len(of_app) - 1, others))
-    said = verdict_groups.variants(_of(row, beside))
-    return [*found, said] if said else found
+    words = verdict_groups.variants(_of(row, beside))
+    return [*found, words] if words else found
 
 
 def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -216,15 +218,15 @@ def _variants_of(
     """What variants change where the network was not varied."""
     found = []
     for row in fixed[:MAX_APPS]:
-        if said := verdict_groups.variants(_of(row, beside)):
+        if words := verdict_groups.variants(_of(row, beside)):
             label = labels[row["app"], row["problem"]]
-            found.append(f"**{label}**: i{said[1:]}")
+            found.append(f"**{label}**: i{words[1:]}")
     return found
 
 
-def _joined(told: Sequence[str]) -> str:
+def _joined(clauses: Sequence[str]) -> str:
     """One sentence of what is told of an application; where it gets 50 % slower is in the table."""
-    kept = [text.removesuffix(".") for text in told if not text.startswith(outcome_words.SEVERE)]
+    kept = [text.removesuffix(".") for text in clauses if not text.startswith(outcome_words.SEVERE)]
     first, *more = kept
     return "; ".join([first, *(text[:1].lower() + text[1:] for text in more)]) + "."
 
@@ -241,8 +243,8 @@ def _not_varied(labels: list[str]) -> str:
         named.append(f"{len(labels) - MAX_APPS} more")
     need = "it needs" if len(labels) == 1 else "they need"
     together = named[0] if len(named) == 1 else f"{'; '.join(named[:-1])} and {named[-1]}"
-    said = f"sent, not what {need}: neither RTT nor rate was varied"
-    return f"These runs show what {together} {said}."
+    text = f"sent, not what {need}: neither RTT nor rate was varied"
+    return f"These runs show what {together} {text}."
 
 
 def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
@@ -270,9 +272,9 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
     return f"Nothing can be said about **{label}**: no run is valid at the baseline{why}."
 
 
-def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) -> list[str]:
+def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]) -> list[str]:
     name = f"**{label}**"
-    by = {(one["axis"], one["level"] < 1.3): one for one in mine}
+    by = {(one["axis"], one["level"] < 1.3): one for one in app_rows}
     axes = [axis for axis in threshold_words.AXES if (axis, True) in by]
     if row["baseline_packets"] == 0:
         return [f"Nothing can be said about {name}: its captures at the baseline hold no packet."]
@@ -282,24 +284,26 @@ def _application(label: str, row: dict[str, Any], mine: list[dict[str, Any]]) ->
     buffer = row["buffer_bytes"]
     found = []
     first = {axis: by[axis, True] for axis in axes}
-    told = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
-    if told:
-        needs = [threshold_words.need(first[axis], is_first=axis == told[0]) for axis in told]
-        end = outcome_words.tolerated(row) if "rtt" in told else outcome_words.kept(row)
+    known_axes = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
+    if known_axes:
+        needs = [
+            threshold_words.need(first[axis], is_first=axis == known_axes[0]) for axis in known_axes
+        ]
+        end = outcome_words.tolerated(row) if "rtt" in known_axes else outcome_words.kept(row)
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
         found.append(f"{name} {' and '.join(needs)} {end}{sockets}.")
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
         ranges = [threshold_words.within(first[axis]) for axis in never]
-        stayed = outcome_words.stayed(row, name, is_named=bool(told))
+        stayed = outcome_words.stayed(row, name, is_named=bool(known_axes))
         found.append(f"{stayed} {', and '.join(ranges)}: no limit was reached.")
     found += [
         threshold_words.exception(name, first[axis])
         for axis in axes
-        if axis not in told and axis not in never
+        if axis not in known_axes and axis not in never
     ]
     severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
     told_severe = [text for text in severe if text]
-    if told_severe and (told or never):
+    if told_severe and (known_axes or never):
         found.append(f"{outcome_words.severe(row)} {' and '.join(told_severe)}.")
     return found

@@ -25,9 +25,11 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
     """
     found = []
     for key, label in labels.items():
-        mine = [row for row in rows if (row["app"], row["problem"]) == key and row["level"] < 1.3]
-        for outcome in dict.fromkeys(row["outcome"] for row in mine):
-            own = [row for row in mine if row["outcome"] == outcome]
+        own_rows = [
+            row for row in rows if (row["app"], row["problem"]) == key and row["level"] < 1.3
+        ]
+        for outcome in dict.fromkeys(row["outcome"] for row in own_rows):
+            own = [row for row in own_rows if row["outcome"] == outcome]
             needs = [need for row in own if (need := _need(row))]
             if needs:
                 is_time = outcome == COMPLETION

@@ -26,10 +26,10 @@ def verdict(
     bad = {row["run"] for row in grades if not row["has_traffic"]}
     of_run = {row["run"]: row for row in requirements}
     sent = {row["run"]: row for row in totals if row["all_mb"] is not None}
-    told = [run for run in labels if run in sent and run not in bad]
-    sentences = [_sentence(run, sent[run], of_run.get(run, {})) for run in told[:MAX_RUNS]]
-    if len(told) > MAX_RUNS:
-        more = len(told) - MAX_RUNS
+    chosen = [run for run in labels if run in sent and run not in bad]
+    sentences = [_sentence(run, sent[run], of_run.get(run, {})) for run in chosen[:MAX_RUNS]]
+    if len(chosen) > MAX_RUNS:
+        more = len(chosen) - MAX_RUNS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
     if not sentences:
         sentences = ["Nothing can be said of these captures: see the quality table."]
@@ -49,20 +49,20 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
     """What one run sent and received, and the most in its busiest bin."""
     if total["in_mb"] is None and total["out_mb"] is None:
         return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
-    said = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
+    text = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
     if peak.get("is_borrowed"):
-        return f"{said}; no peak is known, as some of its packets have no time of their own."
+        return f"{text}; no peak is known, as some of its packets have no time of their own."
     if not peak.get("peak_mbit_s"):
-        return f"{said}."
+        return f"{text}."
     width = f"{numbers.plain(peak['bin_ms'])} ms"
     way = "sent" if peak["busier_direction"] == "out" else "received"
-    said += f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
+    text += f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
     if peak["shortest_ms"] is not None:
-        said += (
+        text += (
             f" (not measurable below {numbers.seconds(peak['shortest_ms'] / 1e3)}: offloading "
             "merged packets)"
         )
-    return f"{said}."
+    return f"{text}."
 
 
 def _bytes(megabytes: float | None) -> str:

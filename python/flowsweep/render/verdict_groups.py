@@ -20,19 +20,19 @@ def name(app: str, label: str, problems: int) -> str:
     return label if problems == 1 or len(label) <= MAX_NAME else app
 
 
-def others(count: int, mine: Sequence[Row]) -> str:
+def others(count: int, own: Sequence[Row]) -> str:
     """What the further problems of an application need, in one sentence.
 
     Args:
         count: How many there are.
-        mine: Their rows of the query `thresholds`.
+        own: Their rows of the query `thresholds`.
     """
     plural = count > 1
     subject = f"{count} other problems of it" if plural else "Another problem of it"
     end = "" if plural else "s"
     parts = []
     for axis in threshold_words.AXES:
-        rows = [row for row in mine if row["axis"] == axis and row["level"] < 1.3]
+        rows = [row for row in own if row["axis"] == axis and row["level"] < 1.3]
         known = sorted(row["estimate"] for row in rows if row["state"] in TOLD)
         if not known:
             continue
@@ -66,20 +66,20 @@ def variants(rows: Sequence[Row]) -> str | None:
     takes, take = ("takes", "take") if is_time else ("is", "are")
     long = "as long" if is_time else f"worse in {outcome}"
     if len(known) == 1:
-        said = f"Its variant **{names[0]}** {takes} **{_times(most)}**{_interval(most)} {long}"
-        said += _beside(most)
+        text = f"Its variant **{names[0]}** {takes} **{_times(most)}**{_interval(most)} {long}"
+        text += _beside(most)
     else:
         subject = f"Its variant {names[0]}" if len(names) == 1 else f"Its {len(names)} variants"
         verb = takes if len(names) == 1 else take
-        said = (
+        text = (
             f"{subject} {verb} from {_times(least)} ({_place(least, names)}) to "
             f"**{_times(most)}** ({_place(most, names)}) {long}, all else alike"
         )
     if not bounded:
-        return f"{said}; too few runs for an interval."
+        return f"{text}; too few runs for an interval."
     if len(known) == 1:
-        return f"{said}." if sure else f"{said}: no difference found."
-    return f"{said}; a difference is sure at {len(sure)} of {numbers.plural(len(known), 'point')}."
+        return f"{text}." if sure else f"{text}: no difference found."
+    return f"{text}; a difference is sure at {len(sure)} of {numbers.plural(len(known), 'point')}."
 
 
 def _times(row: Row) -> str:
@@ -94,10 +94,10 @@ def _interval(row: Row) -> str:
 
 def _place(row: Row, names: Sequence[str]) -> str:
     """Which variant, and where, if not at the baseline."""
-    told = [] if len(names) == 1 else [row["name"] or "none"]
-    if row["beside"] != "baseline" or not told:
-        told.append(row["beside"])
-    return ", ".join(told)
+    prefix = [] if len(names) == 1 else [row["name"] or "none"]
+    if row["beside"] != "baseline" or not prefix:
+        prefix.append(row["beside"])
+    return ", ".join(prefix)
 
 
 def _beside(row: Row) -> str:

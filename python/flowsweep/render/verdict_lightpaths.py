@@ -47,12 +47,12 @@ def sentence(
     are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
     carried: dict[Answer, list[str]] = {}
     for key, label in labels.items():
-        mine = [row for row in counted if (row["app"], row["problem"]) == key]
+        own = [row for row in counted if (row["app"], row["problem"]) == key]
         # A capture that may not be relied on lets nothing be said of its application.
-        if not mine or any(row["doubtful_runs"] or _is_merged(row) for row in mine):
+        if not own or any(row["doubtful_runs"] or _is_merged(row) for row in own):
             continue
-        most = max(mine, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
-        is_filled = any(row["is_supply_limited"] for row in mine)
+        most = max(own, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
+        is_filled = any(row["is_supply_limited"] for row in own)
         number, carried_by = max(most["p99_lightpaths"], 1), _links(most)
         is_burst = carried_by is not None and number > carried_by
         answer = Answer(

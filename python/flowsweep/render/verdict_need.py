@@ -20,10 +20,10 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
     """
     found = []
     for key, label in labels.items():
-        mine = [row for row in rows if (row["app"], row["problem"]) == key]
+        own = [row for row in rows if (row["app"], row["problem"]) == key]
         found += [
-            _sentence(label, [row for row in mine if row["outcome"] == outcome])
-            for outcome in dict.fromkeys(row["outcome"] for row in mine)
+            _sentence(label, [row for row in own if row["outcome"] == outcome])
+            for outcome in dict.fromkeys(row["outcome"] for row in own)
         ]
     return found
 

@@ -166,14 +166,14 @@ class Periods:
         A manifest counts from the start of its capture, so what came on top since the last look
         is counted with the period that is parsed next.
         """
-        told: dict[str, Drops] = {}
+        drops_by_host: dict[str, Drops] = {}
         for host in sorted({one.host for one in arrivals}):
             before = self._done.get(run, {}).get("drops", {}).get(host)
             added = self._added(host, [one for one in arrivals if one.host == host])
             # Drops that were not known then are among those that are added now.
             kernel, interface = before["told"] if before else (0, 0)
-            told[host] = _sum((kernel or 0, interface or 0), added)
-        return told
+            drops_by_host[host] = _sum((kernel or 0, interface or 0), added)
+        return drops_by_host
 
     def _added(self, host: str, arrivals: Sequence[Arrival]) -> Drops:
         added: Drops = (0, 0)
@@ -189,7 +189,9 @@ class Periods:
             added = _sum(added, _sum(one.drops, (-last[0], -last[1])))
         return added
 
-    def record(self, run: str, arrivals: Sequence[Arrival], told: Mapping[str, Drops]) -> None:
+    def record(
+        self, run: str, arrivals: Sequence[Arrival], drops_by_host: Mapping[str, Drops]
+    ) -> None:
         """Notes that the tables of a period are made of these captures."""
         start = datetime.strptime(run, NAME).replace(tzinfo=UTC)
         end = start + timedelta(seconds=self._period_s)
@@ -203,18 +205,20 @@ class Periods:
                 for one in arrivals
                 if one.host == host and one.counters is not None and None not in one.counters.drops
             }
-            for host in told
+            for host in drops_by_host
         }
         record = {
             "start": f"{max(start, _at(-LAST_S)):%Y-%m-%dT%H:%M:%SZ}",
             "end": f"{min(end, _at(LAST_S)):%Y-%m-%dT%H:%M:%SZ}",
             PERIOD: self._period_s,
             "captures": captures,
-            "drops": {host: {"told": told[host], "until": until[host]} for host in told},
+            "drops": {
+                host: {"told": drops_by_host[host], "until": until[host]} for host in drops_by_host
+            },
         }
         folder = self._runs / run
         text = inputs.object_text(record, folder / "run.json", KIND, EXAMPLE)
-        with outputs.told(f"cannot write to {folder}"):
+        with outputs.explaining(f"cannot write to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             outputs.write_file(folder / "run.json", text)
         # As it is read at the next start.

@@ -303,9 +303,9 @@ def _record(path: Path) -> tuple[dict[str, Any], str | None]:
     record, text = read
     if not record or "application" in record:
         return record, text
-    told = records.read(path / "app.json")
-    if told is not None and told[0]:
-        application = told[0]
+    application_record = records.read(path / "app.json")
+    if application_record is not None and application_record[0]:
+        application = application_record[0]
         checked(applications.Application, application, path / "app.json")
         keys = ("problem", "compute", "completion_s", "outcomes")
         own = {key: application[key] for key in keys if key in application}

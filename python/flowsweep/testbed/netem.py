@@ -187,16 +187,16 @@ def _percent(share: float) -> str:
     return f"{100 * share:.7g}%"
 
 
-def record(spec: Spec, told: Mapping[str, str]) -> dict[str, Any]:
+def record(spec: Spec, printed: Mapping[str, str]) -> dict[str, Any]:
     """What went through and what was dropped, per link and direction, as flowsweep-wan has it.
 
     Args:
         spec: The links.
-        told: By device, what `tc -s -j qdisc show` prints.
+        printed: By device, what `tc -s -j qdisc show` prints.
     """
     found = {
         device: {entry["handle"]: entry for entry in json.loads(text)}
-        for device, text in told.items()
+        for device, text in printed.items()
     }
     links = []
     for here in spec.sites:

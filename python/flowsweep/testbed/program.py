@@ -264,5 +264,5 @@ def _reason(text: str) -> str:
     # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     lines = [_shortened(line) for line in lines if NOISE not in line]
-    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return " / ".join(dict.fromkeys((told or lines)[-REASON_LINES:]))
+    texts = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return " / ".join(dict.fromkeys((texts or lines)[-REASON_LINES:]))

@@ -120,10 +120,10 @@ def _capture(
     application.with_name(f".{application.name}.part").unlink(missing_ok=True)
     if result.failure is None and _is_nothing_crossed(result):
         say(f"  warning  {run.id}: no packet crossed a link: for MPI say `where: mpi`")
-    told = None
+    stated = None
     try:
-        told = _application(application)
-        for line in misspelt(Application, told or {}):
+        stated = _application(application)
+        for line in misspelt(Application, stated or {}):
             say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
@@ -131,13 +131,13 @@ def _capture(
         result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
     if run.workload.outcomes and result.failure is None:
         try:
-            told = _with_printed(run, told, partial / LOG)
+            stated = _with_printed(run, stated, partial / LOG)
         except FlowsweepError as error:
             result = replace(result, failure=error.what)
     timed = _wall_time(run, result)
-    if timed is not None and (told or {}).get("completion_s") is None:
-        told = {**timed, **(told or {}), "completion_s": timed["completion_s"]}
-    record = _record(run, spec, result, told)
+    if timed is not None and (stated or {}).get("completion_s") is None:
+        stated = {**timed, **(stated or {}), "completion_s": timed["completion_s"]}
+    record = _record(run, spec, result, stated)
     try:
         inputs.object_text(record, application, KIND, EXAMPLE)
     except FlowsweepError as error:
@@ -173,17 +173,17 @@ def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
     }
 
 
-def _with_printed(run: Run, told: dict[str, Any] | None, log: Path) -> dict[str, Any]:
+def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[str, Any]:
     """What the program tells of its run, with the outcomes that it printed.
 
     Raises:
         FlowsweepError: One of them is not there, or is told twice.
     """
     found = printed.read(run.workload.outcomes, log)
-    told = {"app": run.app, "problem": json.loads(run.problem), **(told or {})}
-    told |= {**found, "outcomes": [*told.get("outcomes", []), *found["outcomes"]]}
-    checked(Application, told, log)
-    return told
+    stated = {"app": run.app, "problem": json.loads(run.problem), **(stated or {})}
+    stated |= {**found, "outcomes": [*stated.get("outcomes", []), *found["outcomes"]]}
+    checked(Application, stated, log)
+    return stated
 
 
 def _application(path: Path) -> dict[str, Any] | None:

@@ -47,8 +47,8 @@ class _Started:
         """Raises where it failed. One that ended well may serve on in the background."""
         code = self.process.poll()
         if code:
-            said = self._last_line()
-            why = f"{ended(code)}{f': {said}' if said else ''}"
+            last_line = self._last_line()
+            why = f"{ended(code)}{f': {last_line}' if last_line else ''}"
             raise ServerError(f"the server on {self.host} failed: {why}")
 
     def _last_line(self) -> str:

@@ -31,9 +31,9 @@ class Batch:
 
     def finish(self) -> None:
         """Waits for the end; the first command that failed is an error."""
-        _, said = self._process.communicate()
+        _, printed = self._process.communicate()
         if self._process.returncode != 0:
-            raise _failure(self._tool, said, self._process.returncode)
+            raise _failure(self._tool, printed, self._process.returncode)
 
 
 def batch(tool: str, lines: list[str]) -> None:
@@ -61,8 +61,8 @@ def ended(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def _failure(tool: str, said: str, code: int) -> TransientError:
-    message = said.strip().splitlines()
+def _failure(tool: str, printed: str, code: int) -> TransientError:
+    message = printed.strip().splitlines()
     return TransientError(
         f"testbed: {tool} failed",
         found=message[0] if message else f"exit code {code}",

@@ -163,14 +163,14 @@ def _name_ratios(select: Select) -> Rows:
 
 
 def _against(select: Select, other: Other) -> Rows:
-    mine, its = (
+    own, its = (
         against.Side(
             one("select * from points order by point").rows(named=True),
             one(OUTCOMES).rows(named=True),
         )
         for one in (select, other.select)
     )
-    return against.rows(mine, its, other.name)
+    return against.rows(own, its, other.name)
 
 
 def _axis_thresholds(select: Select) -> Rows:

@@ -128,10 +128,10 @@ def _rule(cell: Cell, why: str | None) -> str | None:
         return f"not judged: {ASIDE[cell['aside']]}"
     if cell["contradiction"] is not None:
         return "not judged: what the paper says elsewhere cannot be so, too"
-    said = [*_sizes(cell), *_shapes(cell)]
-    if not said:
+    texts = [*_sizes(cell), *_shapes(cell)]
+    if not texts:
         return None
-    return "; ".join(said) + (f" ({why})" if why else "")
+    return "; ".join(texts) + (f" ({why})" if why else "")
 
 
 def _sizes(cell: Cell) -> Iterator[str]:

@@ -37,7 +37,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
     """
     papers = folder / "papers"
     known = sorted(path.parent.name for path in papers.glob("*/items.yaml"))
-    mine = [paper for paper in named if paper in known]
+    own = [paper for paper in named if paper in known]
     ours = {
         f"{paper}_{path.stem}": path
         for paper in known
@@ -45,19 +45,19 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
     }
     asked_of = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
     texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
-    said = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
-    stated, asked = _stated(papers, tuple(known), tuple(said))
+    lines = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
+    stated, asked = _stated(papers, tuple(known), tuple(lines))
     found = [
         (paper, item, f"{paper}_{stem}")
         for (paper, stem), item in asked.items()
-        if paper in mine and f"{paper}_{stem}" in ours
+        if paper in own and f"{paper}_{stem}" in ours
     ]
     return texts | {
         "paper_items": stated,
-        "experiment_papers": _named(mine),
+        "experiment_papers": _named(own),
         "paper_values": _values(found),
-        "paper_questions": _questions(papers, mine),
-        "answers_here": _answers([paper for paper in mine if f"{paper}_answer" in ours]),
+        "paper_questions": _questions(papers, own),
+        "answers_here": _answers([paper for paper in own if f"{paper}_answer" in ours]),
     }
 
 

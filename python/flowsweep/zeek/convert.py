@@ -93,8 +93,8 @@ def look(path: Path) -> Log | None:
         row = None
     if not isinstance(row, dict):
         return None
-    told = row.get("_path")
-    return Log(path, _kind(path, told if isinstance(told, str) else ""), is_json=True)
+    kind_name = row.get("_path")
+    return Log(path, _kind(path, kind_name if isinstance(kind_name, str) else ""), is_json=True)
 
 
 def _header(parts: Iterator[bytes]) -> Header:
@@ -112,10 +112,10 @@ def _header(parts: Iterator[bytes]) -> Header:
     return header
 
 
-def _kind(path: Path, told: str) -> str:
+def _kind(path: Path, kind_name: str) -> str:
     """The kind of a log: as it says itself, else as its file is called."""
-    if KIND.fullmatch(told):
-        return told
+    if KIND.fullmatch(kind_name):
+        return kind_name
     match = LOG_NAME.fullmatch(path.name)
     stem = unrotated(match["stem"]) if match else path.name
     last = stem.rsplit(".", 1)[-1]

@@ -42,8 +42,8 @@ class Header:
     def with_line(self, line: str) -> Header:
         """The header with one more of its lines, without its end."""
         if line.startswith("#separator"):
-            told = line.removeprefix("#separator").removeprefix(" ")
-            return Header(separator=ESCAPED.sub(lambda found: chr(int(found[1], 16)), told))
+            value = line.removeprefix("#separator").removeprefix(" ")
+            return Header(separator=ESCAPED.sub(lambda found: chr(int(found[1], 16)), value))
         key, *values = line[1:].split(self.separator or "\t")
         first = values[0] if values else ""
         if key == "fields":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flowsweep.files.outputs import sync, told
+from flowsweep.files.outputs import explaining, sync
 from flowsweep.zeek import LOG_NAME, convert, counted, flows, quality
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.
@@ -74,7 +74,7 @@ def write(
     done, written = [], {}
     for table, of_table in sorted(by_table.items()):
         target = _made(place(table))
-        with told(f"cannot write {target}"):
+        with explaining(f"cannot write {target}"):
             done.append(convert.convert(of_table, target))
             sync(target)
         written[table.removeprefix("zeek_")] = target
@@ -86,7 +86,7 @@ def write(
         made = _tables(written, places, dropped, bin_ns, alone=not has_capture)
         for table, rows in made.items():
             target = _made(place(table))
-            with told(f"cannot write {target}"):
+            with explaining(f"cannot write {target}"):
                 convert.write_marked(rows, target, table)
                 sync(target)
     return done

@@ -38,8 +38,8 @@ def command(folder: Path) -> list[str]:
     Raises:
         FlowsweepError: There is none on this machine.
     """
-    if told := os.environ.get(COMMAND):
-        return shlex.split(told)
+    if configured := os.environ.get(COMMAND):
+        return shlex.split(configured)
     path = os.pathsep.join([os.environ.get("PATH", ""), *FOLDERS])
     if found := shutil.which("zeek", path=path):
         return [found]
@@ -78,9 +78,9 @@ def logs_of(
     """
     words = [*command(folder), "-C", "-r", "-", str(scripts() / "flowsweep.zeek"), *settings]
     # Zeek's output goes to a file: a pipe that nobody reads yet would fill up and stop Zeek.
-    with (folder / "said").open("w+b") as said:
+    with (folder / "said").open("w+b") as output:
         with subprocess.Popen(
-            words, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said
+            words, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output
         ) as process:
             assert process.stdin is not None  # noqa: S101 - it is a pipe
             started(process)
@@ -89,8 +89,8 @@ def logs_of(
             except BaseException:
                 process.kill()
                 raise
-        said.seek(0)
-        text = said.read().decode(errors="replace").strip()
+        output.seek(0)
+        text = output.read().decode(errors="replace").strip()
     (folder / "said").unlink()
     if process.returncode != 0:
         lines = text.splitlines()[-TOLD_LINES:]

@@ -23,9 +23,9 @@ def dropped_packets(paths: Iterable[Path]) -> int | None:
             continue
         for frame in convert.frames(log, {}, tsv.Faults()):
             if "pkts_dropped" in frame.columns:
-                told = frame["pkts_dropped"].cast(pl.Int64, strict=False).drop_nulls()
-                if told.len():
-                    found = (found or 0) + int(told.sum())
+                drops = frame["pkts_dropped"].cast(pl.Int64, strict=False).drop_nulls()
+                if drops.len():
+                    found = (found or 0) + int(drops.sum())
     return found
 
 

@@ -123,20 +123,20 @@ def lines(summary: Summary) -> list[str]:
     span = (
         f", {duration(summary.span_s)} from {summary.first}" if summary.span_s is not None else ""
     )
-    said = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
+    texts = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
     if summary.lost:
-        said.append(f"damaged in {counted(summary.lost, 'place')}: flowsweep zeek-logs tells them")
+        texts.append(f"damaged in {counted(summary.lost, 'place')}: flowsweep zeek-logs tells them")
     if not summary.counts:
-        return said
+        return texts
     sums = summary.counts["sums"]
-    said.append(
+    texts.append(
         f"{counted(sums['packets'], 'packet')}  {format_size(sums['ip_bytes'])} of IP packets"
         f"  {format_size(sums['payload_bytes'])} payload"
     )
-    said.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
+    texts.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
     for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
         if many := summary.counts.get(name):
             some = list(many.items())[:8]
             more = f", {len(many) - 8} more" if len(many) > 8 else ""
-            said.append(f"{title}: {', '.join(f'{key} {times:,}' for key, times in some)}{more}")
-    return said
+            texts.append(f"{title}: {', '.join(f'{key} {times:,}' for key, times in some)}{more}")
+    return texts

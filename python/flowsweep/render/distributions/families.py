@@ -99,7 +99,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         "Grey band: the runs of the baseline, from the least share to the greatest."
         if has_band
         else None,
-        cuts.told(shown, rows["point"].n_unique(), "points are drawn", quantity.query),
+        cuts.describe(shown, rows["point"].n_unique(), "points are drawn", quantity.query),
     )
 
 
@@ -111,16 +111,16 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> list[Pa
     for one in context.series_in(rows):
         own = context.of(rows, one)
         for part in parts:
-            mine = own.filter(pl.col(quantity.parts) == part)
+            own_rows = own.filter(pl.col(quantity.parts) == part)
             for axis, unit in _axes(context.of(lines, one)):
                 line = context.of(lines, one).filter(
                     pl.col("axis") == axis,
                     pl.col("unit") == unit,
-                    pl.col("point").is_in(mine["point"].implode()),
+                    pl.col("point").is_in(own_rows["point"].implode()),
                 )
                 if line["point"].n_unique() > 1:
                     column = next(each for each in AXES[axis].columns if each.unit == unit)
-                    curves = _curves(line, mine, column)
+                    curves = _curves(line, own_rows, column)
                     title = f"by {AXES[axis].label or column.head or axis}"
                     found.append(Panel(one, str(part), title, curves))
     return found

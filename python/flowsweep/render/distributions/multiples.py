@@ -72,8 +72,8 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
         grid: Any = alt.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
-        told = f", share of {quantity.of} at or below (%)" if number == 0 else ""
-        title = ": ".join([*names, line[0].part]) + told
+        text = f", share of {quantity.of} at or below (%)" if number == 0 else ""
+        title = ": ".join([*names, line[0].part]) + text
         grids.append(grid.properties(title=alt.TitleParams(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
         )))  # fmt: skip
@@ -81,7 +81,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     shown = len({(panel.one, panel.name) for panel in found})
     return made, sentence(
         _legend(context, found),
-        cuts.told(shown, total, f"{context.terms.point}s are drawn", quantity.query),
+        cuts.describe(shown, total, f"{context.terms.point}s are drawn", quantity.query),
     )
 
 
@@ -111,11 +111,11 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     shown = context.series_in(rows)
     every = [pools(context.of(rows, one), quantity.parts) for one in shown]
     room = MAX_PANELS // len(parts)
-    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in every], room)
+    given = cuts.fair([min(len(own_rows), MAX_POINTS) for own_rows in every], room)
     found = []
-    for one, mine, most in zip(shown, every, given, strict=True):
+    for one, own_rows, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)
-        chosen = kept(context, list(mine), one, most)
+        chosen = kept(context, list(own_rows), one, most)
         for part in parts:
             of_part = own.filter(pl.col(quantity.parts) == part)
             base = of_part.filter("is_baseline")
@@ -125,7 +125,7 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
                     is_beside = pool[1] is None and pool[0] != chosen[0][0]
                     beside = base if is_beside and base.height else None
                     found.append(
-                        Panel(one, str(part), mine[pool], panel, beside, pool[1] is not None)
+                        Panel(one, str(part), own_rows[pool], panel, beside, pool[1] is not None)
                     )
     return found, sum(map(len, every))
 

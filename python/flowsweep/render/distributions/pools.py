@@ -43,5 +43,5 @@ def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Po
 def select_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     """The rows of one point, or of one run that stands alone there."""
     point, run = pool
-    mine = rows.filter(pl.col("point") == point)
-    return mine if run is None else mine.filter(pl.col("run") == run)
+    own = rows.filter(pl.col("point") == point)
+    return own if run is None else own.filter(pl.col("run") == run)

@@ -35,12 +35,12 @@ def draw(context: Context) -> Markup | None:
     if not rows:
         return None
     is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
-    unit, mine, its = ("", "value", "other_value") if is_mixed else (" (s)", *TIMES)
+    unit, own, its = ("", "value", "other_value") if is_mixed else (" (s)", *TIMES)
     columns = [
         application(context, rows, once=True, brief=True),
         *([words("outcome", rows, lambda row: outcome_words.noun(row["outcome"]))] * is_mixed),
         words("point", rows, lambda row: row["label"]),
-        figures(f"here{unit}", [row[mine] for row in rows]),
+        figures(f"here{unit}", [row[own] for row in rows]),
         figures(f"there{unit}", [row[its] for row in rows]),
         figures("ratio", [row["ratio"] for row in rows]),
         Column(

@@ -73,10 +73,10 @@ def draw(context: Context) -> Markup | None:
     rows = context.rows("agreement")
     if rows.is_empty():
         return None
-    told = ["packets", "zeek_packets", "payload_bytes", "zeek_payload_bytes"]
+    counts = ["packets", "zeek_packets", "payload_bytes", "zeek_payload_bytes"]
     sums = rows.group_by("class").agg(
         pl.len().alias("connections"),
-        *(pl.when(pl.col(name).is_not_null().any()).then(pl.sum(name)) for name in told),
+        *(pl.when(pl.col(name).is_not_null().any()).then(pl.sum(name)) for name in counts),
     )
     known = {row["class"]: row for row in sums.iter_rows(named=True)}
     shown = [known[name] for name in CLASSES if name in known]

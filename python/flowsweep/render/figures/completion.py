@@ -96,12 +96,12 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
     ratio = "completion time ÷ baseline" if is_time else "times worse than at the baseline"
     usable = rows.filter(pl.col("slowdown").is_not_null())
     found = [
-        (line, one, mine)
+        (line, one, own)
         for one in context.series_in(usable)
         for outcome in context.of(usable, one)["outcome"].unique(maintain_order=True)
         for line in _lines(usable)
         if not (
-            mine := _of(context.of(usable, one).filter(pl.col("outcome") == outcome), line)
+            own := _of(context.of(usable, one).filter(pl.col("outcome") == outcome), line)
         ).is_empty()
     ]
     drawn = found[:MAX_PANELS]
@@ -110,14 +110,14 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
         _panel(
-            mine,
+            own,
             line,
             one,
             usable["slowdown"],
             width,
-            named=_named(mine, one, alone=alone, is_time=is_time),
+            named=_named(own, one, alone=alone, is_time=is_time),
         )
-        for line, one, mine in drawn
+        for line, one, own in drawn
     ]
     chart: Any = (
         alt.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
@@ -140,7 +140,7 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
             "the baseline."
             if hidden
             else None,
-            cuts.told(len(drawn), len(found), "lines are drawn", query),
+            cuts.describe(len(drawn), len(found), "lines are drawn", query),
         ),
         chart=chart,
         rows=context.rows(query),
@@ -163,12 +163,12 @@ def _lines(rows: pl.DataFrame) -> list[Line]:
     found = []
     for name, axis in AXES.items():
         for column in axis.columns:
-            mine = rows.filter((pl.col("axis") == name) & (pl.col("unit") == column.unit))
-            if mine.is_empty():
+            own = rows.filter((pl.col("axis") == name) & (pl.col("unit") == column.unit))
+            if own.is_empty():
                 continue
-            low, high, zero = distributions.log_ends(mine["x"].drop_nulls())
+            low, high, zero = distributions.log_ends(own["x"].drop_nulls())
             unset = None
-            if mine["x"].null_count():
+            if own["x"].null_count():
                 band = (high / low) ** 0.2
                 unset, high = high * math.sqrt(band), high * band
             found.append(Line(name, column, low, high, zero, unset))
@@ -177,8 +177,8 @@ def _lines(rows: pl.DataFrame) -> list[Line]:
 
 def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
     """The points on a line; a line of the reference alone is none."""
-    mine = rows.filter((pl.col("axis") == line.name) & (pl.col("unit") == line.column.unit))
-    return mine if mine.height > 1 else mine.clear()
+    own = rows.filter((pl.col("axis") == line.name) & (pl.col("unit") == line.column.unit))
+    return own if own.height > 1 else own.clear()
 
 
 def _panel(

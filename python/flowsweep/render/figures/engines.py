@@ -60,7 +60,7 @@ def draw(context: Context) -> Figure | None:
             if "message" in drawn
             else None,
             "Zeek writes times in microseconds." if "packet interval" in drawn else None,
-            cuts.told(len(shown), len(series), "applications are drawn", "engines"),
+            cuts.describe(len(shown), len(series), "applications are drawn", "engines"),
         ),
         chart=chart,
         rows=rows,
@@ -72,12 +72,12 @@ def _counts(rows: pl.DataFrame, drawn: list[str]) -> str:
     totals = rows.group_by("run", "quantity", "engine").agg(pl.col("of_count").first())
     sums = totals.group_by("quantity", "engine").agg(pl.sum("of_count"))
     found = {(row["quantity"], row["engine"]): row["of_count"] for row in sums.to_dicts()}
-    told = [
+    texts = [
         f"{quantity}: {numbers.count(found[quantity, 'native'])} and "
         f"{numbers.count(found[quantity, 'zeek'])}"
         for quantity in drawn
     ]
-    return f"Values by our parser and by Zeek: {', '.join(told)}."
+    return f"Values by our parser and by Zeek: {', '.join(texts)}."
 
 
 def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> Any:

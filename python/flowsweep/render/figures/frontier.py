@@ -87,13 +87,13 @@ def draw(context: Context) -> Figure | None:
 
 
 def _panel(
-    mine: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str, outcome: str
+    own: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str, outcome: str
 ) -> Any:
     import altair as alt
 
     x = _scale(alt.X, "rtt_ms", "round-trip time (ms)", every)
     y = _scale(alt.Y, "rate_mbit_s", "rate of the link (Mbit/s)", every)
-    tried = mine.filter(pl.col("kind") == "tried")
+    tried = own.filter(pl.col("kind") == "tried")
     points = [
         {
             "rtt_ms": row["rtt_ms"],
@@ -122,7 +122,7 @@ def _panel(
         )
     ]
     for level, meaning in LEVELS:
-        pairs = segments(mine, level)
+        pairs = segments(own, level)
         data = [
             {"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1], "name": meaning}
             for a, b in pairs
@@ -196,15 +196,15 @@ def _cells(tried: pl.DataFrame, x: Any, y: Any) -> list[dict[str, float]]:
     return found
 
 
-def segments(mine: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:
+def segments(own: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:
     """The parts of a line: from one crossing to the other in each cell of four tried points."""
     tried = {
-        row["point"]: row for row in mine.filter(pl.col("kind") == "tried").iter_rows(named=True)
+        row["point"]: row for row in own.filter(pl.col("kind") == "tried").iter_rows(named=True)
     }
     at = {(row["rtt_asked_ms"], row["rate_asked_mbit_s"]): point for point, row in tried.items()}
     crossings = {
         frozenset((row["from_point"], row["to_point"])): (row["rtt_ms"], row["rate_mbit_s"])
-        for row in mine.filter((pl.col("kind") == "line") & (pl.col("level") == level)).iter_rows(
+        for row in own.filter((pl.col("kind") == "line") & (pl.col("level") == level)).iter_rows(
             named=True
         )
     }

@@ -102,12 +102,12 @@ def draw(context: Context) -> Figure | None:
 
 def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
     """What the numbers say; of captures alone a sentence for those with most traffic."""
-    told = doubts.reliable(context, shown)
-    told = told[:FEW] if context.stands_alone else told
-    if not told:
+    certain = doubts.reliable(context, shown)
+    certain = certain[:FEW] if context.stands_alone else certain
+    if not certain:
         return ""
-    frames = [context.of(rows, one) for one in told]
-    return finding(frames, [one.label for one in told], is_swept=not context.stands_alone)
+    frames = [context.of(rows, one) for one in certain]
+    return finding(frames, [one.label for one in certain], is_swept=not context.stands_alone)
 
 
 def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
@@ -227,25 +227,27 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
         is_swept: Whether these are points of a sweep; else each is a run, and has its name.
     """
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    told = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    known = [one for one in told if one is not None]
+    holds = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
+    known = [one for one in holds if one is not None]
     many = len(known) > FEW
-    said = [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
-    said += _full_links(known)
+    sentences = (
+        [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
+    )
+    sentences += _full_links(known)
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
-        said.append(
+        sentences.append(
             f"For up to {numbers.share(untold)} of the sending time of a "
             f"{'point' if is_swept else 'run'} this cannot be told: it may belong to any of them."
         )
-    silent = [label for label, one in zip(labels, told, strict=True) if one is None]
+    silent = [label for label, one in zip(labels, holds, strict=True) if one is None]
     if silent:
         reasons = _reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
-        said.append(
+        sentences.append(
             f"What holds {_listed(silent)} back: the data cannot answer "
             f"({', '.join(reasons) or 'no flow lasted'})."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _subject(rows: pl.DataFrame, label: str) -> str:
@@ -260,22 +262,22 @@ def _subject(rows: pl.DataFrame, label: str) -> str:
 def _one(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
     where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
-    said = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
-    said += one.parts
+    text = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
+    text += one.parts
     if one.link is not None:
-        said = (
+        text = (
             f"At {one.begin} the link set the pace of {one.label}: it was {_filled(one.link)} full"
         )
     holder, most, where = one.most
     if one.points == 1:
-        return f"{said}."
+        return f"{text}."
     if most < NOTABLE:
         if one.link is not None or one.full:
-            return f"{said}."
+            return f"{text}."
         nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
-        return f"{said}; at no point {nothing}."
+        return f"{text}; at no point {nothing}."
     at = "also there" if one.is_first else f"at {where}"
-    return f"{said}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
+    return f"{text}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
 
 
 def _filled(share: float) -> str:
@@ -291,10 +293,10 @@ def _full_links(known: Sequence[Held]) -> list[str]:
         if one.full
     ]
     where = _listed(found) if found else ""
-    said = (
+    text = (
         f"The link was full for {where}: what the senders waited for there was the network's doing."
     )
-    return [said] if found else []
+    return [text] if found else []
 
 
 def _paces(known: Sequence[Held]) -> str:
@@ -327,7 +329,7 @@ def _standouts(known: Sequence[Held]) -> str:
             return "At no point is anything else known to have held any of them."
         return "At no point did anything else hold any of them."
     named = [one for one in order[:FEW] if one.most[1] >= NOTABLE]
-    said = [
+    texts = [
         f"{one.label} ({one.most[0]}, {numbers.share(one.most[1])}"
         f"{f' at {one.most[2]}' if one.points > 1 else ''})"
         for one in named
@@ -336,7 +338,7 @@ def _standouts(known: Sequence[Held]) -> str:
     who = rest[0].label if len(rest) == 1 else f"the other {len(rest)}"
     most = rest[0].most[1]
     how = f"for {numbers.share(most)} or less at every point" if most >= NOTABLE else "never"
-    return f"Held most by anything else: {', '.join(said)}; {who} {how}."
+    return f"Held most by anything else: {', '.join(texts)}; {who} {how}."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -378,9 +380,9 @@ def _panel(
 def _beside(row: dict[str, Any]) -> str:
     """The two largest shares that are not the application's."""
     others = sorted(CLASSES[1:], key=lambda item: -(row[item[0]] or 0.0))[:2]
-    said = [
+    texts = [
         f"{label} {numbers.share(row[column])}"
         for column, label, _, _ in others
         if (row[column] or 0.0) >= NOTABLE
     ]
-    return ", ".join(said)
+    return ", ".join(texts)

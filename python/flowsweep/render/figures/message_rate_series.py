@@ -29,13 +29,13 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     every = [distributions.pools(context.of(rows, one), None) for one in shown]
-    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in every], MAX_PANELS)
+    given = cuts.fair([min(len(own_rows), MAX_POINTS) for own_rows in every], MAX_PANELS)
     panels = []
-    for one, mine, most in zip(shown, every, given, strict=True):
+    for one, own_rows, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)
-        kept = distributions.kept(context, list(mine), one, most)
+        kept = distributions.kept(context, list(own_rows), one, most)
         frames = [distributions.select_pool(own, pool) for pool in kept]
-        names = [mine[pool] for pool in kept]
+        names = [own_rows[pool] for pool in kept]
         panels += _panels(frames, names, one, alone=len(shown) == 1 or context.stands_alone)
     title = alt.TitleParams(
         "messages per second", fontSize=12, fontWeight=500, color=theme.MUTED, offset=6,
@@ -62,7 +62,7 @@ def draw(context: Context) -> Figure | None:
             else None,
             f"Scales differ between {context.terms.series}." if len(shown) > 1 else None,
             silences.caption(rows.filter(pl.col("cut_s") > 0).height),
-            cuts.told(
+            cuts.describe(
                 len(panels), sum(map(len, every)), f"{context.terms.point}s are drawn", QUERY
             ),
         ),

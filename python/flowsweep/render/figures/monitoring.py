@@ -46,19 +46,19 @@ def draw(context: Context) -> Figure | None:
     pools = [distributions.pools(context.of(rows, one), "direction") for one in shown]
     directions = sorted(set(rows["direction"]), reverse=True)
     room = max(MAX_PANELS // len(directions), 1)
-    given = cuts.fair([min(len(mine), MAX_POINTS) for mine in pools], room)
+    given = cuts.fair([min(len(own), MAX_POINTS) for own in pools], room)
     kept = [
-        distributions.kept(context, list(mine), one, most)
-        for one, mine, most in zip(shown, pools, given, strict=True)
+        distributions.kept(context, list(own), one, most)
+        for one, own, most in zip(shown, pools, given, strict=True)
     ]
     lines = {
         one: [
-            (mine[pool], direction, frame)
+            (own[pool], direction, frame)
             for direction in directions
             for pool in chosen
             if (frame := _of(context, rows, one, pool, direction)).height
         ]
-        for one, mine, chosen in zip(shown, pools, kept, strict=True)
+        for one, own, chosen in zip(shown, pools, kept, strict=True)
     }
     drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
     spread = [f"peak_mbit_s_{end}" for end in ENDS]
@@ -97,7 +97,7 @@ def draw(context: Context) -> Figure | None:
             else None,
             merged.note(context, rows),
             doubts.of_traffic(context),
-            cuts.told(
+            cuts.describe(
                 sum(map(len, kept)),
                 sum(map(len, pools)),
                 f"{context.terms.point}s are drawn",
@@ -141,8 +141,8 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     found = [
         (share, said)
         for one in doubts.reliable(context, context.series_in(rows))
-        if (told := finding(one, context.of(rows, one))) is not None
-        for share, said in [told]
+        if (text := finding(one, context.of(rows, one))) is not None
+        for share, said in [text]
     ]
     if context.stands_alone:
         # What repeats nothing is told in the order of the page, that with most traffic first.
@@ -179,8 +179,8 @@ def _width(row: dict[str, Any]) -> str:
 def _of(
     context: Context, rows: pl.DataFrame, one: Series, pool: Pool, direction: str
 ) -> pl.DataFrame:
-    mine = distributions.select_pool(context.of(rows, one), pool)
-    return mine.filter(pl.col("direction") == direction).sort("window_ms")
+    own = distributions.select_pool(context.of(rows, one), pool)
+    return own.filter(pl.col("direction") == direction).sort("window_ms")
 
 
 def _panel(

@@ -72,9 +72,9 @@ def draw(context: Context) -> Markup | None:
         columns.append(Column("µs", times, spanner=spanner.get(name, name)))
     shares = []
     for row in labelled:
-        told = [one for one in (cell(row, name) for name in present) if one]
-        whole = told[0]["completion_s"] if told else None
-        spent = sum(one["total_s"] for one in told)
+        texts = [one for one in (cell(row, name) for name in present) if one]
+        whole = texts[0]["completion_s"] if texts else None
+        spent = sum(one["total_s"] for one in texts)
         shares.append(numbers.share(spent / whole) if whole else numbers.NONE)
     columns.append(Column("of time", shares))
     return table("mpi_costs", columns) + cut_note(len(labelled), len(everything), "mpi_costs")

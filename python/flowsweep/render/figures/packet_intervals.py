@@ -63,7 +63,7 @@ def draw(context: Context) -> Figure | None:
             "Filled: the direction of each connection with more payload; grey line: the other.",
             _predicted(rows),
             left_out,
-            cuts.told(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
+            cuts.describe(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
         notes="Data and bare ACK packets are not told apart. Height: share of all gaps of the "
         "direction per 1/20 decade.",
@@ -238,10 +238,10 @@ def _panel(
 
 def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
     """Shares of one stream as steps; empty buckets fall to 0 instead of being bridged."""
-    mine = rows.filter((pl.col("stream") == stream) & (pl.col("high_us") > 0)).sort("low_us")
+    own = rows.filter((pl.col("stream") == stream) & (pl.col("high_us") > 0)).sort("low_us")
     found: list[dict[str, float]] = []
     end = LOW_US
-    for row in mine.iter_rows(named=True):
+    for row in own.iter_rows(named=True):
         if row["low_us"] > end * 1.01:
             found.append({"x": end, "share": 0.0})
         found.append({"x": row["low_us"], "share": row["share"] * 100})

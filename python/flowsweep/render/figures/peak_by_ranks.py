@@ -54,7 +54,7 @@ def draw(context: Context) -> Figure | None:
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
             merged.note(context, rows),
             doubts.of_traffic(context),
-            cuts.told(
+            cuts.describe(
                 sum(line.height for _, line in lines),
                 rows.height,
                 "points are drawn",

@@ -25,13 +25,13 @@ def draw(context: Context) -> Markup | None:
     if not rows:
         return None
     is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
-    unit, mine, its = ("", "value", "reference_value") if is_mixed else (" (s)", *TIMES)
+    unit, own, its = ("", "value", "reference_value") if is_mixed else (" (s)", *TIMES)
     columns = [
         application(context, rows, once=True, brief=True),
         *([words("outcome", rows, lambda row: outcome_words.noun(row["outcome"]))] * is_mixed),
         words("with", rows, _with),
         words("beside", rows, lambda row: row["beside"]),
-        figures("value" if is_mixed else "time (s)", [row[mine] for row in rows]),
+        figures("value" if is_mixed else "time (s)", [row[own] for row in rows]),
         figures(f"beside{unit}", [row[its] for row in rows]),
         figures("ratio", [row["ratio"] for row in rows]),
         Column(

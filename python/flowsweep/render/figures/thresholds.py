@@ -73,7 +73,7 @@ def draw(context: Context) -> Figure | None:
             if any(map(_is_by_medians, drawn))
             else None,
             "The axis covers the range that was tried.",
-            cuts.told(
+            cuts.describe(
                 rows.height,
                 context.rows("thresholds").height,
                 "thresholds, those with the socket buffer of the baseline, are drawn",
@@ -141,8 +141,8 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     )
     layers: list[Any] = []
     for name, one, outcome in entries:
-        mine = context.of(rows, one).filter(pl.col("outcome") == outcome)
-        for row in mine.sort("level").iter_rows(named=True):
+        own = context.of(rows, one).filter(pl.col("outcome") == outcome)
+        for row in own.sort("level").iter_rows(named=True):
             of_row = _row_name(name, 10 if row["level"] < 1.3 else 50)
             layers += _marks(row, of_row, one, (x, y), (low, high, width))
     return alt.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
@@ -161,7 +161,7 @@ def _marks(
     *span, width = ends
     marks: list[alt.Chart] = []
     words, italic = describe(row, unit), row["state"] not in TOLD
-    told = row["state"] in TOLD
+    is_known = row["state"] in TOLD
     tried = [row[end] for end in ("easier", "harder")]
     told_of = tip(
         name,
@@ -184,7 +184,7 @@ def _marks(
             height=6, opacity=0.35, color=one.colour, clip=True
         )
         marks.append(bar.encode(x=x, x2="end:Q", y=y))
-    if told:
+    if is_known:
         point = alt.Chart(values([{"row": name, "x": row["estimate"], TIP: told_of}])).mark_point(
             size=60, shape=one.shape, filled=row["level"] < 1.3, color=one.colour, strokeWidth=1.8
         )

@@ -9,7 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence
-from flowsweep.render.throughput import bins_told, host_names, of_shown_host
+from flowsweep.render.throughput import describe_bins, host_names, of_shown_host
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +30,7 @@ def draw(context: Context) -> Figure | None:
     rows = _drawn(context, every)
     if rows.is_empty():
         return None
-    bin_ms = bins_told(rows)
+    bin_ms = describe_bins(rows)
     drawn = None
     chart: Any = empty("no packet in these runs", theme.FULL_WIDTH, 120)
     if float(rows["mbit_s"].max() or 0) > 0:  # type: ignore[arg-type]
@@ -56,6 +56,6 @@ def draw(context: Context) -> Figure | None:
 
 def _drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     """The narrowest bins of the host that is shown, at each point."""
-    mine = of_shown_host(context, rows)
+    own = of_shown_host(context, rows)
     least = pl.col("bin_ms").min().over("point", "host", "direction")
-    return mine.filter(pl.col("bin_ms") == least)
+    return own.filter(pl.col("bin_ms") == least)

@@ -79,7 +79,7 @@ def _core_panel(
         same = pl.all_horizontal(pl.col(key).eq_missing(full[key]) for key in columns - {"ranks"})
         sites = rows.filter(same & pl.col("site").is_not_null())
         peak = full["sent_peak_mbit_s"] if full["is_peak_known"] else None
-        told = "not known" if peak is None else numbers.estimate(peak)
+        rate = "not known" if peak is None else numbers.estimate(peak)
         means = [*sites["sent_mbit_s"], *sites["received_mbit_s"], full["sent_mbit_s"]]
         data.append(
             {
@@ -88,11 +88,11 @@ def _core_panel(
                 "x": full["sent_mbit_s"],
                 "high": max(means),
                 "peak": peak,
-                "text": f"{numbers.estimate(full['sent_mbit_s'])}, peak {told}",
+                "text": f"{numbers.estimate(full['sent_mbit_s'])}, peak {rate}",
                 TIP: tip(
                     names[row],
                     f"mean {numbers.estimate(full['sent_mbit_s'])} Mbit/s per rank",
-                    f"peak {told}{'' if peak is None else ' Mbit/s per rank'}",
+                    f"peak {rate}{'' if peak is None else ' Mbit/s per rank'}",
                     f"sites and directions: {numbers.estimate(min(means))} to "
                     f"{numbers.estimate(max(means))} Mbit/s per rank",
                 ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
-from flowsweep.render.throughput import DIRECTIONS, bins_told, host_names, rates_told
+from flowsweep.render.throughput import DIRECTIONS, describe_bins, describe_rates, host_names
 
 OWN_SCALE = 10
 #: Of captures alone, those with most traffic.
@@ -53,7 +53,7 @@ def draw(context: Context) -> Figure | None:
         for one in shown[first : first + together]
     ]  # fmt: skip
     chart: Any = alt.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
-    bin_ms = bins_told(rows)
+    bin_ms = describe_bins(rows)
     bins = rows["bins"].max()
     drawn = (
         "Pale: the busiest bin of a column; line: mean of all its bins, empty ones included "
@@ -76,7 +76,7 @@ def draw(context: Context) -> Figure | None:
             merged.note(context, rows),
             doubts.of_traffic(context, rows),
             _scales(context, shown, rows),
-            cuts.told(len(shown), every, "runs are drawn", "throughput_series"),
+            cuts.describe(len(shown), every, "runs are drawn", "throughput_series"),
         ),
         notes=sentence(
             drawn,
@@ -102,12 +102,12 @@ def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
     """Which of the captures shown jump in time: their curve is not of one recording."""
     drawn = rows.select("run", "host").unique()
     facts = context.model("capture_facts").join(drawn, on=["run", "host"])
-    told = {
+    captions = {
         f"{row['run']}, {row['host']}: {text}"
         for row in facts.iter_rows(named=True)
         if (text := grades.jump(row)) is not None
     }
-    return " ".join(sorted(told)) or None
+    return " ".join(sorted(captions)) or None
 
 
 def _scales(context: Context, shown: list[Series], rows: pl.DataFrame) -> str | None:
@@ -128,10 +128,10 @@ def _scales(context: Context, shown: list[Series], rows: pl.DataFrame) -> str | 
 def _captured_at(context: Context, rows: pl.DataFrame) -> str:
     """Where each run was captured, and why there."""
     drawn = rows.select("run", "host").unique().sort("run")
-    told = drawn.join(context.model("shown_hosts"), on=["run", "host"], how="left")
-    why = ", ".join(sorted(set(told["because"].drop_nulls())))
-    if told["host"].n_unique() == 1:
-        return f"Captured at {told['host'][0]} ({why})."
+    text = drawn.join(context.model("shown_hosts"), on=["run", "host"], how="left")
+    why = ", ".join(sorted(set(text["because"].drop_nulls())))
+    if text["host"].n_unique() == 1:
+        return f"Captured at {text['host'][0]} ({why})."
     places = "; ".join(f"{run} at {host}" for run, host in drawn.iter_rows())
     return f"Captured at one host of each run ({why}): {places}."
 
@@ -141,21 +141,21 @@ def _series_panel(
 ) -> Any:
     import altair as alt
 
-    mine = rows.filter(pl.col("direction") == direction).sort("start_s")
-    peak = float(mine["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
+    own = rows.filter(pl.col("direction") == direction).sort("start_s")
+    peak = float(own["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
     # Both directions share a scale, unless one of them would be a flat line.
     top = float(rows["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
     if peak * OWN_SCALE < top:
         top = peak
     top = top or 1e-3
-    mean: float | None = mine["run_mean_mbit_s"].max()  # type: ignore[assignment]
-    mine = silences.without(mine, "cut_before_s")
-    gaps = mine.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
-    steps = mine.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
+    mean: float | None = own["run_mean_mbit_s"].max()  # type: ignore[assignment]
+    own = silences.without(own, "cut_before_s")
+    gaps = own.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
+    steps = own.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
     # The last value is repeated at the end of its column, else the line falls.
     if steps:
-        steps.append({**steps[-1], "start_s": mine["end_s"][-1]})
-    end = float(mine["end_s"].max() or 1)  # type: ignore[arg-type]
+        steps.append({**steps[-1], "start_s": own["end_s"][-1]})
+    end = float(own["end_s"].max() or 1)  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
     x = alt.X(
         "start_s:Q",
@@ -179,7 +179,7 @@ def _series_panel(
     line = alt.Chart(data).mark_line(
         interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
-    sent = f"peak {numbers.rate(peak) if mean is None else rates_told(peak, mean)}"
+    sent = f"peak {numbers.rate(peak) if mean is None else describe_rates(peak, mean)}"
     if rows["is_borrowed"].any():
         sent = f"mean {numbers.rate(mean)}, no peak is known"
     return alt.layer(

@@ -49,8 +49,8 @@ def draw(context: Context) -> Markup | None:
     ]
     columns += [_axis(name, say, rows) for _, name, say in points.AXES[2:] if _varies(name, rows)]
     # the queue follows from RTT and rate, unless nothing else tells two points apart
-    told = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
-    if len(told) < len(
+    settings = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
+    if len(settings) < len(
         {(*(row[name] for _, name, _ in points.AXES), row["queue_bytes"]) for row in rows}
     ):
         columns.append(Column("queue", [numbers.size(row["queue_bytes"]) for row in rows]))

@@ -73,18 +73,18 @@ def draw(context: Context) -> Figure | None:
         for one in shown
     }
     places = {
-        one: sorted(set(mine["place"]))
+        one: sorted(set(own["place"]))
         for one in shown
-        for mine in [context.of(rows, one).filter(pl.col("run").is_in(runs[one]))]
+        for own in [context.of(rows, one).filter(pl.col("run").is_in(runs[one]))]
     }
-    widest = max(len(mine) for mine in runs.values())
-    room = cuts.fair([len(mine) for mine in places.values()], MAX_PANELS // widest)
-    steps = context.of_runs(NAME, [run for mine in runs.values() for run in mine])
+    widest = max(len(own) for own in runs.values())
+    room = cuts.fair([len(own) for own in places.values()], MAX_PANELS // widest)
+    steps = context.of_runs(NAME, [run for own in runs.values() for run in own])
     panels: list[Any] = []
     names: list[str] = []
     for one, number in zip(shown, room, strict=True):
-        mine = context.of(rows, one)
-        differing = what_differs(mine.filter(pl.col("run").is_in(runs[one])))
+        own = context.of(rows, one)
+        differing = what_differs(own.filter(pl.col("run").is_in(runs[one])))
         for place in places[one][:number]:
             frames = [
                 frame for run in runs[one] if not (frame := _at(steps, run, place)).is_empty()
@@ -118,7 +118,7 @@ def draw(context: Context) -> Figure | None:
             else "A transfer is a connection with payload, from first to last packet."
             if sources == {"connections"}
             else "Spans from the application's record; without one, connections with payload.",
-            cuts.told(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
+            cuts.describe(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
             doubts.of_traffic(context, pl.DataFrame({"run": names}))
             if "connections" in sources
             else None,

@@ -37,12 +37,12 @@ def draw(context: Context) -> Figure | None:
     mains: list[str] = []
     beside: list[str] = []
     for one in shown:
-        mine = context.of(rows, one)
+        own = context.of(rows, one)
         main = first[one.app, one.problem]
-        runs = list(dict.fromkeys([main, hardest_run(mine)]))
+        runs = list(dict.fromkeys([main, hardest_run(own)]))
         mains.append(main)
         beside += runs[1:]
-        chosen = mine.filter(pl.col("run").is_in(runs))
+        chosen = own.filter(pl.col("run").is_in(runs))
         apart = what_differs(chosen)
         kept = chosen.select("site", "rank").unique().sort("site", "rank")
         total += kept.height
@@ -73,7 +73,7 @@ def draw(context: Context) -> Figure | None:
             else None,
             "A row is a rank, dark where a transfer to it is under way; pale: for a part of a "
             "hundredth of the run. Spans from the application's record.",
-            cuts.told(drawn, total, "ranks are drawn", NAME),
+            cuts.describe(drawn, total, "ranks are drawn", NAME),
             few(context, rows, NAME),
         ),
         chart=alt.vconcat(*lines, spacing=16),

@@ -11,7 +11,7 @@ from flowsweep import numbers
 from flowsweep.render import axes, cuts, doubts, link_changes, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
-from flowsweep.render.throughput import rates_told
+from flowsweep.render.throughput import describe_rates
 
 if TYPE_CHECKING:
     import altair as alt
@@ -79,7 +79,7 @@ def draw(context: Context) -> Figure | None:
         (one, runs[one.app, one.problem], pair)
         for _, _, one, pair in sorted(ranked[:room], key=lambda item: item[1])
     ]
-    told = cuts.told(
+    left_out = cuts.describe(
         len(chosen),
         sum(len(_pairs(own[runs[one.app, one.problem]], 0)) for one in shown),
         "pairs of sites are drawn",
@@ -139,8 +139,10 @@ def draw(context: Context) -> Figure | None:
             "Some senders were not captured; there it is what arrived." if far else None,
             doubts.unplaced(context),
             doubts.of_traffic(context, rows.select("run")),
-            told,
-            cuts.told(len(changed), len(every_changed), "such points are drawn", "reconfiguration"),
+            left_out,
+            cuts.describe(
+                len(changed), len(every_changed), "such points are drawn", "reconfiguration"
+            ),
             f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
             "drawn."
             if few
@@ -290,10 +292,10 @@ def _panel(
     if not steps_of_links.is_empty():
         layers += link_changes.lines(steps_of_links, (-down, up), x("x:Q"), y)
     layers += silences.marks(gaps, end, x("start_s:Q"), 2)
-    told = f"peak {rates_told(peaks[0], peaks[1], 'back')}"
+    text = f"peak {describe_rates(peaks[0], peaks[1], 'back')}"
     if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
-        told = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
-    sent = f"{pair[0]} {ARROW} {pair[1]} {told}"
+        text = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
+    sent = f"{pair[0]} {ARROW} {pair[1]} {text}"
     return alt.layer(*layers).properties(
         width=size[0],
         height=size[1],

@@ -16,7 +16,7 @@ from markupsafe import Markup
 import flowsweep
 from flowsweep import content
 from flowsweep.files import parquet_files
-from flowsweep.files.outputs import told, write_file
+from flowsweep.files.outputs import explaining, write_file
 from flowsweep.files.owned import refuse_foreign_report
 from flowsweep.render import inline, templates
 from flowsweep.render.live import assets
@@ -53,7 +53,7 @@ def write(directory: Path) -> tuple[Path, LivePage]:
     path = directory / "live.html"
     refuse_foreign_report(path)
     page = build(answers.path_of(directory), assets.find())
-    with told(f"cannot write {path}"):
+    with explaining(f"cannot write {path}"):
         write_file(path, page.html)
     return path, page
 
@@ -77,9 +77,9 @@ def build(database: Path, found: assets.Assets) -> LivePage:
         policy=_policy(style, scripts),
         style=style,
         schemas=[
-            {"heading": heading, "tables": mine}
+            {"heading": heading, "tables": own}
             for schema, heading in SCHEMAS.items()
-            if (mine := [one for one in tables if one["schema"] == schema])
+            if (own := [one for one in tables if one["schema"] == schema])
         ],
         first=FIRST,
         left_out=left_out,

@@ -88,8 +88,8 @@ def _on_the_wire(*summaries: Summary) -> str:
     packets = sum(one.packets for one in summaries)
     copies = sum(one.duplicate_packets for one in summaries)
     size = sum(one.wire_bytes - one.duplicate_bytes for one in summaries)
-    said = f", {copies:,} of them copies" if copies else ""
-    return f"{counted(packets, 'packet')}{said}  {_bytes(size)} on the wire"
+    text = f", {copies:,} of them copies" if copies else ""
+    return f"{counted(packets, 'packet')}{text}  {_bytes(size)} on the wire"
 
 
 def _is_unicode(console: Any) -> bool:
@@ -252,13 +252,14 @@ def _print_pieces(console: Any, summary: Summary) -> None:
                 "unplaced_share"
             ],
         }
-        said = [words for words, share in doubts.items() if share >= MENTIONED]
+        texts = [words for words, share in doubts.items() if share >= MENTIONED]
+        least = " at least" if texts else ""
         text = (
-            f"{found['count']:,}{' at least' if said else ''}: median {_bytes(found['p50_bytes'])},"
+            f"{found['count']:,}{least}: median {_bytes(found['p50_bytes'])},"
             f" p90 {_bytes(found['p90_bytes'])}, max {_bytes(found['max_bytes'])};"
             f" {_whole_percent(found['guessed_share'])} of ends guessed"
         )
-        text = "; ".join([text, *said])
+        text = "; ".join([text, *texts])
         console.print(f"messages  {_wrapped(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:

@@ -103,8 +103,8 @@ def _fitting(
     same = [column for column in columns if column.is_same_everywhere]
     kept = [column for column in columns if not column.is_same_everywhere] or columns[:1]
     notes = []
-    if told := [f"{column.name} {column.cells[0]}" for column in same if column not in kept]:
-        notes.append(f"in every row: {', '.join(told)}")
+    if texts := [f"{column.name} {column.cells[0]}" for column in same if column not in kept]:
+        notes.append(f"in every row: {', '.join(texts)}")
     left_out = []
     while len(kept) > 1 and _width(kept, _shortest) > width:
         left_out.append(kept.pop(_least(kept, first)))

@@ -34,24 +34,24 @@ def namespaces() -> Finding:
     if done.returncode == 0:
         how = "as root" if isolation.is_privileged() else "unshare works without root"
         return Finding("ok", name, how)
-    said = done.stderr.strip().splitlines()
-    return Finding("bad", name, *_fault(said[-1] if said else "unshare failed"))
+    printed = done.stderr.strip().splitlines()
+    return Finding("bad", name, *_fault(printed[-1] if printed else "unshare failed"))
 
 
-def _fault(said: str) -> tuple[str, str]:
+def _fault(printed: str) -> tuple[str, str]:
     """What the last line of `unshare` or `ip` means, and the remedy."""
-    if "No space left on device" in said:
+    if "No space left on device" in printed:
         return _used_up()
     if not isolation.is_privileged():
         for switch, wanted in SWITCHES.items():
             if _value(switch) not in (None, wanted):
-                return said, f"as root: sysctl -w {switch.replace('/', '.')}={wanted}"
+                return printed, f"as root: sysctl -w {switch.replace('/', '.')}={wanted}"
         if os.geteuid() == 0:
             return (
-                f"{said} (root without its capabilities, as in most containers)",
+                f"{printed} (root without its capabilities, as in most containers)",
                 "start the container with --privileged, or give it CAP_SYS_ADMIN and CAP_NET_ADMIN",
             )
-    return said, "run as root; in a container, start it with --privileged"
+    return printed, "run as root; in a container, start it with --privileged"
 
 
 def _used_up() -> tuple[str, str]:

@@ -27,8 +27,8 @@ def round_trips(spec: MachinesSpec, machines: list[Machine]) -> dict[Pair, int]:
     for index, near in enumerate(spec.sites):
         for far in spec.sites[index + 1 :]:
             here, there = by_name[first[near]], by_name[first[far]]
-            said = here.run(f"ping -c {PINGS} -i 0.2 -W 2 {there.address} || true").decode()
-            times = [float(text) for text in re.findall(r"time=([0-9.]+) ms", said)]
+            line = here.run(f"ping -c {PINGS} -i 0.2 -W 2 {there.address} || true").decode()
+            times = [float(text) for text in re.findall(r"time=([0-9.]+) ms", line)]
             if not times:
                 raise here.failure(
                     f"does not reach {there.name}", f"no answer to ping from {there.address}"
@@ -47,8 +47,8 @@ def faults(
     """Why the run must not be used; empty if nothing is wrong."""
     found = []
     for host, manifest in manifests.items():
-        told = (link_fault(host, manifest), incomplete(host, manifest))
-        found += [fault for fault in told if fault is not None]
+        reasons = (link_fault(host, manifest), incomplete(host, manifest))
+        found += [fault for fault in reasons if fault is not None]
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:
             found.append(f"capture on {host} lost {counted(lost, 'packet')}")

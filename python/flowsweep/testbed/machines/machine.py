@@ -81,8 +81,8 @@ class Machine:
             raise self.failure("does not answer", f"nothing for {limit_s:g} s") from None
         if done.returncode != 0:
             self._raise_told(done.stdout.decode(errors="replace"))
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise self.failure(f"failed: {command[:60]}", said[-1] if said else "no message")
+            printed = done.stderr.decode(errors="replace").strip().splitlines()
+            raise self.failure(f"failed: {command[:60]}", printed[-1] if printed else "no message")
         return done.stdout
 
     def put(self, name: str, data: bytes, *, mode: str = "600") -> None:
@@ -133,8 +133,8 @@ class Machine:
             limit.start()
             try:
                 assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-                told = process.stdout.readline().split()
-                if told:
+                fields = process.stdout.readline().split()
+                if fields:
                     size = int(process.stdout.readline() or 0)
                     with outputs.replacing(target, 0o600) as file:
                         digest, copied = hashlib.sha256(), 0
@@ -143,12 +143,12 @@ class Machine:
                             copied += len(data)
                             file.write(data)
                         self._check_copied(name, process.wait())
-                        if digest.hexdigest() != told[0].decode():
+                        if digest.hexdigest() != fields[0].decode():
                             raise _DiffersError(f"{copied:,} of {size:,} bytes, another SHA-256")
                 self._check_copied(name, process.wait())
             finally:
                 limit.cancel()
-        return bool(told)
+        return bool(fields)
 
     def _check_copied(self, name: str, code: int) -> None:
         if code != 0:
@@ -166,8 +166,8 @@ class Machine:
         found = self.run(shlex.join(words), KEEPER.read_bytes()).split()
         if not found or found[0].decode() != hashlib.sha256(data).hexdigest():
             self.put("flowsweep-capture", data, mode="700")
-        said = "".join(f"{line}\n" for line in settings).encode()
-        self.put_all({KEEPER.name: (KEEPER.read_bytes(), "700"), "settings": (said, "600")})
+        printed = "".join(f"{line}\n" for line in settings).encode()
+        self.put_all({KEEPER.name: (KEEPER.read_bytes(), "700"), "settings": (printed, "600")})
 
     def keep(self, script: str = KEEPER.name) -> None:
         """Starts the keeper, a script of its folder; `wait_ready` waits for it."""

@@ -349,8 +349,8 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
 def _spans(machine: Machine) -> list[float]:
     """Seconds from start to end of what was started there, by its own clock: without ssh's time."""
     folder = shlex.quote(machine.folder)
-    said = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
-    times = [[int(word) for word in line.split()] for line in said.decode().splitlines()]
+    printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
+    times = [[int(word) for word in line.split()] for line in printed.decode().splitlines()]
     return [(end - begin) / 1e9 for begin, end in times]
 
 

@@ -83,10 +83,10 @@ class Agent:
     def _failure(self, what: str, found: str) -> TransientError:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         killed = self._process.returncode == -signal.SIGKILL
-        told, remedy = _read_failure(lines)
+        reason, remedy = _read_failure(lines)
         return TransientError(
             f"testbed: {self.name} {what}",
-            found=found if killed else told or found or "no output",
+            found=found if killed else reason or found or "no output",
             expected="ready" if what == "did not start" else "running until it is stopped",
             remedy=KILLED if killed else remedy or "flowsweep testbed check",
         )

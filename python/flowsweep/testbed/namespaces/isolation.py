@@ -163,12 +163,12 @@ def run(
         time.sleep(pauses_s.pop(0))
 
 
-def _outcome(code: int, text: str, said: str) -> tuple[int, dict[str, Any]]:
+def _outcome(code: int, text: str, printed: str) -> tuple[int, dict[str, Any]]:
     events = list(_events(text))
     last = events[-1] if events else {}
     if last.get("event") == "result":
         return code, last
-    error = transient.from_event(last) if last.get("event") == "error" else _silence(code, said)
+    error = transient.from_event(last) if last.get("event") == "error" else _silence(code, printed)
     if isinstance(error, TransientError):
         error.in_program = events[0]["event"] == "started" if events else False
     raise error
@@ -181,10 +181,10 @@ def _events(text: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _silence(code: int, said: str) -> FlowsweepError:
-    """Why the hub ended without a result; `said`: on standard error."""
+def _silence(code: int, printed: str) -> FlowsweepError:
+    """Why the hub ended without a result; `printed`: on standard error."""
     what = "testbed: it ended without a result"
-    lines = said.strip().splitlines()
+    lines = printed.strip().splitlines()
     last = lines[-1] if lines else ended(code)
     # What unshare says (util-linux 2.38) when SIGKILL ended the process below it.
     if code == -signal.SIGKILL or last.startswith("unshare: sigprocmask unblock"):

@@ -42,8 +42,8 @@ class Ahead:
 
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
         """One run by a hub."""
-        _, told = isolation.run(spec, "run", self.lock, say, self.take)
-        return RunResult.from_json(told["run"])
+        _, outcome = isolation.run(spec, "run", self.lock, say, self.take)
+        return RunResult.from_json(outcome["run"])
 
     def cancel(self) -> None:
         """Ends the hub if nobody took it."""

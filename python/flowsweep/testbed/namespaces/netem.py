@@ -61,11 +61,11 @@ class Netem:
     def stats(self) -> dict[str, Any]:
         """The counters: see `netem.record`."""
         with kernel.network_namespace(specs.NETNS / specs.WAN):
-            told = {
+            printed = {
                 device: tools.output(["tc", "-s", "-j", "qdisc", "show", "dev", device])
                 for device in netem.devices(self._bed)
             }
-        return netem.record(self._bed, told)
+        return netem.record(self._bed, printed)
 
     def final_stats(self) -> dict[str, Any]:
         """Takes the disciplines away; their counters at the end."""

@@ -123,8 +123,8 @@ class Allocation:
             return None
         if done.returncode != 0:
             return None
-        told = TOLD.findall(done.stdout)
-        return Node(name, [ipaddress.IPv4Interface(one) for where, one in told if where != "lo"])
+        printed = TOLD.findall(done.stdout)
+        return Node(name, [ipaddress.IPv4Interface(one) for where, one in printed if where != "lo"])
 
     # How machines are reached: see `machines.reach`.
 
@@ -136,9 +136,9 @@ class Allocation:
         """Returns a filter that leaves out the ports of Slurm's own messages."""
         if machine.overlay:
             return ""
-        told = _asked(["scontrol", "show", "config"])
+        printed = _asked(["scontrol", "show", "config"])
         ports = re.findall(
-            r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", told, re.MULTILINE
+            r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", printed, re.MULTILINE
         )
         words = [f"port{'range' if '-' in one else ''} {one}" for one in ports if one != "0-0"]
         return f"not ({' or '.join(words)})" if words else ""
@@ -154,7 +154,7 @@ class Allocation:
         """With the variables of the job as they are in a batch script: daemons start by `srun`."""
         count = len(self.nodes)
         listed = ",".join(self.nodes)
-        said = {
+        exported = {
             "SLURM_JOBID": self.number,
             "SLURM_NODELIST": listed,
             "SLURM_JOB_NODELIST": listed,
@@ -170,7 +170,7 @@ class Allocation:
         apart = [("--prtemca", "prte_if_include", self.control)] if self.control else []
         return [
             *("env", *(f"--unset={name}" for name in stale)),
-            *(f"{name}={value}" for name, value in {**said, **launch.as_root()}.items()),
+            *(f"{name}={value}" for name, value in {**exported, **launch.as_root()}.items()),
             *(words[0], *(word for option in apart for word in option), *words[1:]),
         ]
 
@@ -189,15 +189,15 @@ def _asked(words: list[str]) -> str:
             timeout=ASK_LIMIT_S,
             preexec_fn=kernel.die_with_parent,
         )
-        said, code = done.stderr.strip() or done.stdout.strip(), done.returncode
+        exported, code = done.stderr.strip() or done.stdout.strip(), done.returncode
     except FileNotFoundError:
-        said, code = f"no {words[0]} in PATH", 2
+        exported, code = f"no {words[0]} in PATH", 2
     except subprocess.TimeoutExpired:
-        said, code = f"no answer for {ASK_LIMIT_S:g} s", 2
+        exported, code = f"no answer for {ASK_LIMIT_S:g} s", 2
     if code != 0 or not done.stdout.strip():
         raise FlowsweepError(
             f"testbed: {' '.join(words[:3])} failed",
-            found=said or "no answer",
+            found=exported or "no answer",
             expected="the job that SLURM_JOB_ID names, running, and its controller",
             remedy="sinfo and squeue tell whether Slurm works here",
         )

@@ -31,10 +31,10 @@ class Ssh:
 
     def unseen(self, machine: MachineSpec) -> str:
         """Returns a filter that leaves out the port of ssh itself."""
-        told = subprocess.run(
+        printed = subprocess.run(
             [*self._ssh, "-G", machine.login], capture_output=True, text=True, check=False
         ).stdout
-        port = re.search(r"^port ([0-9]+)$", told, re.MULTILINE)
+        port = re.search(r"^port ([0-9]+)$", printed, re.MULTILINE)
         return f"not tcp port {port[1] if port else 22}"
 
     def remedy(self, machine: MachineSpec) -> str:
