@@ -240,9 +240,8 @@ impl Chunk {
                     notice.packet(owner, packet);
                 }
                 if self.with_identities {
-                    let frame = record.data as usize..(record.data + record.captured) as usize;
                     let seen_at = (link.map_or(0, Link::number), record.interface);
-                    let frame = bytes.get(frame).unwrap_or_default();
+                    let frame = record.bytes(bytes);
                     let identity = Identity::new(packet, frame, seen_at, &self.hashing);
                     self.identities.push(identity);
                 }

@@ -42,6 +42,14 @@ pub(crate) struct Record {
     pub data: u32,
 }
 
+impl Record {
+    /// What was captured of the packet, of the `window` that it lies in.
+    pub(crate) fn bytes<'a>(&self, window: &'a [u8]) -> &'a [u8] {
+        let frame = self.data as usize..(self.data + self.captured) as usize;
+        window.get(frame).unwrap_or_default()
+    }
+}
+
 /// Place of a packet in its file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RecordPlace {

@@ -75,7 +75,6 @@ impl Tcp {
         };
         let data = Data {
             probe: false,
-            refused: false,
             repeated: 0,
             late: false,
             idle: una >= from,

@@ -14,10 +14,9 @@ use crate::decode::{TcpOptions, flag};
 
 /// Where the payload of a segment lies among the octets before it.
 pub(super) struct Data {
-    /// A keep-alive or window probe: what it repeats was not lost.
+    /// A keep-alive or window probe, or all that it repeats is the octet of a probe, which the receiver had no room for: it
+    /// repeats nothing that was lost.
     pub probe: bool,
-    /// All that it repeats is the octet of a window probe, which the receiver had no room for.
-    pub refused: bool,
     /// Octets sent before.
     pub repeated: i64,
     /// It begins below the highest octet sent.
@@ -120,13 +119,10 @@ impl Tcp {
             sender.wait(self.una, Pending { from, to, time });
         }
         if payload > 0 {
+            let probed = self.rare.as_ref().and_then(|rare| rare.probed);
+            let is_refused = added.repeated == 1 && probed == Some(from);
             let data = Data {
-                probe,
-                refused: added.repeated == 1
-                    && self
-                        .rare
-                        .as_ref()
-                        .is_some_and(|rare| rare.probed == Some(from)),
+                probe: probe || is_refused,
                 repeated: added.repeated,
                 late: from < highest_payload,
                 idle,
@@ -186,7 +182,7 @@ impl Tcp {
         let mss = sender.message.mss(options).unwrap_or(1460);
         let sent = Sent {
             time: segment.time,
-            repeats: data.repeated > 0 && !data.probe && !data.refused,
+            repeats: data.repeated > 0 && !data.probe,
             idle: data.idle,
             short: sender.message.last_is_short(),
             push: segment.has(flag::PSH),
