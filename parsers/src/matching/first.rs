@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::fate::{Evidence, Fate, FateRow};
 use super::matcher::{Doubt, Findings};
-use super::reading::Stoppable;
 
 /// The longest IP packet of a network that has no jumbo frames, and of one that has.
 const LONGEST: u32 = 1500;
@@ -113,5 +112,3 @@ impl Findings for First {
         }
     }
 }
-
-impl Stoppable for First {}

@@ -10,6 +10,7 @@ use super::reorder::Arrivals;
 use super::sighting::Sighting;
 use super::streams::{Proof, Streams};
 use super::window::{Entry, NO_PLACE, Side, State, Window};
+use crate::common::error::Error;
 
 /// When one point captured, and how well.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +85,11 @@ pub(super) struct Limits {
 
 /// Takes what the matcher finds.
 pub(super) trait Findings {
+    /// Why the matching is to stop.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The fate of a packet, once.
     fn fate(&mut self, row: &FateRow);
 

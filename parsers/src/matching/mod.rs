@@ -23,5 +23,6 @@ mod window;
 
 pub(crate) use fate::{Evidence, Fate, FateRow};
 pub use point::Point;
-pub use reading::{MatchOptions, match_captures};
+pub use reading::MatchOptions;
+pub(crate) use reading::match_points;
 pub use summary::{MatchSummary, PathCounts};

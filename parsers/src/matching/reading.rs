@@ -1,4 +1,4 @@
-//! Reads the captures of all points in one order of time, twice, and hands on the rows of the tables.
+//! Reads the captures of all points in one order of time, twice, and hands on the fates of all packets.
 
 use foldhash::fast::RandomState;
 
@@ -12,10 +12,11 @@ use super::sighting::Sighting;
 use super::summary::{Counts, MatchSummary};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
-use crate::tables::{self, BATCH_ROWS, Sink, Table};
 
 /// Between two looks whether the work is to go on.
 const LOOK_EVERY: u64 = 1 << 12;
+/// Rows that are handed on together.
+const BATCH_ROWS: usize = 1 << 14;
 /// Sightings that may wait at once: some 350 bytes each.
 const MOST_WAITING: usize = 1 << 24;
 
@@ -58,11 +59,14 @@ impl MatchOptions {
     }
 }
 
-/// Matches the captures of `points` into the tables of `sink`.
-pub fn match_captures(
+/// Takes rows, and the names of the points that these give numbers of.
+pub(crate) type Emit<'a> = dyn FnMut(&[FateRow], &[String]) -> Result<(), Error> + 'a;
+
+/// Matches the captures of `points`; the fates of their packets go to `emit`.
+pub(crate) fn match_points(
     points: &[Point],
     options: &MatchOptions,
-    sink: &mut dyn Sink,
+    emit: &mut Emit<'_>,
     progress: &Progress,
 ) -> Result<MatchSummary, Error> {
     options.check()?;
@@ -102,7 +106,7 @@ pub fn match_captures(
         names: &names,
         rows: Vec::with_capacity(BATCH_ROWS),
         counts: Counts::default(),
-        sink,
+        emit,
         failure: None,
     };
     let (_, ends) = reading.pass(known, &mut second)?;
@@ -113,7 +117,6 @@ pub fn match_captures(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    sink.end()?;
     let (paths, outside) = counts.finish(&names);
     let of_hosts = |counts: Vec<u64>| names.iter().cloned().zip(counts).collect();
     Ok(MatchSummary {
@@ -155,7 +158,7 @@ impl Reading<'_> {
     }
 
     /// Reads all points once.
-    fn pass(&self, known: Known, findings: &mut impl Stoppable) -> Result<(Known, Ends), Error> {
+    fn pass(&self, known: Known, findings: &mut impl Findings) -> Result<(Known, Ends), Error> {
         let mut matcher = Matcher::new(self.limits, known);
         let mut readers = Vec::with_capacity(self.points.len());
         for point in self.points {
@@ -232,34 +235,29 @@ fn outside(
     }
 }
 
-/// Findings that may fail.
-pub(super) trait Stoppable: Findings {
-    fn check(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
 /// Hands on the rows.
 struct Second<'a> {
     names: &'a [String],
     rows: Vec<FateRow>,
     counts: Counts,
-    sink: &'a mut dyn Sink,
+    emit: &'a mut Emit<'a>,
     failure: Option<Error>,
 }
 
 impl Second<'_> {
     fn hand_over(&mut self) {
         if self.failure.is_none() && !self.rows.is_empty() {
-            let batch = tables::fates(&self.rows, self.names);
-            let written = batch.and_then(|batch| self.sink.batch(Table::Fates, batch));
-            self.failure = written.err();
+            self.failure = (self.emit)(&self.rows, self.names).err();
         }
         self.rows.clear();
     }
 }
 
 impl Findings for Second<'_> {
+    fn check(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
     fn fate(&mut self, row: &FateRow) {
         self.counts.add(row);
         self.rows.push(*row);
@@ -269,10 +267,4 @@ impl Findings for Second<'_> {
     }
 
     fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64, _delay_ns: i64) {}
-}
-
-impl Stoppable for Second<'_> {
-    fn check(&mut self) -> Result<(), Error> {
-        self.failure.take().map_or(Ok(()), Err)
-    }
 }

@@ -1,6 +1,7 @@
 //! Captures to tables: connects the stages.
 
 pub(crate) mod counting;
+pub(crate) mod matched;
 pub(crate) mod options;
 pub(crate) mod run;
 pub(crate) mod stages;
