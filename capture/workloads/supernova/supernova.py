@@ -173,16 +173,22 @@ def server(ranks: channels.Ranks, sky: Sky) -> None:
         for pair in range(ranks.rank - 1, len(sky.sides), sky.servers):
             (folder / f"{pair}").write_bytes(kernel.images(pair, sky.sides[pair]))
         ranks.start()
-        threading.Thread(target=accept, args=(ranks, folder), daemon=True).start()
+        serving: list[threading.Thread] = []
+        threading.Thread(target=accept, args=(ranks, folder, serving), daemon=True).start()
         ranks.control[0].expect(STOP)
         ranks.phase("serve", 0.0, ranks.now())
+        # A worker may have all images before the thread that sent them has counted them.
+        for thread in serving:
+            thread.join()
 
 
-def accept(ranks: channels.Ranks, folder: Path) -> None:
+def accept(ranks: channels.Ranks, folder: Path, serving: list[threading.Thread]) -> None:
     """Serves each connection in a thread of its own."""
     while True:
         channel = ranks.accept()
-        threading.Thread(target=serve, args=(channel, folder), daemon=True).start()
+        thread = threading.Thread(target=serve, args=(channel, folder), daemon=True)
+        serving.append(thread)
+        thread.start()
 
 
 def serve(channel: channels.Channel, folder: Path) -> None:
