@@ -50,10 +50,18 @@ def test_each_frame_has_the_fate_that_the_emulator_gave_it(
         sender = {"west": "pc1", "east": "pc2"}[link["from"]]
         path = rows.filter(sender=sender)
         counts = dict(path.group_by("fate").len().iter_rows())
+        # A host answers two packets with equal RSTs, without identification: where one of them is
+        # lost nobody knows which one.
+        unknown = path.filter(fate="unknown")
+        assert {*unknown["evidence"]} <= {"alike"}
+        assert {*unknown["ip_id"], *unknown["payload_bytes"]} <= {0}
+        assert unknown.height <= 4
         assert counts["duplicated"] == link["duplicated"]
-        assert counts["lost"] == link["dropped_loss"] + link["dropped_queue"]
-        assert counts["delivered"] + counts["duplicated"] == link["delivered"]
-        assert set(counts) == {"delivered", "lost", "duplicated"}
+        lost = link["dropped_loss"] + link["dropped_queue"]
+        assert counts["lost"] <= lost <= counts["lost"] + unknown.height
+        arrived = link["delivered"] - counts["delivered"] - counts["duplicated"]
+        assert lost - counts["lost"] + arrived == unknown.height
+        assert set(counts) - {"unknown"} == {"delivered", "lost", "duplicated"}
         # In the order of sending; the log has frames of probes, before and behind the captures.
         sent = path.filter(pl.col("packet_sent").is_not_null()).sort("packet_sent")
         begin = sent["time_sent"].dt.timestamp("ns").min()
@@ -63,4 +71,6 @@ def test_each_frame_has_the_fate_that_the_emulator_gave_it(
             fates.setdefault(int(frame["number"]), header["fates"][frame["fate"]])
         known = {"delivered": "delivered", "loss": "lost", "queue": "lost"}
         logged = [known[fate] for fate in fates.values()]
-        assert logged[: sent.height] == sent["fate"].to_list()
+        assert len(logged) >= sent.height
+        for place, (by_log, found) in enumerate(zip(logged, sent["fate"], strict=False)):
+            assert found in {by_log, "unknown"}, place
