@@ -9,7 +9,8 @@ import pytest
 from .launch import captured
 
 MASTER, PC3 = "10.77.1.1", "10.77.2.1"
-PROBLEM = {"board": 13, "split": 1, "node_ns": 2000}
+#: A small board has more solutions for its nodes than the paper's: a slower core makes up for that.
+PROBLEM = {"board": 13, "split": 1, "node_ns": 3000}
 
 
 @pytest.fixture(scope="module")
