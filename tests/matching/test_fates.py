@@ -51,7 +51,7 @@ def fates(tmp_path: Path, match, table):
     return run
 
 
-def told(rows: pl.DataFrame) -> list[tuple[str, str]]:
+def end_fates(rows: pl.DataFrame) -> list[tuple[str, str]]:
     return rows.select("fate", "evidence").rows()
 
 
@@ -63,7 +63,7 @@ def test_a_packet_that_never_arrives_is_lost_and_its_repetition_is_told_apart(fa
     at_b += [(there, frame) for there, _, frame in answers]
     at_a += [(here, frame) for _, here, frame in answers]
     rows = fates(at_a, at_b).filter(pl.col("sender") == "a")
-    assert told(rows) == [
+    assert end_fates(rows) == [
         ("delivered", "matched"), ("lost", "absent"), ("delivered", "matched"),
         ("delivered", "matched"),
     ]  # fmt: skip
@@ -83,8 +83,8 @@ def test_what_the_receiver_acknowledged_was_not_captured(fates):
         at_a.append((time + 10.5, frame))
     rows = fates(sorted(at_a, key=lambda p: p[0]), sorted(at_b, key=lambda p: p[0]))
     rows = rows.filter(pl.col("sender") == "a")
-    assert told(rows)[2] == ("not_captured", "acknowledged")
-    assert {fate for fate, _ in told(rows)[:2] + told(rows)[3:]} == {"delivered"}
+    assert end_fates(rows)[2] == ("not_captured", "acknowledged")
+    assert {fate for fate, _ in end_fates(rows)[:2] + end_fates(rows)[3:]} == {"delivered"}
 
 
 def test_copies_overtaking_and_packets_that_the_sender_lacks(fates):
@@ -108,9 +108,9 @@ def test_packets_alike_are_told_where_all_arrive_and_unknown_where_one_does_not(
     alike, other = datagram(b"beat"), datagram(b"other")
     at_a = [(n, alike) for n in range(3)] + [(3, other), (100, acknowledge(1, 7))]
     at_b = [(20 + n, alike) for n in range(3)] + [(23, other), (90, acknowledge(1, 7))]
-    assert {fate for fate, _ in told(fates(at_a, at_b))} == {"delivered"}
+    assert {fate for fate, _ in end_fates(fates(at_a, at_b))} == {"delivered"}
     rows = fates(at_a, at_b[:1] + at_b[2:]).filter(pl.col("protocol") == "udp")
-    assert told(rows) == [("unknown", "alike")] * 3 + [("delivered", "matched")]
+    assert end_fates(rows) == [("unknown", "alike")] * 3 + [("delivered", "matched")]
 
 
 def test_the_ends_of_a_capture_prove_no_loss(fates):
@@ -119,7 +119,7 @@ def test_the_ends_of_a_capture_prove_no_loss(fates):
     at_b = [(10 * n + 5, frame) for n, frame in enumerate(frames) if 2 <= n < 7 and n != 4]
     rows = fates(at_a, at_b)
     edge, here = ("unknown", "edge"), ("delivered", "matched")
-    assert told(rows) == [edge, edge, here, here, ("lost", "absent"), here, here, edge, edge]
+    assert end_fates(rows) == [edge, edge, here, here, ("lost", "absent"), here, here, edge, edge]
 
 
 def test_what_is_on_no_path_between_captured_hosts_is_outside(fates):
@@ -127,7 +127,7 @@ def test_what_is_on_no_path_between_captured_hosts_is_outside(fates):
     frames = [datagram(b"a", 1), datagram(b"b", 2)]
     at_a = [(0, frames[0]), (1, other), (2, arp()), (3, frames[1])]
     rows = fates(at_a, [(10, frames[0]), (13, frames[1])])
-    assert told(rows)[1] == ("outside", "no_capture")
+    assert end_fates(rows)[1] == ("outside", "no_capture")
     outside = rows.row(1, named=True)
     assert (outside["sender"], outside["receiver"], outside["packet_received"]) == (None, "a", 2)
     assert rows.height == 3  # ARP has no fate
@@ -197,7 +197,7 @@ def test_what_a_network_card_cuts_is_not_called_lost(fates):
         [(0, large), (1, small), (40, answer)],
         [(10, parts[0]), (10.1, parts[1]), (11, small), (20, answer)],
     )
-    assert sorted(told(rows)) == [("delivered", "matched")] * 2 + [("unknown", "merged")] * 3
+    assert sorted(end_fates(rows)) == [("delivered", "matched")] * 2 + [("unknown", "merged")] * 3
 
 
 def test_where_no_packet_of_a_path_is_found_at_both_ends_nothing_is_called_lost(fates):
@@ -205,7 +205,7 @@ def test_where_no_packet_of_a_path_is_found_at_both_ends_nothing_is_called_lost(
         [(0, segment(1, 1)), (1, segment(101, 2)), (30, acknowledge(201, 9))],
         [(20, acknowledge(201, 9))],
     )
-    assert sorted(told(rows)) == [("delivered", "matched")] + [("unknown", "unmatched")] * 2
+    assert sorted(end_fates(rows)) == [("delivered", "matched")] + [("unknown", "unmatched")] * 2
 
 
 @pytest.mark.parametrize("offset", [50 * MS, -50 * MS, 3_600_000 * MS])

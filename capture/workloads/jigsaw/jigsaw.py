@@ -81,7 +81,7 @@ class Search:
 
 
 def pieces_in(board: bytes | bytearray) -> int:
-    """How many pieces lie on the first places of a board."""
+    """The number of pieces on the first places of a board."""
     # A piece is below 2 ** 14: the second byte of its number is none of `NO_PIECE`.
     return len(board.rstrip(NO_PIECE)) // 2
 

@@ -1,8 +1,8 @@
-//! What became of a packet.
+//! Fates of packets, and the evidence for each.
 
 use super::sighting::Sighting;
 
-/// What became of a packet between two hosts.
+/// The end of a packet's way between two hosts that captured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Fate {
     /// Both hosts captured it.

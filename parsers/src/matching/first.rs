@@ -10,7 +10,7 @@ use super::matcher::{Doubt, Findings};
 const LONGEST: u32 = 1500;
 const LONGEST_JUMBO: u32 = 9216;
 
-/// What is known of one path.
+/// Evidence about one path, from one host to another.
 #[derive(Debug, Default)]
 struct Path {
     is_matched: bool,

@@ -66,7 +66,7 @@ pub(super) enum Doubt {
     Unmatched,
 }
 
-/// What is known of points and paths from an earlier reading.
+/// Coverage of each point and doubts about each path, from an earlier reading.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// Of each point, as far as it was read, in this reading or an earlier one.
@@ -74,12 +74,12 @@ pub(super) struct Known {
     pub doubts: HashMap<(u16, u16), Doubt>,
 }
 
-/// What the matcher is to do.
+/// Bounds of the window in which sightings wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// How long a packet waits for its other sighting.
     pub window_ns: i64,
-    /// How many sightings wait at most.
+    /// Most sightings that wait at once.
     pub window_packets: usize,
 }
 
@@ -313,7 +313,7 @@ impl Matcher {
         }
     }
 
-    /// What became of a packet that the receiver's capture lacks.
+    /// The fate of a packet that the receiver's capture lacks.
     fn absent(&self, entry: &Entry, is_alike: bool) -> (Fate, Evidence) {
         let tcp = entry.packet.tcp;
         let proof = tcp.map_or(Proof::None, |tcp| self.streams.prove(&entry.packet, tcp));
@@ -350,7 +350,7 @@ impl Matcher {
         }
     }
 
-    /// What became of a packet that the sender's capture lacks.
+    /// The fate of a packet that the sender's capture lacks.
     fn unsent(&self, entry: &Entry, group: &Group) -> (Fate, Evidence) {
         let sender = self.known.coverage.get(usize::from(entry.sender));
         if let (Some(evidence), false) = (self.doubt(entry), group.is_delivered) {

@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 1 << 24;
 pub struct MatchOptions {
     /// How long a packet waits for its other sighting, in ns: longer than any is under way.
     pub window_ns: i64,
-    /// How many sightings wait at most.
+    /// Most sightings that wait at once.
     pub window_packets: usize,
 }
 
@@ -118,10 +118,10 @@ pub(crate) fn match_points(
         return Err(failure);
     }
     let (paths, outside) = counts.finish(&names);
-    let of_hosts = |counts: Vec<u64>| names.iter().cloned().zip(counts).collect();
+    let by_host = |counts: Vec<u64>| names.iter().cloned().zip(counts).collect();
     Ok(MatchSummary {
-        records: of_hosts(ends.records),
-        without_ip: of_hosts(ends.without_ip),
+        records: by_host(ends.records),
+        without_ip: by_host(ends.without_ip),
         paths,
         outside,
         damage: ends.damage.into_iter().flatten().collect(),

@@ -75,7 +75,7 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         words: str | None = said.get(name, otherwise)
         return None if words is None else words.format(**fields)
 
-    def of_value(name: str) -> str | None:
+    def find_text(name: str) -> str | None:
         """A text of all values of the row, or of some of them by their names."""
         given = said.get(name)
         words: str | None = given.get(fields["value"]) if isinstance(given, dict) else given
@@ -104,8 +104,8 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "query": text("query"),
         "set_up_differs_in": text("differs"),
         "absent": text("absent", NO_RUN),
-        "aside": of_value("aside"),
-        "contradiction": of_value("contradiction"),
+        "aside": find_text("aside"),
+        "contradiction": find_text("contradiction"),
         "scale": said.get("scale", 1),
         "within": number(reproduced, "within"),
         "at_least": number(reproduced, "at_least"),

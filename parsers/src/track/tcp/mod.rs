@@ -56,7 +56,7 @@ pub(crate) struct SynOptions {
 struct Rare {
     /// Octets sent more than once and not yet acknowledged.
     repeated: Ranges,
-    /// Number of the octet of the last window probe that had one.
+    /// Number of the byte of the last window probe that had one.
     probed: Option<i64>,
     counts: RareCounts,
 }

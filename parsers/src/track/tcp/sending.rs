@@ -14,7 +14,7 @@ use crate::decode::{TcpOptions, flag};
 
 /// Where the payload of a segment lies among the octets before it.
 pub(super) struct Data {
-    /// A keep-alive or window probe, or all that it repeats is the octet of a probe, which the receiver had no room for: it
+    /// A keep-alive or window probe, or all that it repeats is the byte of a probe, which the receiver had no room for: it
     /// repeats nothing that was lost.
     pub probe: bool,
     /// Octets sent before.
