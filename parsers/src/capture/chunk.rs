@@ -237,7 +237,7 @@ impl Chunk {
                     row.count_conflict(record, packet);
                 }
                 if packet.outcome == Outcome::Flow && notice.copies {
-                    notice.packet(owner, packet);
+                    notice.packet(owner, packet, record.bytes(bytes), record.time);
                 }
                 if self.with_identities {
                     let seen_at = (link.map_or(0, Link::number), record.interface);

@@ -138,7 +138,7 @@ pub(crate) fn plain(
         return false;
     }
     let flags = half(46) & 0xfff;
-    notice.frame(head);
+    notice.frame(head, record.time);
     let mut again = same;
     if !same {
         let (source, destination) = (endpoint(word(26), half(34)), endpoint(word(30), half(36)));

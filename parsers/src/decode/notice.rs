@@ -1,46 +1,96 @@
 //! What the quick reading notices of packets that may be copies of others: equal marks among the latest ones.
 
-use super::Packet;
 use super::checksum::is_left;
 use super::segment::Owner;
+use super::{Packet, UDP, flag};
 
 /// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
 const SLOTS: usize = 1 << 12;
 /// Right shift that leaves the bits of a hash that choose the slot.
 const SLOT_SHIFT: u32 = 64 - 12;
+/// Bits of a remembered mark that hold its time, and the right shift that makes the time from ns: steps of 17 ms.
+const TIME_BITS: u32 = 24;
+const TIME_SHIFT: u32 = 24;
+/// A copy follows sooner than so many steps (1 s), and one without identification sooner (67 ms): the careful reading
+/// takes nothing for a copy that comes later.
+const IDENTIFIED_STEPS: u64 = 61;
+const OTHER_STEPS: u64 = 4;
+/// Hosts answer each packet of a connection that they do not know with the same RST. One packet in so many that looks
+/// like a copy and is a RST asks for no careful reading.
+const RESETS: u64 = 16;
+/// Bytes of a datagram that tell it from others of its length, where its checksum was not filled in.
+const PEEKED: usize = 32;
 
 /// Marks of the latest packets.
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Notice {
-    marks: Box<[u32; SLOTS]>,
+    /// Each with its time in the low bits.
+    marks: Box<[u64; SLOTS]>,
     /// Looks for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
-    /// Two packets had the same mark.
+    /// Two packets had the same mark, ...
     alike: bool,
+    /// ... two RSTs so often, ...
+    alike_resets: u64,
+    /// ... among so many packets.
+    noted: u64,
     /// A time went back.
     pub back: bool,
     /// The checksum of a packet was left to the interface: a copy of it may have another one.
     left: bool,
 }
 
-/// The square root of 2 and of 3: any odd numbers without a pattern would do.
-const KEYS: [u64; 2] = [0xb504_f333_f9de_6485, 0xddb3_d742_c265_539d];
-
-/// Bits of the checksum among the eight bytes that end with the urgent pointer.
-const CHECKSUM: u64 = 0xffff << 32;
-
-/// A hash of two numbers; its upper bits depend on all of theirs.
-#[inline]
-fn mix(one: u64, other: u64) -> u64 {
-    (one.wrapping_mul(KEYS[0]) ^ other).wrapping_mul(KEYS[1])
+/// What a packet is remembered by.
+struct Mark {
+    hash: u64,
+    time: i64,
+    has_ident: bool,
+    is_reset: bool,
 }
 
-/// The slot of a mark, and what is remembered there.
+/// The square roots of 2, 3, 5 and 6: any odd numbers without a pattern would do.
+const KEYS: [u64; 4] = [
+    0xb504_f333_f9de_6485,
+    0xddb3_d742_c265_539d,
+    0x8f1b_bcdc_bfa5_3e0b,
+    0x9cc4_70a0_4909_73e9,
+];
+
+/// A hash of two numbers, all bits of which depend on all of theirs.
 #[inline]
-fn split(hash: u64) -> (usize, u32) {
-    let slot = (hash >> SLOT_SHIFT) as usize % SLOTS;
-    (slot, (hash >> (SLOT_SHIFT - 32)) as u32)
+fn mix(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    product as u64 ^ (product >> 64) as u64
+}
+
+impl Mark {
+    /// The slot that it chooses.
+    #[inline]
+    fn slot(&self) -> usize {
+        (self.hash >> SLOT_SHIFT) as usize % SLOTS
+    }
+
+    /// What is remembered there.
+    #[inline]
+    fn stamped(&self) -> u64 {
+        let time = (self.time >> TIME_SHIFT) as u64 & ((1 << TIME_BITS) - 1);
+        self.hash << TIME_BITS | time
+    }
+
+    /// Whether it may be of a copy of the packet that `before` was remembered of.
+    #[inline]
+    fn repeats(&self, before: u64) -> bool {
+        let now = self.stamped();
+        let steps = if self.has_ident {
+            IDENTIFIED_STEPS
+        } else {
+            OTHER_STEPS
+        };
+        // Files may be a little out of order.
+        let waited = now.wrapping_sub(before).wrapping_add(OTHER_STEPS) & ((1 << TIME_BITS) - 1);
+        (now ^ before) >> TIME_BITS == 0 && waited <= steps + OTHER_STEPS
+    }
 }
 
 impl Notice {
@@ -50,6 +100,8 @@ impl Notice {
             copies,
             order,
             alike: false,
+            alike_resets: 0,
+            noted: 0,
             back: false,
             left: false,
         }
@@ -57,56 +109,182 @@ impl Notice {
 
     /// Something that is looked for was noticed.
     pub(crate) fn is_odd(&self) -> bool {
-        self.copies && self.alike || self.order && self.back
+        let alike = self.alike || self.alike_resets * RESETS > self.noted;
+        self.copies && alike || self.order && self.back
     }
 
     #[inline]
-    fn note(&mut self, hash: u64) {
-        let (slot, rest) = split(hash);
-        let mark = &mut self.marks[slot];
-        self.alike |= *mark == rest;
-        *mark = rest;
+    fn note(&mut self, mark: &Mark) {
+        self.compare(mark);
+        self.noted += 1;
+        self.marks[mark.slot()] = mark.stamped();
+    }
+
+    /// Looks whether `mark` was seen before.
+    #[inline]
+    fn compare(&mut self, mark: &Mark) {
+        if mark.repeats(self.marks[mark.slot()]) {
+            self.alike |= !mark.is_reset;
+            self.alike_resets += 1;
+        }
     }
 
     /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.
     #[inline]
-    pub(crate) fn frame(&mut self, head: &[u8; 54]) {
+    pub(crate) fn frame(&mut self, head: &[u8; 54], time: i64) {
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&head[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        // Numbers; receiver and ports; length and identification; flags and window. Not the checksum, which an interface
-        // may fill in between two capture points.
-        let (of_ip, of_tcp) = (word(16) << 32, word(46) & !CHECKSUM);
-        self.note(mix(
-            word(38) ^ word(30).rotate_left(29),
-            of_ip ^ of_tcp.rotate_left(7),
-        ));
+        // Addresses; ports and number; acknowledgement, flags and window; length and identification. Not the checksum,
+        // which an interface may fill in between two capture points.
+        let ends = mix(word(26) ^ KEYS[0], word(34) ^ KEYS[1]);
+        let rest = mix(word(42) ^ KEYS[2], word(16) << 32 ^ KEYS[3]);
+        self.note(&Mark {
+            hash: ends ^ rest,
+            time,
+            has_ident: head[18] | head[19] != 0,
+            is_reset: head[47] & flag::RST as u8 != 0,
+        });
     }
 
-    /// Notes any packet of a flow.
-    pub(crate) fn packet(&mut self, owner: &Owner, packet: &Packet) {
+    /// Notes any packet of a flow, whose captured `bytes` were decoded as `packet`.
+    pub(crate) fn packet(&mut self, owner: &Owner, packet: &Packet, bytes: &[u8], time: i64) {
         let ends = owner.hash ^ u64::from(packet.ident) << 16;
         let numbers = if packet.tcp {
             u64::from(packet.seq) << 32 | u64::from(packet.ack)
         } else {
             // Most hosts give packets of RDMA neither an identification nor a checksum of UDP.
             let number = packet.rdma.map_or(0, |rdma| rdma.number);
-            u64::from(number) << 32 | u64::from(packet.ip_bytes)
+            let place = if packet.fragment {
+                packet.part.range().0
+            } else {
+                0
+            };
+            u64::from(number ^ place) << 32 | u64::from(packet.ip_bytes)
         };
-        let side = u64::from(packet.from_high) << 40;
+        let numbers = numbers ^ u64::from(packet.from_high) << 40;
+        let mark = |other: u64| Mark {
+            hash: mix(numbers ^ KEYS[0], ends ^ other ^ KEYS[1]),
+            time,
+            has_ident: packet.ident != 0,
+            is_reset: packet.tcp && packet.tcp_flags & flag::RST != 0,
+        };
         let is_left = is_left(packet);
         self.left |= is_left;
+        let peeked = if self.left { peek(packet, bytes) } else { 0 };
         if is_left {
-            self.note(mix(numbers ^ side, ends));
+            self.note(&mark(peeked));
             return;
         }
         if self.left {
-            let (slot, rest) = split(mix(numbers ^ side, ends));
-            self.alike |= self.marks[slot] == rest;
+            self.compare(&mark(peeked));
         }
-        let stated = u64::from(packet.checksum_field);
-        self.note(mix(numbers ^ side, ends ^ stated));
+        self.note(&mark(u64::from(packet.checksum_field)));
+    }
+}
+
+/// A hash of the first payload of a datagram. The numbers of a TCP segment say enough.
+fn peek(packet: &Packet, bytes: &[u8]) -> u64 {
+    if packet.key.protocol != UDP {
+        return 0;
+    }
+    let begin = packet.transport_at as usize + 8;
+    let end = begin + PEEKED.min(packet.payload as usize);
+    let payload = bytes.get(begin..end.min(bytes.len()));
+    let words = payload.unwrap_or_default().chunks(8);
+    words.fold(0, |hash, word| {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        mix(hash ^ KEYS[2], u64::from_le_bytes(bytes) ^ KEYS[3])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// The headers of an acknowledgement with these numbers.
+    fn frame(port: u16, ack: u32, ident: u16, flags: u8) -> [u8; 54] {
+        let mut head = [0; 54];
+        head[12..15].copy_from_slice(&[8, 0, 0x45]);
+        head[16..18].copy_from_slice(&[0, 40]);
+        head[18..20].copy_from_slice(&ident.to_be_bytes());
+        head[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        head[34..36].copy_from_slice(&port.to_be_bytes());
+        head[42..46].copy_from_slice(&ack.to_be_bytes());
+        head[46..50].copy_from_slice(&[0x50, flags, 0xff, 0xff]);
+        head
+    }
+
+    fn noticed(frames: impl IntoIterator<Item = ([u8; 54], i64)>) -> bool {
+        let mut notice = Notice::new(true, true);
+        for (head, time) in frames {
+            notice.frame(&head, time);
+        }
+        notice.is_odd()
+    }
+
+    #[test]
+    fn no_two_acknowledgements_of_a_long_transfer_look_alike() {
+        let acks = (0..3_000_000_u32).map(|number| {
+            let port = 5000 + (number / 16 % 16) as u16;
+            let head = frame(port, number.wrapping_mul(2896), number as u16, 0x10);
+            (head, i64::from(number) * 1000)
+        });
+        assert!(!noticed(acks));
+    }
+
+    #[test]
+    fn a_copy_looks_alike_until_none_can_follow() {
+        let [numbered, other] = [7, 0].map(|ident| frame(5000, 1, ident, 0x10));
+        for (head, wait, expected) in [
+            (numbered, 3_000, true),
+            (numbered, SECOND, true),
+            (numbered, 2 * SECOND, false),
+            (other, 3_000, true),
+            (other, SECOND / 20, true),
+            (other, SECOND / 2, false),
+        ] {
+            let start = 1_700_000_000 * SECOND;
+            assert_eq!(noticed([(head, start), (head, start + wait)]), expected);
+            // A file may be a little out of order.
+            assert!(noticed([(head, start), (head, start - 3_000)]));
+        }
+    }
+
+    #[test]
+    fn a_few_equal_resets_are_answers_and_many_may_be_copies() {
+        let resets = |count: i64| (0..count).map(|at| (frame(1, 0, 0, flag::RST as u8), at * 1000));
+        let others = (0..200_u32).map(|at| (frame(2, at, 0, 0x10), i64::from(at) * 1000));
+        assert!(!noticed(others.clone().chain(resets(10))));
+        assert!(noticed(others.chain(resets(40))));
+        assert!(noticed(resets(2)));
+    }
+
+    #[test]
+    fn datagrams_whose_checksum_was_left_are_told_apart_by_their_payload() {
+        let mut notice = Notice::new(true, false);
+        let packet = Packet {
+            transport_at: 34,
+            payload: 100,
+            ip_bytes: 128,
+            key: crate::decode::Key {
+                protocol: UDP,
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let mut bytes = [0; 142];
+        for number in 0..100 {
+            bytes[60] = number;
+            notice.packet(&Owner::default(), &packet, &bytes, 0);
+        }
+        assert!(!notice.is_odd());
+        notice.packet(&Owner::default(), &packet, &bytes, 0);
+        assert!(notice.is_odd());
     }
 }
