@@ -6,21 +6,20 @@
 //! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout later.
 //! Those count as copies only where the packets beside them are recorded as often ([`super::beside`]).
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
 use super::asks::Asks;
 use super::beside::Beside;
 use super::case::{Case, Talk};
+use super::contents::Contents;
 use super::held::Held;
 use super::pair::Pair;
 use super::seen::{LONGEST_NS, Seen, sender};
 use super::window::Window;
 use crate::decode::segment::since;
 
-/// Packets that are remembered.
-const MOST: usize = 1 << 16;
 /// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
 const LOOKED_BACK: usize = 2048;
 const ENOUGH: usize = 16;
@@ -31,9 +30,7 @@ const MOST_TALKS: usize = 1 << 16;
 
 /// Packets that copies may follow.
 pub(super) struct Copies {
-    seen: HashMap<u64, Seen, RandomState>,
-    /// Contents in the order in which they were first seen.
-    order: VecDeque<(u64, i64)>,
+    contents: Contents,
     talks: HashMap<u64, Talk, RandomState>,
     /// Two interfaces at which packets were seen that cannot have been sent twice.
     doubled: HashSet<(u32, u32), RandomState>,
@@ -45,8 +42,7 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn new(hashing: &RandomState) -> Self {
         Self {
-            seen: HashMap::with_hasher(hashing.clone()),
-            order: VecDeque::new(),
+            contents: Contents::new(hashing),
             talks: HashMap::with_hasher(hashing.clone()),
             doubled: HashSet::with_hasher(hashing.clone()),
             beside: Beside::default(),
@@ -76,16 +72,14 @@ impl Copies {
         ahead: &mut Window,
     ) -> Option<u64> {
         let time = packet.segment.time;
-        self.forget(time);
-        let content = packet
-            .identity
-            .among(|content| self.seen.contains_key(&content));
+        self.contents.forget(time);
+        let content = packet.identity.among(|content| self.contents.has(content));
         let talk = if pair.is_none() {
             self.talk(packet)
         } else {
             None
         };
-        let Some(seen) = self.seen.get(&content) else {
+        let Some(seen) = self.contents.get(content) else {
             let part_of = pair.and_then(|pair| pair.part_of(packet));
             let seen = Seen::new(packet);
             let seen = match part_of {
@@ -95,8 +89,7 @@ impl Copies {
                 }
                 None => seen,
             };
-            self.seen.insert(content, seen);
-            self.order.push_back((content, time));
+            self.contents.insert(content, seen);
             return part_of.map(|(number, _)| number);
         };
         let mut case = Case::new(seen, packet, pair.as_deref(), talk);
@@ -104,7 +97,7 @@ impl Copies {
         case.may_be_copied &= case.is_sure || !self.is_resent(packet, case.within_ns);
         let looked = case.may_be_copied.then(|| {
             let known = |content: u64, time: i64| {
-                let seen = self.seen.get(&content);
+                let seen = self.contents.get(content);
                 seen.filter(|seen| since(time, seen.time) <= case.within_ns)
                     .map_or(0, |seen| seen.recorded)
             };
@@ -122,7 +115,7 @@ impl Copies {
                 let is_told = !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
                 case.is_sure || moved && is_told || seen.recorded < recorded
             };
-        let seen = self.seen.get_mut(&content)?;
+        let seen = self.contents.get_mut(content)?;
         if !is_copy {
             if case.is_other_life {
                 *seen = Seen::new(packet);
@@ -136,7 +129,7 @@ impl Copies {
         if let Some(pair) = pair {
             pair.note_copy(packet);
         }
-        self.seen.get(&content).map(|seen| seen.number)
+        self.contents.get(content).map(|seen| seen.number)
     }
 
     /// Notes that `packet`, or what it is a part of, was seen at another interface before.
@@ -155,36 +148,15 @@ impl Copies {
             return false;
         }
         let (own, time) = (sender(packet), packet.segment.time);
-        let settled = self.order.iter().rev().take(LOOKED_BACK);
-        let settled = settled.filter(|(_, first)| since(time, *first) > within_ns);
+        let latest = self.contents.latest_first().take(LOOKED_BACK);
+        let settled = latest.filter(|(first, _)| since(time, *first) > within_ns);
         let before = settled
-            .filter_map(|(content, _)| self.seen.get(content))
+            .filter_map(|(_, seen)| seen)
             .filter(|seen| seen.sender == own)
             .take(ENOUGH);
         let recorded: Vec<u32> = before.map(|seen| seen.recorded).collect();
         let again = recorded.iter().filter(|&&times| times > 1).count();
         recorded.len() == ENOUGH && 2 * again < ENOUGH
-    }
-
-    /// Forgets packets that no copy can follow.
-    fn forget(&mut self, time: i64) {
-        while let Some(&(content, first)) = self.order.front() {
-            let old = since(time, first).unsigned_abs() > LONGEST_NS as u64;
-            if !old && self.order.len() < MOST {
-                return;
-            }
-            self.order.pop_front();
-            if let Some(seen) = self.seen.get(&content) {
-                // One that was seen again just now stays, at the end of the row.
-                if since(time, seen.time).unsigned_abs() <= LONGEST_NS as u64
-                    && self.order.len() < MOST / 2
-                {
-                    self.order.push_back((content, seen.time));
-                } else {
-                    self.seen.remove(&content);
-                }
-            }
-        }
     }
 
     /// What was known of the sender of a datagram before this one; takes it in.

@@ -108,7 +108,7 @@ impl Identity {
 
     /// Its content as one of those that `is_known`, where a copy of it is.
     pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
-        if !is_known(self.content) && is_known(self.uncut) {
+        if self.uncut != self.content && !is_known(self.content) && is_known(self.uncut) {
             self.uncut
         } else {
             self.content

@@ -8,6 +8,7 @@
 mod asks;
 mod beside;
 mod case;
+mod contents;
 mod copies;
 pub(crate) mod held;
 mod life;
