@@ -59,6 +59,8 @@ def _records(first: int, count: int) -> np.ndarray:
     out["ethernet"] = bytes.fromhex("020000000002020000000001")
     out["ethertype"], out["version"], out["ttl"], out["protocol"] = 0x0800, 0x45, 64, 6
     out["offset"], out["window"] = 0x80, 65535
+    # As hosts number their datagrams: one that were the same twice would be a copy (RFC 6864).
+    out["identification"] = 1 + np.arange(first, first + count) % 65535
     out["padding"], out["timestamp_option"] = b"\x01\x01", b"\x08\x0a"
     return out
 
