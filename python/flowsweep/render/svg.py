@@ -1,4 +1,4 @@
-"""An Altair chart to a static SVG that may stand inside the page.
+"""A chart to a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
 two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +19,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.render import inline, panels, theme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from altair import Chart as PlainChart
-    from altair import ConcatChart, HConcatChart, LayerChart, VConcatChart
-
-    Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
+    from flowsweep.render.charts import Chart
 
 VEGA_LITE = "6.4"
 #: V8 reserves 64 GiB in one piece for what it points to; the rest is for what else is loaded.
 ROOM_BYTES = 66 << 30
 MAP_NORESERVE = 0x4000  # of Linux; Python does not name it
-_GRAMMARS = "rfc3987_syntax"
 #: What Vega draws with.
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
 _TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
@@ -133,38 +127,6 @@ def is_broken(text: str) -> bool:
     return _NO_PLACE.search(text) is not None
 
 
-@contextmanager
-def unvalidated() -> Iterator[None]:
-    """Charts made while this is entered are not validated part by part.
-
-    Validation takes half of the time of a figure and guards against our own mistakes only: the
-    tests do it.
-    """
-    with _without_grammars():
-        from altair.utils.schemapi import debug_mode
-
-    with debug_mode(False):
-        yield
-
-
-@contextmanager
-def _without_grammars() -> Iterator[None]:
-    """Altair is imported without what checks IRIs in JSON, of which a chart has none.
-
-    JupyterLab brings that package for `jsonschema`, which Altair imports. It compiles its grammars
-    when it is imported: 2.5 s, as long as all else of a small report.
-    """
-    if _GRAMMARS in sys.modules:
-        yield
-        return
-    # The import of a module by such an entry fails, which `jsonschema` takes for "not installed".
-    sys.modules[_GRAMMARS] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[_GRAMMARS]
-
-
 @cache
 def check_room() -> None:
     """Raises where the renderer could not begin: its JavaScript engine would end the process.
@@ -190,14 +152,6 @@ def check_room() -> None:
         ) from None
 
 
-@cache
-def _loaded() -> None:
-    import altair as alt
-
-    check_room()
-    alt.data_transformers.disable_max_rows()
-
-
 def render(chart: Chart, name: str) -> Markup:
     """The SVG element, scalable, without a fixed size in pixels.
 
@@ -210,9 +164,8 @@ def render(chart: Chart, name: str) -> Markup:
     """
     import vl_convert
 
-    _loaded()
-    # See `unvalidated`.
-    spec = _printable(chart.to_dict(validate=False))
+    check_room()
+    spec = _printable(chart.specification())
     spec["config"] = theme.config()
     known = panels.taken(spec)
     panels.label_marks(spec)
