@@ -9,6 +9,7 @@ them, and an element that draws nothing, such as a script, is refused here.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ _KEPT = {"axis": "axis", "axis-grid": "grid", "axis-tick": "tick", "axis-label":
 _NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _LINE = re.compile(r'(?<= d=")M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+)+(?=Z?")')
+# In JSON: escapes of control characters, and what `inline.printable` changes else. A backslash
+# of the text itself may look like such an escape.
+_UNPRINTABLE = re.compile("\\\\[ubf]|[\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r' (?!data-)[a-zA-Z0-9-]+="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
@@ -165,7 +169,10 @@ def render(chart: Chart, name: str) -> Markup:
     import vl_convert
 
     check_room()
-    spec = _printable(chart.specification())
+    spec = chart.specification()
+    # To look at each text by itself takes long, and hardly ever changes one.
+    if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
+        spec = _printable(spec)
     spec["config"] = theme.config()
     known = panels.taken(spec)
     panels.label_marks(spec)
