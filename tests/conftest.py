@@ -54,8 +54,12 @@ TURNS = {
 #: Files that take longest, begun behind the lines: at the end each would keep one core only.
 LONGEST = (
     "tests/runs/test_watch.py",
-    "tests/report/test_sentences.py",
     "tests/report/test_adds_up.py",
+    "tests/report/test_sentences.py",
+    "tests/report/test_policy.py",
+    "tests/report/test_facts_damaged.py",
+    "tests/report/test_page.py",
+    "tests/report/test_live.py",
 )
 
 

@@ -9,7 +9,6 @@ from flowsweep.errors import FlowsweepError
 
 #: Modules that an extra brings, with the name of their package and the extra.
 MODULES = {
-    "altair": ("altair", "report"),
     "jinja2": ("jinja2", "report"),
     "markupsafe": ("jinja2", "report"),
     "numpy": ("numpy", "report"),

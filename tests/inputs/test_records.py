@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 
-import altair as alt
-import polars as pl
 import pytest
 
 from flowsweep.cli import runs as runs_command
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import manifests
-from flowsweep.render import svg
+from flowsweep.render import charts, inline, svg
 from flowsweep.runs import link_balance, run_records
 
 
@@ -148,9 +146,16 @@ def test_a_manifest_counts_or_says_nothing(value, tmp_path):
 
 def test_a_text_that_no_svg_can_hold_does_not_end_the_process():
     """The library that draws measures every text, and aborts where it is no XML."""
-    rows = pl.DataFrame({"x": ["a\x00\x01\x1b\ufffe"], "y": [1.0]})
-    drawn = svg.render(alt.Chart(rows).mark_bar().encode(x="x:N", y="y:Q"), "odd")
+    rows = [{"x": "a\x00\x01\x1b\ufffe", "y": 1.0}]
+    drawn = svg.render(charts.Chart(rows).mark("bar").encode(x="x:N", y="y:Q"), "odd")
     assert "a\u2400\u2401\u241b\ufffd" in drawn
+
+
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0), 0xD800, 0xDFFF, 0xFFFE, 0xFFFF])
+def test_every_character_that_is_none_of_xml_is_seen_in_a_chart(code):
+    is_seen = svg._UNPRINTABLE.search(json.dumps(chr(code), ensure_ascii=False)) is not None
+    assert is_seen == (chr(code) not in "\t\n\r")
+    assert is_seen == (inline.printable(chr(code)) != chr(code))
 
 
 def test_a_key_that_is_almost_right_is_told(tmp_path, capsys):

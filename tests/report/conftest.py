@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,12 @@ import told
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
+#: Makes a folder once for all processes of the session; see `once` beside the other tests.
+Once = Callable[[str, Callable[[Path], object]], Path]
+
 
 @pytest.fixture(scope="session")
-def one_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def one_app(once: Once) -> Path:
     """Three runs a point, one of them invalid, one capture with drops."""
     plan = synthetic.Plan(
         repetitions=3,
@@ -25,7 +28,7 @@ def one_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
         failed=("nqueens-rate_5Mbit-r1",),
         damaged=(("nqueens-rate_10Mbit-r1", "pc3"),),
     )
-    return synthetic.make(tmp_path_factory.mktemp("one"), plan)
+    return once("one", lambda folder: synthetic.make(folder, plan))
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +44,7 @@ def warehouse(one_app: Path) -> Warehouse:
 
 
 @pytest.fixture(scope="session")
-def two_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two_apps(once: Once) -> Path:
     """Six runs a point: intervals are given."""
     plan = synthetic.Plan(
         apps=(synthetic.NQUEENS, synthetic.TASKGRAPH),
@@ -49,7 +52,7 @@ def two_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rates_mbit_s=(100, 20, 5),
         repetitions=6,
     )
-    return synthetic.make(tmp_path_factory.mktemp("two"), plan)
+    return once("two", lambda folder: synthetic.make(folder, plan))
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +62,10 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_report(once: Once) -> Path:
     """The report of runs whose every name tries to become markup or a program of the page."""
-    return page.write(hostile.make(tmp_path_factory.mktemp("hostile")))[0]
+    made = once("hostile", lambda folder: page.write(hostile.make(folder)))
+    return made / f"results {hostile.PATH}" / "report.html"
 
 
 LIMIT_MS = 180_000  # only what hangs takes longer

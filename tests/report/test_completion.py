@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tiny
+from valid_charts import valid
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
@@ -189,7 +190,7 @@ def test_no_slowdown_is_drawn_at_another_place(tmp_path: Path) -> None:
     ])  # fmt: skip
     warehouse = Warehouse(tmp_path)
     context = Context(warehouse, page._series(warehouse, ""))
-    spec = completion_by_rtt.draw(context).chart.to_dict()
+    spec = valid(completion_by_rtt.draw(context).chart)
     scales = re.findall(r"'scale': ({[^}]*'domain'[^}]*})", str(spec))
     (domain,) = {scale for scale in scales if "1.6" in scale or "13.6" in scale}
     low, high = map(float, re.findall(r"[\d.]+", domain.partition("domain")[2])[:2])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tiny
+from valid_charts import valid
 
 from flowsweep.render import page
 from flowsweep.render.figure import Context
@@ -119,7 +120,7 @@ def context(directory: Path) -> Context:
 @pytest.mark.parametrize("make", FIGURES)
 def test_every_figure_is_valid_vega_lite(experiment: Path, make: Any) -> None:
     figure = make(context(experiment))
-    figure.chart.to_dict(validate=True)
+    valid(figure.chart)
     assert figure.rows.height
 
 

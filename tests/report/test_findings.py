@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 import tiny
+from valid_charts import valid
 
 from flowsweep.render import page, points, svg
 from flowsweep.render.figure import Context
@@ -217,7 +218,7 @@ def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Pat
     warehouse = Warehouse(tmp_path)
     figure = limits.draw(Context(warehouse, page._series(warehouse, "")))
     assert figure is not None
-    panels = figure.chart.to_dict(validate=True)["concat"]
+    panels = valid(figure.chart)["concat"]
     scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in panels]
     assert len(scales) == 3
     assert scales[1:] == scales[:-1]

@@ -7,11 +7,9 @@ import json
 import re
 from typing import Any
 
-import altair as alt
-import polars as pl
 import pytest
 
-from flowsweep.render import svg
+from flowsweep.render import axes, charts, svg
 from flowsweep.render.figure import values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -20,12 +18,17 @@ HOSTILE = "\"><img src=x onerror=alert(1)> & 'lu' url(#a) 1.23456"
 
 def panel(mark: str, tips: list[str], **of: str) -> Any:
     rows = [{"x": x, "y": x, TIP: words} for x, words in enumerate(tips, start=1)]
-    chart = alt.Chart(values(rows))
-    made = getattr(chart, f"mark_{mark}")().encode(
-        x=alt.X("x:Q", title="time (s)", scale=alt.Scale(type="log", domain=[1, 8], nice=False)),
-        y=alt.Y("y:Q", title=None, scale=alt.Scale(domain=[0, 8], nice=False)),
+    log = axes.scale(type="log", domain=[1, 8], nice=False)
+    linear = axes.scale(domain=[0, 8], nice=False)
+    made = (
+        charts.Chart(values(rows))
+        .mark(mark)
+        .encode(
+            x=charts.field("x:Q", title="time (s)", scale=log),
+            y=charts.field("y:Q", title=None, scale=linear),
+        )
     )
-    return alt.layer(made).properties(width=80, height=40, description=about(y="share", **of))
+    return charts.layer(made).properties(width=80, height=40, description=about(y="share", **of))
 
 
 def carried(picture: str, key: str) -> list[str]:
@@ -34,7 +37,8 @@ def carried(picture: str, key: str) -> list[str]:
 
 def test_a_panel_has_the_ends_of_its_axes_and_what_it_shows() -> None:
     rows = [panel("point", ["a", "b"], application=name, point="4 ms") for name in ("lu", HOSTILE)]
-    picture = svg.render(alt.vconcat(alt.concat(rows[0], columns=2), alt.concat(rows[1])), "made")
+    chart = charts.vconcat(charts.concat(rows[0], columns=2), charts.concat(rows[1]))
+    picture = svg.render(chart, "made")
     assert [json.loads(one) for one in carried(picture, "data-of")] == [
         {"application": "lu", "point": "4 ms"},
         {"application": HOSTILE, "point": "4 ms"},
@@ -58,7 +62,7 @@ def test_a_line_has_words_that_all_its_rows_share(words: list[str], told: list[s
 
 def test_a_line_keeps_the_points_at_which_it_turns() -> None:
     """Steps below a hundredth of a pixel are a third of the page otherwise."""
-    steps = pl.DataFrame({"x": [0, 1, 2, 3, 4], "y": [0.0, 0.0, 1.0, 1.00001, 0.5]})
-    line = alt.Chart(steps).mark_line(interpolate="step-after").encode(x="x:Q", y="y:Q")
+    steps = [{"x": x, "y": y} for x, y in enumerate([0.0, 0.0, 1.0, 1.00001, 0.5])]
+    line = charts.Chart(steps).mark("line", interpolate="step-after").encode(x="x:Q", y="y:Q")
     text = svg.render(line.properties(width=100, height=100), "steps")
     assert re.findall(r' d="(M[^"]+)" stroke', text) == ["M0,100H50V9.09H100V54.55"]

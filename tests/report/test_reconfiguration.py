@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import reconfigured
 import tiny
+from valid_charts import valid
 
 from flowsweep.render import page, svg
 from flowsweep.render.figure import Context, Figure
@@ -62,7 +63,7 @@ def test_a_run_whose_links_change_is_drawn_with_what_they_carry(folder: Path) ->
     figure = wan_throughput.draw(Context(warehouse, page._series(warehouse, ())))
     assert figure is not None
     assert "Besides, of points whose links change in mid-run: slow, both." in figure.caption
-    titles = json.dumps(figure.chart.to_dict())
+    titles = json.dumps(valid(figure.chart))
     assert "schedule at-start: " in titles or '"farm, schedule at-start"' in titles
     assert "A dotted line with steps" in figure.caption
     assert _dotted(figure) == 4  # each way; of runs whose links stay there is none

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tiny
+from valid_charts import valid
 
 from flowsweep.render import page
 from flowsweep.render.figure import Context, Figure
@@ -82,7 +83,7 @@ def test_the_caption_explains_what_is_drawn_and_nothing_else(
 ) -> None:
     figure = strip(tmp_path, slowdowns, runs)
     assert (BARS in figure.caption, THIN in figure.caption) == (bars, thin)
-    drawn = str(figure.chart.to_dict(validate=False))
+    drawn = str(valid(figure.chart))
     assert ("'type': 'bar'" in drawn, "'type': 'rule'" in drawn) == (bars, thin)
 
 

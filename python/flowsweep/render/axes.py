@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.render import charts
+
 if TYPE_CHECKING:
-    import altair as alt
     import polars as pl
 
 MAX_TICKS = 8
@@ -15,17 +16,17 @@ SLOWDOWN_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 def axis(**options: Any) -> dict[str, Any]:
-    """The options of a channel's `axis`, as a dictionary.
-
-    Altair copies a chart each time it becomes part of another. Of an `alt.Axis` or `alt.Scale` it
-    copies every field that exists, which was a sixth of the time of a report; of a dictionary it
-    copies the fields that are set.
-    """
+    """The options of a channel's `axis`."""
     return options
 
 
 def scale(**options: Any) -> dict[str, Any]:
-    """The options of a channel's `scale`, as a dictionary for the reason that `axis` gives."""
+    """The options of a channel's `scale`."""
+    return options
+
+
+def legend(**options: Any) -> dict[str, Any]:
+    """The options of a channel's `legend`."""
     return options
 
 
@@ -128,16 +129,14 @@ def given_labels(labels: dict[float, str]) -> str:
 
 def slowdown_y(
     drawn: pl.Series, title: str | None = "completion time ÷ baseline", **options: Any
-) -> alt.Y:
+) -> charts.Channel:
     """A log axis that holds all these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
-    import altair as alt
-
     known = [float(one) for one in drawn if one is not None]
     bottom, top = min([0.9, *(one / 1.06 for one in known)]), slowdown_top(drawn)
     ticks = [tick for tick in SLOWDOWN_TICKS if bottom <= tick <= top]
     if top > 12 * bottom:  # 1 and 1.1 would stand on each other
         ticks = log_ticks(bottom, top)
-    return alt.Y(
+    return charts.field(
         "slowdown:Q",
         title=title,
         scale=scale(type="log", domain=[bottom, top], nice=False),

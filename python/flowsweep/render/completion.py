@@ -15,13 +15,11 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import axes, brackets, cuts, theme
+from flowsweep.render import axes, brackets, charts, cuts, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.experiment.axis import Axis
     from flowsweep.render.theme import Series
 
@@ -34,8 +32,6 @@ MAX_REASONS = 2
 
 def figure(context: Context, axis: Axis) -> Figure | None:
     """Completion time against one axis, the others at the baseline."""
-    import altair as alt
-
     rows = context.rows(f"completion_by_{axis.name}")
     if rows.is_empty():
         return None
@@ -50,11 +46,11 @@ def figure(context: Context, axis: Axis) -> Figure | None:
     else:
         panels = [
             _panel(context, axis, one, shown, (theme.HALF_WIDTH, HALF_HEIGHT)).properties(
-                title=alt.TitleParams(one.label, color=one.text_colour)
+                title=charts.title(one.label, color=one.text_colour)
             )
             for one in shown
         ]
-        chart = alt.concat(*panels, columns=2, align="all")
+        chart = charts.concat(*panels, columns=2, align="all")
     return Figure(
         name=f"completion_by_{axis.name}",
         caption=_caption(context, axis, rows),
@@ -75,8 +71,6 @@ def _panel(
     size: tuple[int, int],
 ) -> Any:
     """One application; the others behind it as thin lines."""
-    import altair as alt
-
     everything = context.rows(f"completion_by_{axis.name}").filter(
         pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
     )
@@ -93,7 +87,7 @@ def _panel(
     drawn = pl.concat([runs["slowdown"], everything["slowdown"]])
     measured = "measured" if runs["is_x_measured"].any() else "as asked"
     ticks = axes.log_ticks(low * 0.95, high * 1.05)
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title=f"{axis.label} ({axis.columns[0].unit}, {measured})",
         scale=axes.scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
@@ -105,29 +99,32 @@ def _panel(
     for other in shown:
         if other != one:
             lines = _interpolated(context.of(everything, other), axis)
-            line = alt.Chart(values(lines)).mark_line(color=theme.CONTEXT, strokeWidth=1, clip=True)
+            line = charts.Chart(values(lines)).mark(
+                "line", color=theme.CONTEXT, strokeWidth=1, clip=True
+            )
             layers.append(line.encode(x=x, y=y, detail="buffer:N"))
     own = context.of(everything, one)
     layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
-    line = alt.Chart(values(_interpolated(own, axis))).mark_line(color=one.colour, clip=True)
+    line = charts.Chart(values(_interpolated(own, axis))).mark("line", color=one.colour, clip=True)
     layers.append(line.encode(x=x, y=y, strokeDash=_dash(own), detail="buffer:N"))
     layers += _runs(context.of(runs, one), one, x, y)
     layers += _points(own, one, axis, x, y)
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=size[0], height=size[1], description=about(application=one.label)
     )
 
 
-def _levels(x: alt.X, y: alt.Y, axis: Axis, mild_end: float, top: float) -> list[alt.Chart]:
+def _levels(
+    x: charts.Channel, y: charts.Channel, axis: Axis, mild_end: float, top: float
+) -> list[charts.Chart]:
     """Dotted rules at 1.1 and 1.5, named on the side where no curve runs."""
-    import altair as alt
-
     rows = [
         {"slowdown": level, "x": mild_end, "text": text} for level, text in LEVELS if level <= top
     ]
     data = values(rows)
-    rule = alt.Chart(data).mark_rule(strokeDash=[2, 2], color=theme.MUTED).encode(y=y)
-    words = alt.Chart(data).mark_text(
+    rule = charts.Chart(data).mark("rule", strokeDash=[2, 2], color=theme.MUTED).encode(y=y)
+    words = charts.Chart(data).mark(
+        "text",
         align="left" if axis.name == "rtt" else "right",
         dx=4 if axis.name == "rtt" else -4,
         dy=-6,
@@ -158,35 +155,33 @@ def _interpolated(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
 
 def _dash(rows: pl.DataFrame) -> Any:
     """Dash tells the socket buffer, if there are several: the longer, the larger."""
-    import altair as alt
-
     sizes = sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 2**62)
     if len(sizes) < 2:
-        return alt.value([1, 0])
+        return charts.value([1, 0])
     dashes = [[2, 3], [5, 3], [8, 3], [12, 3]][: len(sizes) - 1]
-    return alt.StrokeDash(
+    return charts.field(
         "buffer:N",
         scale=axes.scale(domain=[str(size) for size in sizes], range=[*dashes, [1, 0]]),
         legend=None,
     )
 
 
-def _runs(runs: pl.DataFrame, one: Series, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _runs(
+    runs: pl.DataFrame, one: Series, x: charts.Channel, y: charts.Channel
+) -> list[charts.Chart]:
     """Single runs as small dots; a run that does not count as a cross, never joined."""
-    import altair as alt
-
     timed = runs.filter(pl.col("slowdown").is_not_null() & (pl.col("x") > 0))
     marks = []
     used = timed.filter("is_used")
     if 0 < used.height <= MAX_SINGLE_RUNS:
-        dots = alt.Chart(values([_run(row) for row in used.iter_rows(named=True)])).mark_point(
-            size=14, opacity=0.45, color=one.colour, clip=True
+        dots = charts.Chart(values([_run(row) for row in used.iter_rows(named=True)])).mark(
+            "point", size=14, opacity=0.45, color=one.colour, clip=True
         )
         marks.append(dots.encode(x=x, y=y))
     refused = timed.filter(~pl.col("is_used"))
     if not refused.is_empty():
-        cross = alt.Chart(values([_run(row) for row in refused.iter_rows(named=True)])).mark_point(
-            shape="cross", angle=45, size=90, color=theme.BAD, filled=True
+        cross = charts.Chart(values([_run(row) for row in refused.iter_rows(named=True)])).mark(
+            "point", shape="cross", angle=45, size=90, color=theme.BAD, filled=True
         )
         marks.append(cross.encode(x=x, y=y))
     return marks
@@ -218,10 +213,10 @@ def _median(row: dict[str, Any], axis: Axis) -> str:
     )
 
 
-def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _points(
+    rows: pl.DataFrame, one: Series, axis: Axis, x: charts.Channel, y: charts.Channel
+) -> list[charts.Chart]:
     """Medians and their intervals."""
-    import altair as alt
-
     data = rows.rename({axis.columns[0].shown: "x"})
     marks = []
     ranges = data.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline"))
@@ -229,25 +224,23 @@ def _points(rows: pl.DataFrame, one: Series, axis: Axis, x: alt.X, y: alt.Y) -> 
         columns = ranges.select("x", "slowdown_low", "slowdown_high").to_dicts()
         for row in columns:
             row["slowdown"] = row.pop("slowdown_low")
-        rule = alt.Chart(values(columns)).mark_rule(
-            strokeWidth=2, opacity=0.6, color=one.colour, clip=True
+        rule = charts.Chart(values(columns)).mark(
+            "rule", strokeWidth=2, opacity=0.6, color=one.colour, clip=True
         )
         marks.append(rule.encode(x=x, y=y, y2="slowdown_high:Q"))
     inside = [
         {"x": row["x"], "slowdown": row["slowdown"], TIP: _median(row, axis)}
         for row in data.iter_rows(named=True)
     ]
-    point = alt.Chart(values(inside)).mark_point(size=45, shape=one.shape, color=one.colour)
+    point = charts.Chart(values(inside)).mark("point", size=45, shape=one.shape, color=one.colour)
     marks.append(point.encode(x=x, y=y))
     return marks
 
 
 def _threshold_marks(
-    context: Context, axis: Axis, one: Series, x: alt.X, span: tuple[float, float]
-) -> list[alt.Chart]:
+    context: Context, axis: Axis, one: Series, x: charts.Channel, span: tuple[float, float]
+) -> list[charts.Chart]:
     """A rule at each threshold, a band where it has an interval, and the number."""
-    import altair as alt
-
     found = context.of(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
@@ -255,29 +248,30 @@ def _threshold_marks(
     )
     if found["buffer_bytes"].n_unique() > 1:
         return []
-    marks: list[alt.Chart] = []
+    marks: list[charts.Chart] = []
     for row in found.iter_rows(named=True):
         level = f"{(row['level'] - 1) * 100:.0f} %"
         words = f"{level}: {brackets.brief(row, axis.columns[0].unit)}"
         if row["low"] is not None and row["high"] is not None:
-            band = alt.Chart(values([{"x": row["low"], "end": row["high"]}])).mark_rect(
-                opacity=0.16, color=one.colour, clip=True
+            band = charts.Chart(values([{"x": row["low"], "end": row["high"]}])).mark(
+                "rect", opacity=0.16, color=one.colour, clip=True
             )
-            marks.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
+            marks.append(band.encode(x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height")))
         data = values([{"x": row["estimate"], "text": words}])
-        rule = alt.Chart(data).mark_rule(strokeWidth=1.5, color=one.colour, opacity=0.55)
+        rule = charts.Chart(data).mark("rule", strokeWidth=1.5, color=one.colour, opacity=0.55)
         marks.append(rule.encode(x=x))
         # On the roomier side, near the top: on the mild side the curve is below it.
         part = math.log(row["estimate"] / span[0]) / math.log(span[1] / span[0])
         is_left = part > (0.4 if axis.name == "rtt" else 0.6)
-        text = alt.Chart(data).mark_text(
+        text = charts.Chart(data).mark(
+            "text",
             align="right" if is_left else "left",
             dx=-5 if is_left else 5,
             color=one.text_colour,
             fontSize=11,
         )
         place = 8 if row["level"] < 1.3 else 24
-        marks.append(text.encode(x=x, y=alt.value(place), text="text:N"))
+        marks.append(text.encode(x=x, y=charts.value(place), text="text:N"))
     return marks
 
 

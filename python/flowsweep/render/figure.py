@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.files.parquet_files import quoted
-from flowsweep.render import axes
+from flowsweep.render import axes, charts
 from flowsweep.render.terms import CAPTURES, SWEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import altair as alt
     import polars as pl
 
     from flowsweep.render.terms import Terms
@@ -149,14 +148,9 @@ def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
     return Figure(name, why, empty("nothing that may be told", 760, 60), rows)
 
 
-def values(rows: list[dict[str, Any]]) -> alt.InlineData:
+def values(rows: list[dict[str, Any]]) -> charts.Data:
     """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
-    import altair as alt
-
-    # A tuple: Altair copies the lists and dictionaries of a chart each time it becomes part of
-    # another.
-    short = tuple({key: _short(value) for key, value in row.items()} for row in rows)
-    return alt.InlineData(values=short)
+    return [{key: _short(value) for key, value in row.items()} for row in rows]
 
 
 def _short(value: Any) -> Any:
@@ -170,14 +164,12 @@ def sentence(*parts: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def panel_title(name: str, subtitle: str, one: Series, width: int) -> alt.TitleParams:
+def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, Any]:
     """`name: said` over a panel `width` pixels wide; on two lines where one is too short."""
-    import altair as alt
-
     line = ": ".join(text for text in (name, subtitle) if text)
     # A letter of this size is 7 pixels wide.
     short = len(line) * 7 <= width
-    return alt.TitleParams(
+    return charts.title(
         line if short else [name, subtitle] if name else _folded(subtitle, (width + 20) // 7),
         fontSize=12,
         fontWeight=600,
@@ -201,13 +193,11 @@ def _folded(text: str, letters: int) -> list[str]:
 
 def empty(message: str, width: int, height: int) -> Any:
     """A frame with a sentence inside, where there is nothing to draw."""
-    import altair as alt
-
     data = values([{"x": 0.5, "y": 0.5, "text": message}])
     scale = axes.scale(domain=[0, 1])
-    base = alt.Chart(data).encode(
-        x=alt.X("x:Q", scale=scale, axis=axes.axis(labels=False, ticks=False, title=None)),
-        y=alt.Y("y:Q", scale=scale, axis=None),
+    base = charts.Chart(data).encode(
+        x=charts.field("x:Q", scale=scale, axis=axes.axis(labels=False, ticks=False, title=None)),
+        y=charts.field("y:Q", scale=scale, axis=None),
     )
-    words = base.mark_text(color="var(--muted)", fontStyle="italic").encode(text="text:N")
-    return alt.layer(words).properties(width=width, height=height)
+    words = base.mark("text", color="var(--muted)", fontStyle="italic").encode(text="text:N")
+    return charts.layer(words).properties(width=width, height=height)

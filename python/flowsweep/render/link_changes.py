@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import theme
+from flowsweep.render import charts, theme
 from flowsweep.render.figure import values
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ def of_pair(stretches: pl.DataFrame, run: str, pair: tuple[str, str]) -> pl.Data
 
 def lines(stretches: pl.DataFrame, limits: tuple[float, float], x: Any, y: Any) -> list[Any]:
     """What the links carry over time, each way; what lies above the panel is at its edge."""
-    import altair as alt
-
     layers = []
     for sign, limit in zip((-1, 1), limits, strict=True):
         known = stretches.filter(pl.col("mbit_s").is_not_null())
@@ -50,8 +48,8 @@ def lines(stretches: pl.DataFrame, limits: tuple[float, float], x: Any, y: Any) 
             for row in known.iter_rows(named=True)
             for time in (row["start_s"], row["end_s"])
         ]
-        line = alt.Chart(values(ends)).mark_line(
-            interpolate="step-after", strokeDash=[2, 2], strokeWidth=1, color=theme.MUTED
+        line = charts.Chart(values(ends)).mark(
+            "line", interpolate="step-after", strokeDash=[2, 2], strokeWidth=1, color=theme.MUTED
         )
         layers.append(line.encode(x=x, y=y("mean:Q")))
     return layers

@@ -96,7 +96,7 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
     database = answers.path_of(directory)
     refuse_foreign_database(database)
     warehouse = Warehouse(directory, against=against, is_anew=True)
-    with warehouse.reading(), svg.unvalidated():
+    with warehouse.reading():
         made = _build(warehouse)
         with explaining(f"cannot write {database}"):
             remove_parts(directory)
@@ -109,7 +109,7 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
 def build(directory: Path, against: Path | None = None) -> Page:
     """The page of results/<experiment>."""
     warehouse = Warehouse(directory, against=against, is_anew=True)
-    with warehouse.reading(), svg.unvalidated():
+    with warehouse.reading():
         return _build(warehouse)
 
 

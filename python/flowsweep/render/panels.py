@@ -84,7 +84,6 @@ def label_marks(spec: Spec) -> None:
 
 
 def _label_marks(spec: Spec, outer: str | None, described: dict[str, int]) -> None:
-    # Altair gives data names, and moves what all layers share outwards.
     data = spec.get("data", {}).get("name", outer)
     mark = spec.get("mark")
     mark = {"type": mark} if isinstance(mark, str) else mark

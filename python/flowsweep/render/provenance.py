@@ -13,7 +13,7 @@ from flowsweep.parsing import TABLES
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
-LIBRARIES = ("duckdb", "polars", "altair", "vl-convert-python", "numpy")
+LIBRARIES = ("duckdb", "polars", "vl-convert-python", "numpy")
 
 
 def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]:

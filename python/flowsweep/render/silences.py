@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from flowsweep.render import theme
+from flowsweep.render import charts, theme
 from flowsweep.render.figure import values
 from flowsweep.units import duration
-
-if TYPE_CHECKING:
-    import altair as alt
 
 #: Cuts nearer to each other than this share of the axis have one label.
 APART = 0.16
@@ -28,7 +25,7 @@ def without(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
     return rows.with_columns(pl.col("start_s") - moved, pl.col("end_s") - moved)
 
 
-def marks(cuts: list[tuple[float, float]], end_s: float, x: alt.X, top: Any) -> list[Any]:
+def marks(cuts: list[tuple[float, float]], end_s: float, x: charts.Channel, top: Any) -> list[Any]:
     """A dashed line at each cut, with its length.
 
     Args:
@@ -37,12 +34,10 @@ def marks(cuts: list[tuple[float, float]], end_s: float, x: alt.X, top: Any) -> 
         x: The axis, of the field `start_s`.
         top: Where the words stand, from above.
     """
-    import altair as alt
-
     if not cuts:
         return []
-    lines = alt.Chart(values([{"start_s": place} for place, _ in cuts])).mark_rule(
-        strokeDash=[3, 3], color=theme.TEXT, opacity=0.7
+    lines = charts.Chart(values([{"start_s": place} for place, _ in cuts])).mark(
+        "rule", strokeDash=[3, 3], color=theme.TEXT, opacity=0.7
     )
     groups: list[list[tuple[float, float]]] = []
     for cut in cuts:
@@ -57,11 +52,11 @@ def marks(cuts: list[tuple[float, float]], end_s: float, x: alt.X, top: Any) -> 
     ):
         if kept:
             words = [{"start_s": one[0][0], "text": _label(one)} for one in kept]
-            text = alt.Chart(values(words)).mark_text(
+            text = charts.Chart(values(words)).mark("text",
                 align="right" if is_left else "left", dx=-4 if is_left else 4, baseline="top",
                 fontSize=11, color=theme.MUTED,
             )  # fmt: skip
-            found.append(text.encode(x=x, y=alt.value(top), text="text:N"))
+            found.append(text.encode(x=x, y=charts.value(top), text="text:N"))
     return found
 
 

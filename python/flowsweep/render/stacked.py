@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import axes, theme
+from flowsweep.render import axes, charts, theme
 from flowsweep.render.figure import values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import altair as alt
 
     from flowsweep.render.theme import Series
 
@@ -37,7 +35,7 @@ class Bar:
 def panel(
     bars: Sequence[Bar],
     kinds: Sequence[tuple[str, str]],
-    length: alt.X,
+    length: charts.Channel,
     one: Series | None,
     *,
     left: int,
@@ -55,8 +53,6 @@ def panel(
         words: Pixels for the words.
         written: How the length of a part is written.
     """
-    import altair as alt
-
     parts: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
     for bar in bars:
@@ -71,34 +67,34 @@ def panel(
             begin = end
         ends.append({"point": bar.point, "end": end, "text": bar.words})
     order = [bar.point for bar in bars]
-    y = alt.Y(
+    y = charts.field(
         "point:N",
         title=None,
         sort=order,
         scale=axes.scale(domain=order),
         axis=axes.axis(grid=False, labelLimit=left, minExtent=left),
     )
-    colour = alt.Color(
+    colour = charts.field(
         "what:N",
         title=None,
         scale=axes.scale(domain=[kind for kind, _ in kinds], range=[colour for _, colour in kinds]),
-        legend=alt.Legend(
+        legend=axes.legend(
             symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
         ),
     )
-    drawn = alt.Chart(values(parts)).mark_bar(height=18, stroke=theme.PAGE, strokeWidth=1)
-    text = alt.Chart(values(ends)).mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED)
-    made = alt.layer(
+    drawn = charts.Chart(values(parts)).mark("bar", height=18, stroke=theme.PAGE, strokeWidth=1)
+    text = charts.Chart(values(ends)).mark(
+        "text", align="left", dx=8, fontSize=11, color=theme.MUTED
+    )
+    made = charts.layer(
         drawn.encode(x=length, x2="to:Q", y=y, color=colour),
-        text.encode(x=alt.X("end:Q"), y=y, text="text:N"),
+        text.encode(x=charts.field("end:Q"), y=y, text="text:N"),
     ).properties(width=theme.FULL_WIDTH - left - words, height=ROW * len(order))
     if one is not None:
-        made = made.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+        made = made.properties(title=charts.title(one.label, color=one.text_colour))
     return made
 
 
 def below_each_other(panels: Sequence[Any]) -> Any:
     """One chart of all panels."""
-    import altair as alt
-
-    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
+    return panels[0] if len(panels) == 1 else charts.concat(*panels, columns=1, align="each")

@@ -1,4 +1,4 @@
-"""An Altair chart to a static SVG that may stand inside the page.
+"""A chart to a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
 two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
@@ -9,9 +9,8 @@ them, and an element that draws nothing, such as a script, is refused here.
 from __future__ import annotations
 
 import itertools
+import json
 import re
-import sys
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +20,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.render import inline, panels, theme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from altair import Chart as PlainChart
-    from altair import ConcatChart, HConcatChart, LayerChart, VConcatChart
-
-    Chart = PlainChart | LayerChart | ConcatChart | HConcatChart | VConcatChart
+    from flowsweep.render.charts import Chart
 
 VEGA_LITE = "6.4"
 #: V8 reserves 64 GiB in one piece for what it points to; the rest is for what else is loaded.
 ROOM_BYTES = 66 << 30
 MAP_NORESERVE = 0x4000  # of Linux; Python does not name it
-_GRAMMARS = "rfc3987_syntax"
 #: What Vega draws with.
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
 _TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
@@ -48,6 +43,9 @@ _KEPT = {"axis": "axis", "axis-grid": "grid", "axis-tick": "tick", "axis-label":
 _NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _LINE = re.compile(r'(?<= d=")M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+)+(?=Z?")')
+# In JSON: escapes of control characters, and what `inline.printable` changes else. A backslash
+# of the text itself may look like such an escape.
+_UNPRINTABLE = re.compile("\\\\[ubf]|[\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # What becomes of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r' (?!data-)[a-zA-Z0-9-]+="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
@@ -133,38 +131,6 @@ def is_broken(text: str) -> bool:
     return _NO_PLACE.search(text) is not None
 
 
-@contextmanager
-def unvalidated() -> Iterator[None]:
-    """Charts made while this is entered are not validated part by part.
-
-    Validation takes half of the time of a figure and guards against our own mistakes only: the
-    tests do it.
-    """
-    with _without_grammars():
-        from altair.utils.schemapi import debug_mode
-
-    with debug_mode(False):
-        yield
-
-
-@contextmanager
-def _without_grammars() -> Iterator[None]:
-    """Altair is imported without what checks IRIs in JSON, of which a chart has none.
-
-    JupyterLab brings that package for `jsonschema`, which Altair imports. It compiles its grammars
-    when it is imported: 2.5 s, as long as all else of a small report.
-    """
-    if _GRAMMARS in sys.modules:
-        yield
-        return
-    # The import of a module by such an entry fails, which `jsonschema` takes for "not installed".
-    sys.modules[_GRAMMARS] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[_GRAMMARS]
-
-
 @cache
 def check_room() -> None:
     """Raises where the renderer could not begin: its JavaScript engine would end the process.
@@ -190,14 +156,6 @@ def check_room() -> None:
         ) from None
 
 
-@cache
-def _loaded() -> None:
-    import altair as alt
-
-    check_room()
-    alt.data_transformers.disable_max_rows()
-
-
 def render(chart: Chart, name: str) -> Markup:
     """The SVG element, scalable, without a fixed size in pixels.
 
@@ -210,9 +168,11 @@ def render(chart: Chart, name: str) -> Markup:
     """
     import vl_convert
 
-    _loaded()
-    # See `unvalidated`.
-    spec = _printable(chart.to_dict(validate=False))
+    check_room()
+    spec = chart.specification()
+    # To look at each text by itself takes long, and hardly ever changes one.
+    if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
+        spec = _printable(spec)
     spec["config"] = theme.config()
     known = panels.taken(spec)
     panels.label_marks(spec)

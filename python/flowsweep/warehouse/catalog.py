@@ -71,12 +71,16 @@ class Catalog:
         """Names of the tables of Zeek's logs, such as zeek_conn, sorted."""
         return sorted(name for name in self.tables if re.fullmatch("zeek_[a-z0-9_]+", name))
 
+    @cached_property
+    def _names(self) -> list[str]:
+        return figure_names(self.folder)
+
     def sql(self, name: str) -> str:
         """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
         zeek = self.zeek_tables
         if name in zeek:
             return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
-        known = [*figure_names(self.folder), *zeek]
+        known = [*self._names, *zeek]
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
             raise FlowsweepError(

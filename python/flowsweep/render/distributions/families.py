@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep.experiment.axes import AXES
-from flowsweep.render import cuts, points, theme
+from flowsweep.render import charts, cuts, points, theme
 from flowsweep.render.distributions.quantity import (
     LEFT,
     Quantity,
@@ -63,8 +63,6 @@ class Panel:
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str] | None:
     """The panels and what to say of them; None where some application has no axis that varies."""
-    import altair as alt
-
     if context.stands_alone or rows["run"].drop_nulls().len():
         return None
     found = _panels(context, rows, quantity)
@@ -83,13 +81,13 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
             _draw(panel, quantity, span, is_left=place % COLUMNS == 0)
             for place, panel in enumerate(panels)
         ]
-        grid: Any = alt.concat(*cells, columns=COLUMNS, spacing=GAP, align="all")
+        grid: Any = charts.concat(*cells, columns=COLUMNS, spacing=GAP, align="all")
         shares = f", share of {quantity.of} at or below (%)" if number == 0 else ""
         title = ": ".join([*([] if alone else [one.label]), part]) + shares
-        grids.append(grid.properties(title=alt.TitleParams(
+        grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
         )))  # fmt: skip
-    made: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
+    made: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
     shown = pl.concat(curves).select("point").n_unique()
     has_band = any(
         curve.has_band and curve.is_baseline for panel in drawn for curve in panel.curves
@@ -173,8 +171,6 @@ def _name(row: dict[str, Any], column: Column) -> str:
 
 
 def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any:
-    import altair as alt
-
     width = (theme.FULL_WIDTH - GAP) // COLUMNS - LEFT - NAMES
     x = x_axis(quantity, span, titled=True, most_ticks=5)
     shares = [0, 25, 50, 75, 100]
@@ -183,27 +179,28 @@ def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any
     layers: list[Any] = []
     # The baseline lies on top: the others are compared with it.
     for curve in reversed(panel.curves):
-        own = alt.Chart(
+        own = charts.Chart(
             values([{**step, TIP: curve.name} for step in steps(curve.rows, quantity, span)])
         )
         if curve.has_band:
             # The page's script shows the bands of other curves while they are read.
             opacity = 0.15 if curve.is_baseline else 0
-            band = own.mark_area(
-                interpolate="step-after", opacity=opacity, color=curve.colour, clip=True
+            band = own.mark(
+                "area", interpolate="step-after", opacity=opacity, color=curve.colour, clip=True
             )
             layers.append(band.encode(x=x, y=low, y2="high:Q"))
-        line = own.mark_line(
+        line = own.mark(
+            "line",
             interpolate="step-after",
             strokeWidth=2 if curve.is_baseline else 1.5,
             color=curve.colour,
             clip=True,
         )
         layers.append(line.encode(x=x, y=y))
-    return alt.layer(*layers, *_key(panel.curves, width)).properties(
+    return charts.layer(*layers, *_key(panel.curves, width)).properties(
         width=width,
         height=HEIGHT,
-        title=alt.TitleParams(
+        title=charts.title(
             panel.title, fontSize=12, fontWeight=600, color=theme.TEXT, frame="group"
         ),
         description=about(
@@ -217,25 +214,26 @@ def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any
 
 def _key(curves: list[Curve], width: int) -> list[Any]:
     """The names of the curves beside the panel, from the baseline outward, each with its colour."""
-    import altair as alt
-
     # Holds the width where a browser's letters are wider than those that were measured.
-    room = alt.Chart(values([{}])).mark_rule(opacity=0)
+    room = charts.Chart(values([{}])).mark("rule", opacity=0)
     layers: list[Any] = [
-        room.encode(x=alt.value(width), x2=alt.value(width + NAMES), y=alt.value(0))
+        room.encode(x=charts.value(width), x2=charts.value(width + NAMES), y=charts.value(0))
     ]
     for number, curve in enumerate(curves):
-        place = alt.value(8 + LINE * number)
-        swatch = alt.Chart(values([{}])).mark_rule(
-            color=curve.colour, strokeWidth=2 if curve.is_baseline else 1.5
+        place = charts.value(8 + LINE * number)
+        swatch = charts.Chart(values([{}])).mark(
+            "rule", color=curve.colour, strokeWidth=2 if curve.is_baseline else 1.5
         )
-        layers.append(swatch.encode(x=alt.value(width + 8), x2=alt.value(width + 22), y=place))
-        words = alt.Chart(values([{"text": curve.name}])).mark_text(
+        layers.append(
+            swatch.encode(x=charts.value(width + 8), x2=charts.value(width + 22), y=place)
+        )
+        words = charts.Chart(values([{"text": curve.name}])).mark(
+            "text",
             align="left",
             baseline="middle",
             fontWeight="bold" if curve.is_baseline else "normal",
             fontSize=11,
             limit=NAMES - 24,
         )
-        layers.append(words.encode(x=alt.value(width + 26), y=place, text="text:N"))
+        layers.append(words.encode(x=charts.value(width + 26), y=place, text="text:N"))
     return layers

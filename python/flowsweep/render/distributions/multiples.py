@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from flowsweep.render import cuts, theme
+from flowsweep.render import charts, cuts, theme
 from flowsweep.render.distributions.pools import kept, pools, select_pool
 from flowsweep.render.distributions.quantity import (
     LEFT,
@@ -54,8 +54,6 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         rows: Steps of the distributions; not empty.
         quantity: What they are of.
     """
-    import altair as alt
-
     found, total = _panels(context, rows, quantity)
     span = log_ends(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
     alone = len({panel.one for panel in found}) == 1 or context.stands_alone
@@ -70,14 +68,14 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     grids = []
     for number, line in enumerate(lines.values()):
         drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
-        grid: Any = alt.concat(*drawn, columns=columns, spacing=GAP, align="all")
+        grid: Any = charts.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
         text = f", share of {quantity.of} at or below (%)" if number == 0 else ""
         title = ": ".join([*names, line[0].part]) + text
-        grids.append(grid.properties(title=alt.TitleParams(
+        grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
         )))  # fmt: skip
-    made: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
+    made: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
     shown = len({(panel.one, panel.name) for panel in found})
     return made, sentence(
         _legend(context, found),
@@ -137,30 +135,28 @@ def _draw(
     place: int,
     columns: int,
 ) -> Any:
-    import altair as alt
-
     is_left = place % columns == 0
     x = x_axis(quantity, span, titled=is_left, most_ticks=4)
     y = y_axis([0, 50, 100], labelled=is_left)
     layers: list[Any] = []
     if panel.base is not None:
         below = [{**step, TIP: "baseline"} for step in steps(panel.base, quantity, span)]
-        line = alt.Chart(values(below)).mark_line(
-            interpolate="step-after", strokeWidth=1.25, color=theme.AXIS, clip=True
+        line = charts.Chart(values(below)).mark(
+            "line", interpolate="step-after", strokeWidth=1.25, color=theme.AXIS, clip=True
         )
         layers.append(line.encode(x=x, y=y))
-    own = alt.Chart(values(steps(panel.own, quantity, span)))
+    own = charts.Chart(values(steps(panel.own, quantity, span)))
     if panel.has_band:
-        band = own.mark_area(
-            interpolate="step-after", opacity=0.22, color=panel.one.colour, clip=True
+        band = own.mark(
+            "area", interpolate="step-after", opacity=0.22, color=panel.one.colour, clip=True
         )
-        layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
-    line = own.mark_line(
-        interpolate="step-after", strokeWidth=1.75, color=panel.one.colour, clip=True
+        layers.append(band.encode(x=x, y=charts.field("low:Q"), y2="high:Q"))
+    line = own.mark(
+        "line", interpolate="step-after", strokeWidth=1.75, color=panel.one.colour, clip=True
     )
     layers.append(line.encode(x=x, y=y))
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=width,
         height=HEIGHT,
         title=panel_title("", panel.name, panel.one, width),

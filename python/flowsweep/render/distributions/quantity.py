@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowsweep.render import axes
+from flowsweep.render import axes, charts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import altair as alt
     import polars as pl
 
 #: Ends of the axis of values, and the place of 0 on it, if there is one.
@@ -77,15 +76,13 @@ def steps(rows: pl.DataFrame, quantity: Quantity, span: Span) -> list[dict[str, 
     return [*found, found[-1] | {"x": high * beside}]
 
 
-def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> alt.X:
+def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> charts.Channel:
     """The log axis of the values, with a place for 0 where there is one."""
-    import altair as alt
-
     low, high, zero = span
     # A number beside that of 0 would touch it.
     first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
     ticks = axes.log_ticks(first, high, most_ticks)
-    return alt.X(
+    return charts.field(
         "x:Q",
         title=quantity.title if titled else None,
         scale=axes.scale(type="log", domain=[low, high], nice=False),
@@ -98,11 +95,9 @@ def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> 
     )
 
 
-def y_axis(shares: list[int], *, labelled: bool, field: str = "y") -> alt.Y:
+def y_axis(shares: list[int], *, labelled: bool, field: str = "y") -> charts.Channel:
     """The axis of the shares, %; every layer of a panel needs it, or Vega takes its own ticks."""
-    import altair as alt
-
-    return alt.Y(
+    return charts.field(
         f"{field}:Q",
         title=None,
         scale=axes.scale(domain=[0, 100], nice=False),

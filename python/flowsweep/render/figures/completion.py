@@ -16,7 +16,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import axes, cuts, distributions, outcome_words, points, theme
+from flowsweep.render import axes, charts, cuts, distributions, outcome_words, points, theme
 from flowsweep.render.completion import LEVELS
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
@@ -89,8 +89,6 @@ def draw_outcomes(context: Context, query: str) -> Figure | None:
 
 
 def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
-    import altair as alt
-
     rows = every.filter(pl.col("kind") == "number")
     is_time = not outcome_words.has_others(every["outcome"])
     ratio = "completion time ÷ baseline" if is_time else "times worse than at the baseline"
@@ -120,8 +118,8 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
         for line, one, own in drawn
     ]
     chart: Any = (
-        alt.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
-            title=alt.TitleParams(
+        charts.concat(*panels, columns=columns, spacing=GAP, align="all").properties(
+            title=charts.title(
                 ratio, fontSize=12, fontWeight=500, color=theme.MUTED,
                 offset=6, frame="bounds",
             )
@@ -184,15 +182,13 @@ def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
 def _panel(
     rows: pl.DataFrame, line: Line, one: Series, every: pl.Series, width: int, *, named: str
 ) -> Any:
-    import altair as alt
-
     tried = sorted(set(rows["x"].drop_nulls()))
     names = {line.at(x): points.written(line.column, x) if x else "0" for x in tried}
     if rows["x"].null_count():
         names[line.at(None)] = "unset"
     head = AXES[line.name].label or line.column.head
     unit = "" if line.column.number in ("size", "share", "count") else f" ({line.column.unit})"
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title=f"{head}{unit}",
         scale=axes.scale(type="log", domain=[line.low, line.high], nice=False),
@@ -213,23 +209,23 @@ def _panel(
         for row in rows.sort(pl.col("x"), nulls_last=True).iter_rows(named=True)
     ]
     layers: list[Any] = [
-        alt.Chart(values([{"slowdown": level}])).mark_rule(strokeDash=[2, 2]).encode(y=y)
+        charts.Chart(values([{"slowdown": level}])).mark("rule", strokeDash=[2, 2]).encode(y=y)
         for level, _ in LEVELS
         if level <= axes.slowdown_top(every)
     ]
-    joined = alt.Chart(values([{key: row[key] for key in ("x", "slowdown")} for row in places]))
-    layers.append(joined.mark_line(color=one.colour, clip=True).encode(x=x, y=y))
+    joined = charts.Chart(values([{key: row[key] for key in ("x", "slowdown")} for row in places]))
+    layers.append(joined.mark("line", color=one.colour, clip=True).encode(x=x, y=y))
     spread = [{**row, "slowdown": row["low"]} for row in places if row["low"] is not None]
     if spread:
-        rule = alt.Chart(values(spread)).mark_rule(
-            strokeWidth=2, opacity=0.6, color=one.colour, clip=True
+        rule = charts.Chart(values(spread)).mark(
+            "rule", strokeWidth=2, opacity=0.6, color=one.colour, clip=True
         )
         layers.append(rule.encode(x=x, y=y, y2="high:Q"))
-    mark = alt.Chart(values(places)).mark_point(
-        size=40, shape=one.shape, color=one.colour, filled=True
+    mark = charts.Chart(values(places)).mark(
+        "point", size=40, shape=one.shape, color=one.colour, filled=True
     )
     layers.append(mark.encode(x=x, y=y))
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=width,
         height=HEIGHT,
         title=panel_title("", named, one, width),

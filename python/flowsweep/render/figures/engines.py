@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, theme
+from flowsweep.render import axes, charts, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ PANEL_WIDTH, PANEL_HEIGHT = 195, 130
 
 def draw(context: Context) -> Figure | None:
     """One panel per quantity, one line per engine."""
-    import altair as alt
-
     rows = context.rows("engines")
     both = rows.group_by("quantity").agg(pl.col("engine").n_unique())
     shared = set(both.filter(pl.col("engine") == len(ENGINES))["quantity"])
@@ -47,7 +45,7 @@ def draw(context: Context) -> Figure | None:
         for one in shown
         for quantity in drawn
     ]  # fmt: skip
-    chart: Any = alt.concat(*panels, columns=3, align="all", spacing=18)
+    chart: Any = charts.concat(*panels, columns=3, align="all", spacing=18)
     return Figure(
         name="engines",
         caption=sentence(
@@ -81,8 +79,6 @@ def _counts(rows: pl.DataFrame, drawn: list[str]) -> str:
 
 
 def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> Any:
-    import altair as alt
-
     title, is_time = QUANTITIES[quantity]
     positive = rows.filter(pl.col("upto") > 0)["upto"]
     low = 10.0 ** math.floor(math.log10(positive.min() or 1.0)) if len(positive) else 0.1  # type: ignore[arg-type]
@@ -90,13 +86,13 @@ def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> An
     high = max(high, 10 * low)
     ticks = axes.log_ticks(low, high, 6)
     labels = axes.time_labels(ticks) if is_time else axes.prefix_labels(ticks)
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title=title,
         scale=axes.scale(type="log", domain=[low, high], nice=False),
         axis=axes.axis(values=ticks, labelExpr=labels, grid=True),
     )
-    y = alt.Y(
+    y = charts.field(
         "share:Q",
         title="share of values",
         scale=axes.scale(domain=[0, 1]),
@@ -113,12 +109,12 @@ def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> An
         ]
         points.append({"x": high, "share": 1.0})
         colour = one.colour if engine == "native" else theme.TEXT
-        mark = alt.Chart(values(points)).mark_line(
+        mark = charts.Chart(values(points)).mark("line",
             interpolate="step-after", strokeDash=dash, strokeWidth=2.4 - 0.8 * (engine == "zeek"),
             color=colour,
         )  # fmt: skip
         layers.append(mark.encode(x=x, y=y))
-    panel = alt.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
+    panel = charts.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
     if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
     return panel

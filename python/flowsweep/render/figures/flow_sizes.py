@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, theme
+from flowsweep.render import axes, charts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 FEW = 50
@@ -23,8 +21,6 @@ RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
 
 def draw(context: Context) -> Figure | None:
     """Flow size against duration."""
-    import altair as alt
-
     every = context.rows("flow_sizes")
     # One point has more flows than a reader can tell apart: distributions have the sweep.
     rows = every.join(context.model("shown_runs").select("run"), on="run", how="semi")
@@ -36,7 +32,7 @@ def draw(context: Context) -> Figure | None:
     unknown = int(rows["flows"].sum()) - int(drawn["flows"].sum())
     shown = context.series_in(drawn)
     panels = [_panel(context.of(drawn, one), drawn, one, alone=len(shown) == 1) for one in shown]
-    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=2, align="all")
+    chart: Any = panels[0] if len(panels) == 1 else charts.concat(*panels, columns=2, align="all")
     cut = int(drawn["censored_flows"].sum())
     far = int(rows.filter("is_far_side")["flows"].sum())
     total = int(rows["flows"].sum())
@@ -72,8 +68,6 @@ def draw(context: Context) -> Figure | None:
 
 
 def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: bool) -> Any:
-    import altair as alt
-
     width, height = (theme.FULL_WIDTH - 70, 280) if alone else (theme.HALF_WIDTH - 40, 220)
     short, long = _span(everything["duration_s"], 1e-3, 1.0)
     small, large = _span(everything["payload_bytes"], 10.0, 1e6)
@@ -88,7 +82,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
         *axes.log_ticks(short, long, 8 if alone else 5),
     ]
     y_ticks = [*([small / byte_step] if no_bytes else []), *axes.log_ticks(small, large)]
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title="duration",
         scale=axes.scale(type="log", domain=[left, long], nice=False),
@@ -96,7 +90,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
             values=x_ticks, grid=True, labelExpr=axes.time_labels(x_ticks, {short / time_step: "0"})
         ),
     )
-    y = alt.Y(
+    y = charts.field(
         "y:Q",
         title="payload (bytes)",
         scale=axes.scale(type="log", domain=[bottom, large], nice=False),
@@ -107,13 +101,15 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
     layers: list[Any] = []
     for begin, end, wanted in ((left, short / time_step**0.4, no_time),):
         if wanted:
-            band = alt.Chart(values([{"x": begin, "end": end}])).mark_rect(color=theme.GRID)
-            layers.append(band.encode(x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")))
+            band = charts.Chart(values([{"x": begin, "end": end}])).mark("rect", color=theme.GRID)
+            layers.append(
+                band.encode(x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height"))
+            )
     if no_bytes:
-        band = alt.Chart(values([{"y": bottom, "end": small / byte_step**0.4}])).mark_rect(
-            color=theme.GRID
+        band = charts.Chart(values([{"y": bottom, "end": small / byte_step**0.4}])).mark(
+            "rect", color=theme.GRID
         )
-        layers.append(band.encode(y=y, y2="end:Q", x=alt.value(0), x2=alt.value("width")))
+        layers.append(band.encode(y=y, y2="end:Q", x=charts.value(0), x2=charts.value("width")))
     layers += _equal_rates(x, y, (short, long), (small, large))
     points = [
         {
@@ -125,21 +121,26 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
         }
         for row in rows.iter_rows(named=True)
     ]
-    size: Any = alt.value(22 if len(points) > FEW else 45)
+    size: Any = charts.value(22 if len(points) > FEW else 45)
     if rows["is_cell"].any():
-        size = alt.Size("flows:Q", scale=axes.scale(type="log", range=[6, 90]), legend=None)
+        size = charts.field("flows:Q", scale=axes.scale(type="log", range=[6, 90]), legend=None)
     for cut in (False, True):
         chosen = [point for point in points if point["cut"] == cut]
         if chosen:
-            mark = alt.Chart(values(chosen)).mark_point(
-                shape=one.shape, filled=not cut, opacity=0.55, color=one.colour, strokeWidth=1.2
+            mark = charts.Chart(values(chosen)).mark(
+                "point",
+                shape=one.shape,
+                filled=not cut,
+                opacity=0.55,
+                color=one.colour,
+                strokeWidth=1.2,
             )
             layers.append(mark.encode(x=x, y=y, size=size))
-    panel = alt.layer(*layers).properties(
+    panel = charts.layer(*layers).properties(
         width=width, height=height, description=about(application=one.label)
     )
     if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
     return panel
 
 
@@ -171,11 +172,9 @@ def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
 
 
 def _equal_rates(
-    x: alt.X, y: alt.Y, times: tuple[float, float], sizes_: tuple[float, float]
-) -> list[alt.Chart]:
+    x: charts.Channel, y: charts.Channel, times: tuple[float, float], sizes_: tuple[float, float]
+) -> list[charts.Chart]:
     """Dotted lines of equal rate, named in the margin where they leave the plot."""
-    import altair as alt
-
     marks = []
     for rate, name in RATES:
         begin = max(times[0], sizes_[0] * 8 / rate)
@@ -183,10 +182,13 @@ def _equal_rates(
         if begin >= end:
             continue
         ends = [{"x": t, "y": t * rate / 8} for t in (begin, end)]
-        line = alt.Chart(values(ends)).mark_line(strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS)
+        line = charts.Chart(values(ends)).mark(
+            "line", strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS
+        )
         marks.append(line.encode(x=x, y=y))
         leaves_right = end == times[1]
-        words = alt.Chart(values([{**ends[1], "text": name}])).mark_text(
+        words = charts.Chart(values([{**ends[1], "text": name}])).mark(
+            "text",
             align="left" if leaves_right else "center",
             dx=5 if leaves_right else 0,
             dy=0 if leaves_right else -7,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, outcome_words, theme
+from flowsweep.render import axes, charts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -33,8 +33,6 @@ Place = tuple[float, float]
 
 def draw(context: Context) -> Figure | None:
     """One panel for each application whose RTT and rate were varied together."""
-    import altair as alt
-
     rows = context.rows("frontier")
     if rows.is_empty():
         return None
@@ -59,7 +57,7 @@ def draw(context: Context) -> Figure | None:
         for one, outcome in entries
     ]
     chart: Any = (
-        alt.concat(*panels, columns=2, align="all")
+        charts.concat(*panels, columns=2, align="all")
         if panels
         else empty("no pair of RTT and rate to draw", width, HEIGHT)
     )
@@ -89,10 +87,8 @@ def draw(context: Context) -> Figure | None:
 def _panel(
     own: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str, outcome: str
 ) -> Any:
-    import altair as alt
-
-    x = _scale(alt.X, "rtt_ms", "round-trip time (ms)", every)
-    y = _scale(alt.Y, "rate_mbit_s", "rate of the link (Mbit/s)", every)
+    x = _scale("rtt_ms", "round-trip time (ms)", every)
+    y = _scale("rate_mbit_s", "rate of the link (Mbit/s)", every)
     tried = own.filter(pl.col("kind") == "tried")
     points = [
         {
@@ -107,14 +103,14 @@ def _panel(
         }
         for row in tried.iter_rows(named=True)
     ]
-    cells = alt.Chart(values(_cells(tried, x, y))).mark_rect(opacity=0.75, clip=True)
+    cells = charts.Chart(values(_cells(tried, x, y))).mark("rect", opacity=0.75, clip=True)
     layers: list[Any] = [
         cells.encode(
             x=x,
             x2="x2:Q",
             y=y,
             y2="y2:Q",
-            color=alt.Color(
+            color=charts.field(
                 "slowdown:Q",
                 scale=axes.scale(type="threshold", domain=list(STEPS), range=COLOURS),
                 legend=None,
@@ -129,37 +125,40 @@ def _panel(
         ]
         if data:
             layers.append(
-                alt.Chart(values(data))
-                .mark_rule(
-                    color=theme.TEXT, strokeWidth=2, strokeDash=[1, 0] if level < 1.3 else [5, 3]
+                charts.Chart(values(data))
+                .mark(
+                    "rule",
+                    color=theme.TEXT,
+                    strokeWidth=2,
+                    strokeDash=[1, 0] if level < 1.3 else [5, 3],
                 )
                 .encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
             )
-    marks = alt.Chart(values(points))
+    marks = charts.Chart(values(points))
     layers.append(
-        marks.mark_point(size=36, fill=theme.PAGE, stroke=theme.TEXT, strokeWidth=1.5).encode(
+        marks.mark("point", size=36, fill=theme.PAGE, stroke=theme.TEXT, strokeWidth=1.5).encode(
             x=x, y=y
         )
     )
     # The words stand on ground of their own: a line may run behind them.
     for stroke, width_of in ((theme.PAGE, 3), (None, 0)):
-        words = marks.mark_text(
+        words = marks.mark("text",
             align="left", dx=6, dy=-6, fontSize=11, color=theme.TEXT,
             stroke=stroke, strokeWidth=width_of,
         )  # fmt: skip
         layers.append(words.encode(x=x, y=y, text="text:N"))
     title = panel_title(name, outcome, one, width)
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=width, height=HEIGHT, title=title, description=about(application=one.label)
     )
 
 
-def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
+def _scale(column: str, title: str, every: pl.DataFrame) -> charts.Channel:
     low, high = (float(getattr(every[column], end)()) for end in ("min", "max"))
     if low == high:
         low, high = low / 2, high * 2
     ticks = axes.log_ticks(low, high)
-    return channel(
+    return charts.field(
         f"{column}:Q",
         title=title,
         scale=axes.scale(type="log", domain=[low * 0.9, high * 1.2], nice=False),
@@ -167,7 +166,7 @@ def _scale(channel: Any, column: str, title: str, every: pl.DataFrame) -> Any:
     )
 
 
-def _cells(tried: pl.DataFrame, x: Any, y: Any) -> list[dict[str, float]]:
+def _cells(tried: pl.DataFrame, x: charts.Channel, y: charts.Channel) -> list[dict[str, float]]:
     """The cell of each point, from half-way to the neighbour before it to half-way to the next."""
     edges = {}
     for asked, measured, channel in (
@@ -176,7 +175,7 @@ def _cells(tried: pl.DataFrame, x: Any, y: Any) -> list[dict[str, float]]:
     ):
         # Points of one column differ a little as measured; its cells share their edges.
         columns = tried.group_by(asked).agg(pl.col(measured).median()).sort(measured)
-        low, high = channel.to_dict()["scale"]["domain"]
+        low, high = channel["scale"]["domain"]
         between = [math.sqrt(a * b) for a, b in itertools.pairwise(columns[measured])]
         ends = itertools.pairwise([low, *between, high])
         edges[asked] = dict(zip(columns[asked], ends, strict=True))

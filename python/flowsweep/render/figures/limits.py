@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, points, stacked
+from flowsweep.render import axes, charts, doubts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
@@ -348,8 +348,6 @@ def _listed(words: Sequence[str]) -> str:
 def _panel(
     rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
 ) -> Any:
-    import altair as alt
-
     chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     shown = points.drawn(rows)
     bars = [
@@ -360,7 +358,7 @@ def _panel(
         )
         for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
     ]
-    x = alt.X(
+    x = charts.field(
         "from:Q",
         title="share of the sending time (%)",
         scale=axes.scale(domain=[0, 100], nice=False),

@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, points, theme
+from flowsweep.render import axes, charts, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    import altair as alt
     import polars as pl
 
     from flowsweep.render.theme import Series
@@ -30,8 +29,6 @@ WITHIN = "here by a tenth at most, unless some are smaller than all that were se
 
 def draw(context: Context) -> Figure | None:
     """Messages per second, and quantiles of their size."""
-    import altair as alt
-
     rows = context.rows("message_rate")
     left_out = doubts.left_out(context, "has_content")
     if rows.is_empty():
@@ -78,7 +75,7 @@ def draw(context: Context) -> Figure | None:
             left_out,
             points.left_out(frames, "message_rate"),
         ),
-        chart=alt.concat(*panels, columns=2, align="each", spacing=GAP),
+        chart=charts.concat(*panels, columns=2, align="each", spacing=GAP),
         rows=rows,
     )
 
@@ -124,8 +121,6 @@ def _span(rows: pl.DataFrame, low: str, high: str) -> tuple[float, float]:
 def _panels(
     rows: pl.DataFrame, one: Series, left: int, sizes: tuple[float, float], *, alone: bool
 ) -> list[Any]:
-    import altair as alt
-
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     shown = points.drawn(rows)
     order = [names[row] for row in shown.rows()]
@@ -146,13 +141,15 @@ def _panels(
     room = theme.FULL_WIDTH - left - GAP
     height = ROW * len(order)
 
-    def y(*, named: bool) -> alt.Y:
+    def y(*, named: bool) -> charts.Channel:
         axis = axes.axis(grid=True, labels=named, minExtent=left if named else 0)
-        return alt.Y("point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis)
+        return charts.field(
+            "point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis
+        )
 
-    def x(field: str, title: str, span: tuple[float, float]) -> alt.X:
+    def x(field: str, title: str, span: tuple[float, float]) -> charts.Channel:
         ticks = axes.log_ticks(*span, 6)
-        return alt.X(
+        return charts.field(
             field,
             title=title,
             scale=axes.scale(type="log", domain=list(span), nice=False),
@@ -161,38 +158,39 @@ def _panels(
 
     def dots(kept: bool) -> Any:
         chosen = [row for row in data if row["filled"] == kept]
-        return alt.Chart(values(chosen)).mark_point(
+        return charts.Chart(values(chosen)).mark(
+            "point",
             shape=one.shape,
             size=45,
             color=one.colour,
             filled=kept,
-            fill=alt.Undefined if kept else theme.PAGE,
             strokeWidth=1.5,
+            **({} if kept else {"fill": theme.PAGE}),
         )
 
-    base = alt.Chart(values(data))
+    base = charts.Chart(values(data))
     per_second = _span(shown, "messages_s_min", "messages_s_max")
-    words = base.mark_text(align="left", dx=5, fontSize=11, color=theme.MUTED)
+    words = base.mark("text", align="left", dx=5, fontSize=11, color=theme.MUTED)
     title = "messages per second"
     rates = [
-        base.mark_rule(strokeWidth=2, opacity=0.6, color=one.colour).encode(
+        base.mark("rule", strokeWidth=2, opacity=0.6, color=one.colour).encode(
             x=x("low:Q", title, per_second), x2="high:Q", y=y(named=True)
         ),
         *(
             dots(kept).encode(x=x("x:Q", title, per_second), y=y(named=True))
             for kept in (True, False)
         ),
-        words.encode(x=alt.X("high:Q"), y=y(named=True), text="rate:N"),
+        words.encode(x=charts.field("high:Q"), y=y(named=True), text="rate:N"),
     ]
     title = "payload of a message (bytes)"
     bytes_ = [
-        base.mark_bar(height=6, opacity=0.35, color=one.colour).encode(
+        base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
             x=x("p10:Q", title, sizes), x2="p90:Q", y=y(named=False)
         ),
-        base.mark_tick(thickness=2, height=12, color=one.colour).encode(
+        base.mark("tick", thickness=2, height=12, color=one.colour).encode(
             x=x("p99:Q", title, sizes), y=y(named=False)
         ),
-        base.mark_text(text=numbers.TIMES, fontSize=14, color=theme.TEXT).encode(
+        base.mark("text", text=numbers.TIMES, fontSize=14, color=theme.TEXT).encode(
             x=x("mean:Q", title, sizes), y=y(named=False)
         ),
         *(
@@ -201,15 +199,15 @@ def _panels(
         ),
     ]
     found: list[Any] = [
-        alt.layer(*rates).properties(width=round(room * 0.4), height=height),
-        alt.layer(*bytes_).properties(width=round(room * 0.6), height=height),
+        charts.layer(*rates).properties(width=round(room * 0.4), height=height),
+        charts.layer(*bytes_).properties(width=round(room * 0.6), height=height),
     ]
     if not alone:
         # The name reaches up to the panel beside it, where it stands again.
         limits = (round(room * 0.4) + GAP, round(room * 0.6))
         found = [
             panel.properties(
-                title=alt.TitleParams(
+                title=charts.title(
                     one.label, color=one.text_colour, frame="group", limit=limit - 24
                 )
             )

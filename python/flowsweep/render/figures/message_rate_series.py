@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, distributions, silences, theme
+from flowsweep.render import axes, charts, cuts, distributions, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
@@ -22,8 +22,6 @@ MAX_POINTS, MAX_PANELS = 4, 12
 
 def draw(context: Context) -> Figure | None:
     """Messages per second over the time of the runs of a point."""
-    import altair as alt
-
     rows = context.rows(QUERY)
     if rows.is_empty():
         return None
@@ -37,7 +35,7 @@ def draw(context: Context) -> Figure | None:
         frames = [distributions.select_pool(own, pool) for pool in kept]
         names = [own_rows[pool] for pool in kept]
         panels += _panels(frames, names, one, alone=len(shown) == 1 or context.stands_alone)
-    title = alt.TitleParams(
+    title = charts.title(
         "messages per second", fontSize=12, fontWeight=500, color=theme.MUTED, offset=6,
         frame="bounds",
     )  # fmt: skip
@@ -66,14 +64,12 @@ def draw(context: Context) -> Figure | None:
                 len(panels), sum(map(len, every)), f"{context.terms.point}s are drawn", QUERY
             ),
         ),
-        chart=alt.vconcat(*panels, spacing=10, title=title),
+        chart=charts.vconcat(*panels, spacing=10, title=title),
         rows=rows,
     )
 
 
 def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone: bool) -> list[Any]:
-    import altair as alt
-
     whole = pl.concat(frames)
     end = float(whole["end_s"].max())  # type: ignore[arg-type]
     top = float(whole["messages_s_max"].max()) or 1.0  # type: ignore[arg-type]
@@ -81,31 +77,31 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
     found = []
     for number, (frame, name) in enumerate(zip(frames, names, strict=True)):
         is_last = number == len(frames) - 1
-        x = alt.X(
+        x = charts.field(
             "x:Q",
             title=f"time ({unit})" if is_last else None,
             scale=axes.scale(domain=[0, end], nice=False),
             axis=axes.axis(labels=is_last, **ticks),
         )
-        y = alt.Y(
+        y = charts.field(
             "y:Q",
             title=None,
             scale=axes.scale(domain=[0, top * 1.05], nice=False),
             axis=axes.axis(tickCount=3, format="~s", minExtent=LEFT, maxExtent=LEFT),
         )
-        data = alt.Chart(values(_steps(frame)))
+        data = charts.Chart(values(_steps(frame)))
         layers: list[Any] = []
         if int(frame["runs"].max()) > 1:  # type: ignore[arg-type]
-            band = data.mark_area(interpolate="step-after", opacity=0.22, color=one.colour)
-            layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
-        line = data.mark_line(interpolate="step-after", strokeWidth=1.25, color=one.colour)
+            band = data.mark("area", interpolate="step-after", opacity=0.22, color=one.colour)
+            layers.append(band.encode(x=x, y=charts.field("low:Q"), y2="high:Q"))
+        line = data.mark("line", interpolate="step-after", strokeWidth=1.25, color=one.colour)
         layers.append(line.encode(x=x, y=y))
         gaps = frame.filter(pl.col("cut_s") > 0).select("start_s", "cut_s").rows()
-        layers += silences.marks(gaps, end, alt.X("start_s:Q"), 2)
+        layers += silences.marks(gaps, end, charts.field("start_s:Q"), 2)
         head = "" if alone or number else one.label
         width = theme.FULL_WIDTH - LEFT
         found.append(
-            alt.layer(*layers).properties(
+            charts.layer(*layers).properties(
                 width=width,
                 height=HEIGHT,
                 title=panel_title(head, name, one, width),

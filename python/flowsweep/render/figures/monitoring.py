@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, distributions, doubts, merged, theme
+from flowsweep.render import axes, charts, cuts, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 from flowsweep.render.throughput import host_names, of_shown_host
@@ -33,8 +33,6 @@ MEAN, ENDS = "mean_mbit_s", ("min", "max")
 
 def draw(context: Context) -> Figure | None:
     """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
-    import altair as alt
-
     every = context.rows(QUERY)
     shown_host = of_shown_host(context, every)
     # A window that holds the whole of every run tells no more than the mean.
@@ -76,7 +74,7 @@ def draw(context: Context) -> Figure | None:
     grids = [
         _grid(of_one, span, columns, title) for of_one, title in zip(cells, titles, strict=True)
     ]
-    chart: Any = grids[0] if len(grids) == 1 else alt.vconcat(*grids, spacing=GAP)
+    chart: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
     return Figure(
         name=QUERY,
         heading=f"Throughput of {host_names(rows)} in ever wider windows, "
@@ -122,17 +120,15 @@ def _grid(
     title: str,
 ) -> Any:
     """The panels of one application, or of all where each has a run."""
-    import altair as alt
-
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
         _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
         for place, (one, name, direction, frame) in enumerate(cells)
     ]
-    above = alt.TitleParams(
+    above = charts.title(
         title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
     )
-    grid = alt.concat(*panels, columns=columns, spacing=GAP, align="all")
+    grid = charts.concat(*panels, columns=columns, spacing=GAP, align="all")
     return grid.properties(title=above)
 
 
@@ -192,8 +188,6 @@ def _panel(
     is_left: bool,
     width: int,
 ) -> Any:
-    import altair as alt
-
     low, high, zero = span
     ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
     special = [zero] if zero else []
@@ -203,14 +197,14 @@ def _panel(
     if zero:
         labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
     order = [_width(row) for row in rows.iter_rows(named=True)]
-    x = alt.X(
+    x = charts.field(
         "window:O",
         title="width of a window" if is_left else None,
         sort=order,
         scale=axes.scale(type="point", padding=0.4),
         axis=axes.axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
     )
-    y = alt.Y(
+    y = charts.field(
         "y:Q",
         title=None,
         scale=axes.scale(type="log", domain=[low, high], nice=False),
@@ -240,18 +234,18 @@ def _panel(
 
     def of(column: str, name: str) -> Any:
         steps = [{"window": row["window"], "y": row[column], TIP: name} for row in marks]
-        return alt.Chart(values(steps))
+        return charts.Chart(values(steps))
 
     layers: list[Any] = [
-        of(MEAN, "mean").mark_line(color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
+        of(MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
     ]
     for column, (name, dash) in LINES.items():
-        line = of(column, name).mark_line(color=one.colour, strokeDash=dash, strokeWidth=1.75)
+        line = of(column, name).mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
         layers.append(line.encode(x=x, y=y))
     if rows["runs"].max() > 1:  # type: ignore[operator]
-        spread = alt.Chart(values([{**row, "y": row["low"]} for row in marks]))
+        spread = charts.Chart(values([{**row, "y": row["low"]} for row in marks]))
         layers.append(
-            spread.mark_rule(strokeWidth=2, opacity=0.6, color=one.colour).encode(
+            spread.mark("rule", strokeWidth=2, opacity=0.6, color=one.colour).encode(
                 x=x, y=y, y2="high:Q"
             )
         )
@@ -261,15 +255,15 @@ def _panel(
         ]
         if chosen:
             layers.append(
-                alt.Chart(values(chosen))
-                .mark_point(
+                charts.Chart(values(chosen))
+                .mark("point",
                     size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
                     fill=one.colour if is_filled else theme.PAGE,
                 )
                 .encode(x=x, y=y)
             )  # fmt: skip
     name, direction = names
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=width,
         height=HEIGHT,
         title=panel_title("", f"{direction}: {name}", one, width),

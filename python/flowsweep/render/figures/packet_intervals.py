@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, distributions, doubts, points, theme
+from flowsweep.render import axes, charts, cuts, distributions, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, refused, sentence, values
 from flowsweep.render.panels import TIP, about
 
@@ -23,8 +23,6 @@ RTT = ("rtt_asked_ms", "rtt_ms")
 
 def draw(context: Context) -> Figure | None:
     """Distribution of packet gaps per point."""
-    import altair as alt
-
     rows = context.rows("packet_intervals")
     left_out = doubts.left_out(context, "has_gaps")
     if rows.is_empty():
@@ -34,8 +32,8 @@ def draw(context: Context) -> Figure | None:
     columns = [_panels(context, context.of(rows, one), one, alone=alone) for one in shown]
     # Where one of two columns has fewer rows, its place stays empty.
     gap = (
-        alt.Chart(values([{}]))
-        .mark_point(opacity=0)
+        charts.Chart(values([{}]))
+        .mark("point", opacity=0)
         .properties(width=theme.HALF_WIDTH, height=ROW_HEIGHT)
     )
     cells = []
@@ -43,11 +41,11 @@ def draw(context: Context) -> Figure | None:
         pair = columns[first : first + (1 if alone else 2)]
         for number in range(max(map(len, pair))):
             cells += [panels[number] if number < len(panels) else gap for panels in pair]
-    title = alt.TitleParams(
+    title = charts.title(
         "share of gaps per 1/20 decade (%)",
         fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds",
     )  # fmt: skip
-    chart: Any = alt.concat(
+    chart: Any = charts.concat(
         *cells, columns=1 if alone else 2, align="each", spacing=12, title=title
     )
     pools = rows.unique(subset=["point", "run"])
@@ -156,11 +154,9 @@ def _panel(
     last: bool,
     alone: bool,
 ) -> Any:
-    import altair as alt
-
     ticks = [ZERO_US, *(10.0**k for k in range(7))]
     labels = {ZERO_US: "0"}
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title="gap to the packet before" if last else None,
         scale=axes.scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
@@ -172,20 +168,21 @@ def _panel(
             ).replace("datum.value", "(datum.value * 1e-6)"),
         ),
     )
-    y = alt.Y(
+    y = charts.field(
         "share:Q",
         title=None,
         scale=axes.scale(domain=[0, top * 1.08], nice=False),
         axis=axes.axis(tickCount=2, format=",~f"),
     )
-    band = alt.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
+    band = charts.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
     layers: list[Any] = [
-        band.mark_rect(color=theme.GRID).encode(
-            x=x, x2="end:Q", y=alt.value(0), y2=alt.value("height")
+        band.mark("rect", color=theme.GRID).encode(
+            x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height")
         )
     ]
     data = _steps(rows, "data")
-    area = alt.Chart(values(data)).mark_area(
+    area = charts.Chart(values(data)).mark(
+        "area",
         interpolate="step-after",
         opacity=0.35,
         color=one.colour,
@@ -194,8 +191,8 @@ def _panel(
     )
     layers.append(area.encode(x=x, y=y))
     steps = [{**step, TIP: "replies"} for step in _steps(rows, "replies")]
-    replies = alt.Chart(values(steps)).mark_line(
-        interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
+    replies = charts.Chart(values(steps)).mark(
+        "line", interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
     )
     layers.append(replies.encode(x=x, y=y))
     zero = [
@@ -205,28 +202,30 @@ def _panel(
         )
     ]
     if zero:
-        bar = alt.Chart(values(zero)).mark_bar(width=9, color=one.colour, opacity=0.6)
+        bar = charts.Chart(values(zero)).mark("bar", width=9, color=one.colour, opacity=0.6)
         layers.append(bar.encode(x=x, y=y))
     title, places = _peaks(rows, rtt, name)
     if places:
-        marks = alt.Chart(values(places))
-        layers.append(marks.mark_rule(strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x))
+        marks = charts.Chart(values(places))
+        layers.append(
+            marks.mark("rule", strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x)
+        )
         if first:
             layers.append(
-                marks.transform_filter("datum.is_left")
-                .mark_text(align="right", dx=-4, fontSize=11, color=theme.MUTED)
-                .encode(x=x, y=alt.value(6), text="text:N")
+                marks.filtered("datum.is_left")
+                .mark("text", align="right", dx=-4, fontSize=11, color=theme.MUTED)
+                .encode(x=x, y=charts.value(6), text="text:N")
             )
             layers.append(
-                marks.transform_filter("!datum.is_left")
-                .mark_text(align="left", dx=4, fontSize=11, color=theme.MUTED)
-                .encode(x=x, y=alt.value(6), text="text:N")
+                marks.filtered("!datum.is_left")
+                .mark("text", align="left", dx=4, fontSize=11, color=theme.MUTED)
+                .encode(x=x, y=charts.value(6), text="text:N")
             )
     head = [one.label, title] if not alone and first else title
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=width,
         height=ROW_HEIGHT,
-        title=alt.TitleParams(
+        title=charts.title(
             head, fontSize=12, fontWeight=600, offset=5, frame="group",
             color=one.text_colour,
         ),

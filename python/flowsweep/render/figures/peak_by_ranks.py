@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.experiment.axes import in_points
-from flowsweep.render import axes, cuts, doubts, merged, theme
+from flowsweep.render import axes, charts, cuts, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -25,8 +25,6 @@ FIXED = [
 
 def draw(context: Context) -> Figure | None:
     """Peak between the sites against the number of ranks."""
-    import altair as alt
-
     rows = context.rows("peak_by_ranks")
     lines = []
     for one in context.series_in(rows):
@@ -61,7 +59,7 @@ def draw(context: Context) -> Figure | None:
                 "peak_by_ranks",
             ),
         ),
-        chart=panels[0] if alone else alt.concat(*panels, columns=2, align="each"),
+        chart=panels[0] if alone else charts.concat(*panels, columns=2, align="each"),
         rows=rows,
     )
 
@@ -73,19 +71,17 @@ def _over_ranks(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rank_panel(rows: pl.DataFrame, one: Series, size: tuple[int, int], *, alone: bool) -> Any:
-    import altair as alt
-
     most = rows.sort("ranks").row(-1, named=True)
     top = float(rows["peak_mbit_s_max"].max()) * 1.06  # type: ignore[arg-type]
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title="ranks",
         scale=axes.scale(domain=[0, most["ranks"] * 1.05], nice=False),
         axis=axes.axis(values=sorted(set(rows["ranks"])), format=",~f"),
     )
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
+    def y(field: str) -> charts.Channel:
+        return charts.field(
             field, title="Mbit/s", scale=axes.scale(domain=[0, top], nice=False),
             axis=axes.axis(tickCount=5, format=",~f"),
         )  # fmt: skip
@@ -110,21 +106,21 @@ def _rank_panel(rows: pl.DataFrame, one: Series, size: tuple[int, int], *, alone
         ]
     )
     ends = values([{"x": 0, "y": 0}, {"x": most["ranks"], "y": most["peak_mbit_s"]}])
-    base = alt.Chart(data)
-    panel = alt.layer(
-        alt.Chart(ends)
-        .mark_line(strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS, clip=True)
+    base = charts.Chart(data)
+    panel = charts.layer(
+        charts.Chart(ends)
+        .mark("line", strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS, clip=True)
         .encode(x=x, y=y("y:Q")),
-        base.mark_rule(strokeWidth=2, opacity=0.6, color=one.colour).encode(
+        base.mark("rule", strokeWidth=2, opacity=0.6, color=one.colour).encode(
             x=x, y=y("low:Q"), y2="high:Q"
         ),
-        base.mark_point(shape=one.shape, size=60, color=one.colour, filled=True).encode(
+        base.mark("point", shape=one.shape, size=60, color=one.colour, filled=True).encode(
             x=x, y=y("peak:Q")
         ),
-        base.mark_point(
-            shape=one.shape, size=45, stroke=one.colour, fill=theme.PAGE, strokeWidth=1.5
+        base.mark(
+            "point", shape=one.shape, size=45, stroke=one.colour, fill=theme.PAGE, strokeWidth=1.5
         ).encode(x=x, y=y("mean:Q")),
     ).properties(width=size[0], height=size[1])
     if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
     return panel

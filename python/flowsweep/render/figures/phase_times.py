@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, points, stacked
+from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ WORDS = 120
 
 def draw(context: Context) -> Figure | None:
     """Seconds in each phase, mean over the ranks, as stacked bars."""
-    import altair as alt
-
     rows = context.rows("phase_times")
     if rows.is_empty():
         return None
@@ -36,8 +34,7 @@ def draw(context: Context) -> Figure | None:
     ]
     chart = stacked.below_each_other(panels).properties(padding=stacked.PADDING)
     if len(panels) > 1:
-        own = alt.LegendResolveMap(color="independent")
-        chart = chart.properties(resolve=alt.Resolve(scale=own))
+        chart = chart.properties(resolve={"scale": {"color": "independent"}})
     counted = rows.group_by("run").agg(pl.col("rank").n_unique())
     runs, ranks = counted.height, sorted(set(counted["rank"]))
     count = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
@@ -111,8 +108,6 @@ def _key(phase: str) -> str:
 
 
 def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alone: bool) -> Any:
-    import altair as alt
-
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     drawn = points.drawn(rows)
     bars = [
@@ -124,7 +119,7 @@ def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alo
         for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
     ]
     top = max([sum(size for _, size in bar.parts) for bar in bars] + [1e-6])
-    x = alt.X(
+    x = charts.field(
         "from:Q",
         title="seconds, mean over the ranks",
         scale=axes.scale(domain=[0, top], nice=False),

@@ -8,13 +8,11 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.render import axes, brackets, cuts, outcome_words, theme
+from flowsweep.render import axes, brackets, charts, cuts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 ROW_HEIGHT = 24
@@ -31,8 +29,6 @@ AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
 
 def draw(context: Context) -> Figure | None:
     """What each application needs, rate and RTT."""
-    import altair as alt
-
     rows = context.rows("thresholds").join(
         context.model("baselines").select("app", "problem", "buffer_bytes"),
         on=["app", "problem", "buffer_bytes"],
@@ -53,7 +49,7 @@ def draw(context: Context) -> Figure | None:
     ]
     # A browser's font may be wider than the one that was measured with: room at the right.
     room = {"left": 4 + left // 8, "top": 8, "right": 40, "bottom": 4}
-    chart: Any = alt.vconcat(*panels, spacing=26).properties(padding=room)
+    chart: Any = charts.vconcat(*panels, spacing=26).properties(padding=room)
     drawn = rows.rows(named=True)
     return Figure(
         name="thresholds",
@@ -109,8 +105,6 @@ def _row_name(name: str, level: int) -> str:
 
 def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
     """The thresholds of one axis, of the applications for which it was varied."""
-    import altair as alt
-
     entries = _entries(context, rows, several=several)
     width = min(WIDEST, BOTH - left)
     ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
@@ -121,13 +115,13 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
         low, high = low / 2, high * 2
     ticks = axes.log_ticks(low, high)
     names = [_row_name(name, level) for name, _, _ in entries for level in (10, 50)]
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title=title,
         scale=axes.scale(type="log", domain=[low / 1.04, high * 1.04], nice=False),
         axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks), grid=True),
     )
-    y = alt.Y(
+    y = charts.field(
         "row:N",
         title=None,
         scale=axes.scale(domain=names),
@@ -145,21 +139,19 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
         for row in own.sort("level").iter_rows(named=True):
             of_row = _row_name(name, 10 if row["level"] < 1.3 else 50)
             layers += _marks(row, of_row, one, (x, y), (low, high, width))
-    return alt.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
+    return charts.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
 def _marks(
     row: dict[str, Any],
     name: str,
     one: Series,
-    place: tuple[alt.X, alt.Y],
+    place: tuple[charts.Channel, charts.Channel],
     ends: tuple[float, float, int],
-) -> list[alt.Chart]:
-    import altair as alt
-
+) -> list[charts.Chart]:
     (x, y), axis, unit = place, row["axis"], row["unit"]
     *span, width = ends
-    marks: list[alt.Chart] = []
+    marks: list[charts.Chart] = []
     words, italic = describe(row, unit), row["state"] not in TOLD
     is_known = row["state"] in TOLD
     tried = [row[end] for end in ("easier", "harder")]
@@ -172,40 +164,50 @@ def _marks(
     )
     if _is_by_medians(row):
         easier = row["easier"] or span[0 if axis == "rtt" else 1]
-        between = alt.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
+        between = charts.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
         marks.append(
-            between.mark_rule(strokeWidth=1, color=one.colour, opacity=0.7).encode(
+            between.mark("rule", strokeWidth=1, color=one.colour, opacity=0.7).encode(
                 x=x, x2="end:Q", y=y
             )
         )
     elif _has_bar(row):
         low, high = row["low"] or span[0], row["high"] or span[1]
-        bar = alt.Chart(values([{"row": name, "x": low, "end": high, TIP: told_of}])).mark_bar(
-            height=6, opacity=0.35, color=one.colour, clip=True
+        bar = charts.Chart(values([{"row": name, "x": low, "end": high, TIP: told_of}])).mark(
+            "bar", height=6, opacity=0.35, color=one.colour, clip=True
         )
         marks.append(bar.encode(x=x, x2="end:Q", y=y))
     if is_known:
-        point = alt.Chart(values([{"row": name, "x": row["estimate"], TIP: told_of}])).mark_point(
-            size=60, shape=one.shape, filled=row["level"] < 1.3, color=one.colour, strokeWidth=1.8
+        point = charts.Chart(values([{"row": name, "x": row["estimate"], TIP: told_of}])).mark(
+            "point",
+            size=60,
+            shape=one.shape,
+            filled=row["level"] < 1.3,
+            color=one.colour,
+            strokeWidth=1.8,
         )
         # an open point hides the line behind it
         if row["level"] > 1.3:
-            point = point.mark_point(
-                size=60, shape=one.shape, fill=theme.PAGE, stroke=one.colour, strokeWidth=1.8
+            point = point.mark(
+                "point",
+                size=60,
+                shape=one.shape,
+                fill=theme.PAGE,
+                stroke=one.colour,
+                strokeWidth=1.8,
             )
         marks.append(point.encode(x=x, y=y))
     elif row["state"] == "never":
         edge = row["hardest"]
         direction = "triangle-right" if axis == "rtt" else "triangle-left"
-        arrow = alt.Chart(values([{"row": name, "x": edge, TIP: told_of}])).mark_point(
-            size=70, shape=direction, filled=False, color=one.colour
+        arrow = charts.Chart(values([{"row": name, "x": edge, TIP: told_of}])).mark(
+            "point", size=70, shape=direction, filled=False, color=one.colour
         )
         marks.append(arrow.encode(x=x, y=y))
-    text = alt.Chart(values([{"row": name, "text": words}])).mark_text(
+    text = charts.Chart(values([{"row": name, "text": words}])).mark("text",
         align="left", fontStyle="italic" if italic else "normal",
         color=theme.MUTED if italic else one.text_colour,
     )  # fmt: skip
-    marks.append(text.encode(x=alt.value(width + 12), y=y, text="text:N"))
+    marks.append(text.encode(x=charts.value(width + 12), y=y, text="text:N"))
     return marks
 
 

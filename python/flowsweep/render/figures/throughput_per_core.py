@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, merged, points, theme
+from flowsweep.render import axes, charts, doubts, merged, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
@@ -20,8 +20,6 @@ PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 
 def draw(context: Context) -> Figure | None:
     """What a rank sends to other sites, per point of the sweep."""
-    import altair as alt
-
     everything = context.rows("throughput_per_core")
     rows = everything.filter(~pl.col("is_ranks_guessed"))
     guessed = everything.height - rows.height
@@ -41,7 +39,7 @@ def draw(context: Context) -> Figure | None:
     widest = int(context.model("wan_steps")["step_ns"].max())  # type: ignore[arg-type]
     steps = numbers.plain(widest / 1e6)
     known = whole.filter("is_peak_known")["sent_peak_mbit_s"].to_list()
-    chart: Any = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=1, align="each")
+    chart: Any = panels[0] if len(panels) == 1 else charts.concat(*panels, columns=1, align="each")
     return Figure(
         name="throughput_per_core",
         caption=sentence(
@@ -69,8 +67,6 @@ def draw(context: Context) -> Figure | None:
 def _core_panel(
     rows: pl.DataFrame, whole: pl.DataFrame, one: Series, left: int, *, alone: bool
 ) -> Any:
-    import altair as alt
-
     names = dict(zip(map(tuple, whole.rows()), points.labels(whole), strict=True))
     drawn = points.drawn(whole)
     columns = set(points.COLUMNS)
@@ -102,36 +98,36 @@ def _core_panel(
     order = [row["point"] for row in data]
     top = max(row["end"] for row in data) or 1.0
 
-    def x(field: str) -> alt.X:
-        return alt.X(
+    def x(field: str) -> charts.Channel:
+        return charts.field(
             field,
             title="Mbit/s per rank",
             scale=axes.scale(domain=[0, top * 1.02], nice=False),
             axis=axes.axis(tickCount=6, format=",~f", grid=True),
         )
 
-    y = alt.Y(
+    y = charts.field(
         "point:N",
         title=None,
         sort=order,
         scale=axes.scale(domain=order),
         axis=axes.axis(grid=False, labelLimit=left, minExtent=left),
     )
-    base = alt.Chart(values(data))
-    panel = alt.layer(
-        base.mark_bar(height=6, opacity=0.35, color=one.colour).encode(
+    base = charts.Chart(values(data))
+    panel = charts.layer(
+        base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
             x=x("low:Q"), x2="high:Q", y=y
         ),
-        base.transform_filter("isValid(datum.peak)")
-        .mark_tick(thickness=2, height=12, color=one.colour)
+        base.filtered("isValid(datum.peak)")
+        .mark("tick", thickness=2, height=12, color=one.colour)
         .encode(x=x("peak:Q"), y=y),
-        base.mark_point(shape=one.shape, size=45, color=one.colour, filled=True).encode(
+        base.mark("point", shape=one.shape, size=45, color=one.colour, filled=True).encode(
             x=x("x:Q"), y=y
         ),
-        base.mark_text(align="left", dx=8, fontSize=11, color=theme.MUTED).encode(
+        base.mark("text", align="left", dx=8, fontSize=11, color=theme.MUTED).encode(
             x=x("end:Q"), y=y, text="text:N"
         ),
     ).properties(width=theme.FULL_WIDTH - left - 130, height=ROW * len(order))
     if not alone:
-        panel = panel.properties(title=alt.TitleParams(one.label, color=one.text_colour))
+        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
     return panel

@@ -8,13 +8,11 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.analysis import grades
-from flowsweep.render import axes, cuts, doubts, merged, silences, theme
+from flowsweep.render import axes, charts, cuts, doubts, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 from flowsweep.render.throughput import DIRECTIONS, describe_bins, describe_rates, host_names
@@ -26,8 +24,6 @@ MAX_RUNS = 8
 
 def draw(context: Context) -> Figure | None:
     """Throughput of the shown host over time, one run of each application."""
-    import altair as alt
-
     rows = context.rows("throughput_series")
     if rows.is_empty():
         return None
@@ -52,7 +48,7 @@ def draw(context: Context) -> Figure | None:
         for direction in DIRECTIONS
         for one in shown[first : first + together]
     ]  # fmt: skip
-    chart: Any = alt.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
+    chart: Any = charts.concat(*panels, columns=1 if alone else 2, align="each", spacing=16)
     bin_ms = describe_bins(rows)
     bins = rows["bins"].max()
     drawn = (
@@ -139,8 +135,6 @@ def _captured_at(context: Context, rows: pl.DataFrame) -> str:
 def _series_panel(
     rows: pl.DataFrame, one: Series, direction: str, size: tuple[int, int], *, is_last: bool
 ) -> Any:
-    import altair as alt
-
     own = rows.filter(pl.col("direction") == direction).sort("start_s")
     peak = float(own["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
     # Both directions share a scale, unless one of them would be a flat line.
@@ -157,15 +151,15 @@ def _series_panel(
         steps.append({**steps[-1], "start_s": own["end_s"][-1]})
     end = float(own["end_s"].max() or 1)  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
-    x = alt.X(
+    x = charts.field(
         "start_s:Q",
         title=f"time since its start ({unit})" if is_last else None,
         scale=axes.scale(domain=[0, end], nice=False),
         axis=axes.axis(**options, labels=is_last, ticks=is_last),
     )
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
+    def y(field: str) -> charts.Channel:
+        return charts.field(
             field,
             title=None,
             scale=axes.scale(domain=[0, top * 1.05], nice=False),
@@ -173,16 +167,16 @@ def _series_panel(
         )
 
     data = values(steps)
-    area = alt.Chart(data).mark_area(
-        interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+    area = charts.Chart(data).mark(
+        "area", interpolate="step-after", opacity=0.28, color=one.colour, clip=True
     )
-    line = alt.Chart(data).mark_line(
-        interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+    line = charts.Chart(data).mark(
+        "line", interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
     sent = f"peak {numbers.rate(peak) if mean is None else describe_rates(peak, mean)}"
     if rows["is_borrowed"].any():
         sent = f"mean {numbers.rate(mean)}, no peak is known"
-    return alt.layer(
+    return charts.layer(
         area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
         line.encode(x=x, y=y("mean_mbit_s:Q")),
         *silences.marks(gaps, end, x, 2),

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, theme
+from flowsweep.render import axes, charts, cuts, doubts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures.wan_throughput import shown_runs
 from flowsweep.render.panels import about
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 NAME = "transfer_activity"
@@ -61,8 +59,6 @@ order by app, problem, is_baseline desc, run, place
 
 def draw(context: Context) -> Figure | None:
     """How many transfers are under way to each site, at the baseline and at the hardest point."""
-    import altair as alt
-
     rows = context.asked(NAME, BUSY)
     if rows.is_empty():
         return None
@@ -124,7 +120,7 @@ def draw(context: Context) -> Figure | None:
             else None,
             few(context, rows, NAME),
         ),
-        chart=alt.concat(*panels, columns=columns, align="each", spacing=16),
+        chart=charts.concat(*panels, columns=columns, align="each", spacing=16),
         rows=first_rows,
         all_rows=count,
     )
@@ -176,22 +172,20 @@ def what_differs(rows: pl.DataFrame) -> list[tuple[str, str]]:
 def _activity_panel(
     rows: pl.DataFrame, one: Series, top: float, differing: list[tuple[str, str]], *, named: bool
 ) -> Any:
-    import altair as alt
-
     first = rows.row(0, named=True)
     steps = rows.select("start_s", "mean_active", "max_active").to_dicts()
     steps.append({**steps[-1], "start_s": rows["end_s"][-1]})
     end = float(rows["end_s"].max())  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
-    x = alt.X(
+    x = charts.field(
         "start_s:Q",
         title=f"time since its start ({unit})",
         scale=axes.scale(domain=[0, end], nice=False),
         axis=axes.axis(**options),
     )
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
+    def y(field: str) -> charts.Channel:
+        return charts.field(
             field,
             title=None,
             scale=axes.scale(domain=[0, max(top, 1) * 1.05], nice=False),
@@ -199,21 +193,21 @@ def _activity_panel(
         )
 
     data = values(steps)
-    area = alt.Chart(data).mark_area(
-        interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+    area = charts.Chart(data).mark(
+        "area", interpolate="step-after", opacity=0.28, color=one.colour, clip=True
     )
-    line = alt.Chart(data).mark_line(
-        interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+    line = charts.Chart(data).mark(
+        "line", interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
     where = [first["place"], *(f"{numbers.estimate(first[key])} {unit}" for key, unit in differing)]
     title = f"{f'{one.app}, ' if named else ''}{' · '.join(where)}"
-    return alt.layer(
+    return charts.layer(
         area.encode(x=x, y=y("mean_active:Q"), y2="max_active:Q"),
         line.encode(x=x, y=y("mean_active:Q")),
     ).properties(
         width=theme.HALF_WIDTH,
         height=HEIGHT,
-        title=alt.TitleParams(
+        title=charts.title(
             f"{title}: {numbers.plural(first['transfers'], 'transfer')}",
             fontSize=12,
             fontWeight=600,
@@ -226,10 +220,8 @@ def _activity_panel(
 
 
 def _blank() -> Any:
-    import altair as alt
-
     return (
-        alt.Chart(values([{"x": 0}]))
-        .mark_point(opacity=0)
+        charts.Chart(values([{"x": 0}]))
+        .mark("point", opacity=0)
         .properties(width=theme.HALF_WIDTH, height=HEIGHT)
     )

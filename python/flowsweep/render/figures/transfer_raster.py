@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, theme
+from flowsweep.render import axes, charts, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures.transfer_activity import FEWEST, few, hardest_run, what_differs
 from flowsweep.render.figures.wan_throughput import shown_runs
@@ -25,8 +25,6 @@ NAMED_ROWS, ROW, LOW_ROW = 24, 13, 5
 
 def draw(context: Context) -> Figure | None:
     """Who receives when, at the baseline and at the hardest point: a row for each rank."""
-    import altair as alt
-
     rows = told(context)
     if rows.is_empty():
         return None
@@ -50,7 +48,7 @@ def draw(context: Context) -> Figure | None:
         drawn += kept.height
         drawable = chosen.join(kept, on=["site", "rank"], how="semi")
         lines.append(
-            alt.hconcat(
+            charts.hconcat(
                 *(
                     _raster(
                         drawable.filter(pl.col("run") == run),
@@ -76,7 +74,7 @@ def draw(context: Context) -> Figure | None:
             cuts.describe(drawn, total, "ranks are drawn", NAME),
             few(context, rows, NAME),
         ),
-        chart=alt.vconcat(*lines, spacing=16),
+        chart=charts.vconcat(*lines, spacing=16),
         rows=context.rows(NAME),
     )
 
@@ -98,8 +96,6 @@ def _raster(
     *,
     named: bool,
 ) -> Any:
-    import altair as alt
-
     names = [f"{site} {rank}" for site, rank in ranks.iter_rows()]
     end = float(rows["end_s"].max())  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
@@ -114,31 +110,31 @@ def _raster(
     title = " · ".join([*([one.app] if named else []), *(where or [first["run"]])])
     height = ROW if len(names) <= NAMED_ROWS else LOW_ROW
     return (
-        alt.Chart(values(cells.to_dicts()))
-        .mark_rect(color=one.colour, clip=True)
+        charts.Chart(values(cells.to_dicts()))
+        .mark("rect", color=one.colour, clip=True)
         .encode(
-            x=alt.X(
+            x=charts.field(
                 "start_s:Q",
                 title=f"time since its start ({unit})",
                 scale=axes.scale(domain=[0, end], nice=False),
                 axis=axes.axis(**options),
             ),
             x2="end_s:Q",
-            y=alt.Y(
+            y=charts.field(
                 "row:N",
                 title="site and rank",
                 sort=names,
                 scale=axes.scale(domain=names),
                 axis=axes.axis(labels=len(names) <= NAMED_ROWS, ticks=False),
             ),
-            opacity=alt.Opacity(
+            opacity=charts.field(
                 "busy:Q", legend=None, scale=axes.scale(domain=[0, 1], range=[0.1, 1])
             ),
         )
         .properties(
             width=theme.HALF_WIDTH - 40,
             height=height * len(names),
-            title=alt.TitleParams(
+            title=charts.title(
                 title,
                 fontSize=12,
                 fontWeight=600,

@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, doubts, points, theme
+from flowsweep.render import axes, charts, doubts, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures import transfer_activity
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 
 def draw(context: Context) -> Figure | None:
     """How long transfers of each size take, at the baseline and where they take longest."""
-    import altair as alt
-
     everything = context.rows("transfer_times")
     rows = everything.filter(pl.col("duration_s_p50") > 0)
     # between the sites, where there are such
@@ -69,7 +65,7 @@ def draw(context: Context) -> Figure | None:
                 else " Without such a record a transfer is a connection with payload."
             ),
         ),
-        chart=panels[0] if alone else alt.concat(*panels, columns=2, align="all"),
+        chart=panels[0] if alone else charts.concat(*panels, columns=2, align="all"),
         rows=context.rows("transfer_times"),
     )
 
@@ -94,19 +90,17 @@ def _times_panel(
     spans: tuple[tuple[float, float], tuple[float, float]],
     size: tuple[int, int],
 ) -> Any:
-    import altair as alt
-
     sizes, seconds = spans
     x_ticks, y_ticks = axes.log_ticks(*sizes), axes.log_ticks(*seconds)
-    x = alt.X(
+    x = charts.field(
         "x:Q",
         title="size (bytes)",
         scale=axes.scale(type="log", domain=list(sizes), nice=False),
         axis=axes.axis(values=x_ticks, grid=True, labelExpr=axes.prefix_labels(x_ticks)),
     )
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
+    def y(field: str) -> charts.Channel:
+        return charts.field(
             field,
             title="duration",
             scale=axes.scale(type="log", domain=list(seconds), nice=False),
@@ -144,36 +138,32 @@ def _times_panel(
                 for row in rows.filter(same).iter_rows(named=True)
             ]
         )
-        marks = alt.Chart(data)
+        marks = charts.Chart(data)
         layers.append(
-            marks.mark_rule(strokeWidth=1.5, opacity=0.6, color=one.colour).encode(
+            marks.mark("rule", strokeWidth=1.5, opacity=0.6, color=one.colour).encode(
                 x=x, y=y("low:Q"), y2="high:Q"
             )
         )
         fill = one.colour if place == base else theme.PAGE
         layers.append(
-            marks.mark_point(
-                shape=one.shape, size=45, stroke=one.colour, fill=fill, strokeWidth=1.5
+            marks.mark(
+                "point", shape=one.shape, size=45, stroke=one.colour, fill=fill, strokeWidth=1.5
             ).encode(x=x, y=y("y:Q"))
         )
     title = one.label if len(one.label) < 24 else one.app
     if slowest != base:
         title += f"; open: {names[slowest]}"
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=size[0],
         height=size[1],
-        title=alt.TitleParams(
-            title, color=one.text_colour, fontSize=12, frame="group", limit=size[0]
-        ),
+        title=charts.title(title, color=one.text_colour, fontSize=12, frame="group", limit=size[0]),
     )
 
 
 def _equal_rates(
-    x: alt.X, y: alt.Y, sizes: tuple[float, float], seconds: tuple[float, float]
+    x: charts.Channel, y: charts.Channel, sizes: tuple[float, float], seconds: tuple[float, float]
 ) -> list[Any]:
     """Dotted lines of equal goodput, named where they leave the plot."""
-    import altair as alt
-
     marks: list[Any] = []
     for rate, name in ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s")):
         begin = max(sizes[0], seconds[0] * rate / 8)
@@ -181,9 +171,12 @@ def _equal_rates(
         if begin >= end:
             continue
         ends = [{"x": size, "y": size * 8 / rate} for size in (begin, end)]
-        line = alt.Chart(values(ends)).mark_line(strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS)
+        line = charts.Chart(values(ends)).mark(
+            "line", strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS
+        )
         at_right = end == sizes[1]
-        words = alt.Chart(values([{**ends[1], "text": name}])).mark_text(
+        words = charts.Chart(values([{**ends[1], "text": name}])).mark(
+            "text",
             align="left" if at_right else "center",
             dx=4 if at_right else 0,
             dy=0 if at_right else -6,

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, doubts, link_changes, merged, silences, theme
+from flowsweep.render import axes, charts, cuts, doubts, link_changes, merged, silences, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import about
 from flowsweep.render.throughput import describe_rates
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from flowsweep.render.theme import Series
 
 NAME = "wan_throughput"
@@ -45,8 +43,6 @@ ARROW = "→"
 
 def draw(context: Context) -> Figure | None:
     """What crosses between two sites over time, one direction up and the other down."""
-    import altair as alt
-
     every = context.asked(NAME, RUNS)
     if every.is_empty():
         return None
@@ -107,7 +103,7 @@ def draw(context: Context) -> Figure | None:
         )
         for (one, run, pair), steps in zip(chosen, changing, strict=True)
     ]
-    chart: Any = panels[0] if alone else alt.concat(*panels, columns=2, align="each", spacing=18)
+    chart: Any = panels[0] if alone else charts.concat(*panels, columns=2, align="each", spacing=18)
     first, count = context.first_rows(NAME)
     step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
     far = rows["is_far_side"].any()
@@ -225,8 +221,6 @@ def _panel(
     *,
     name: str,
 ) -> Any:
-    import altair as alt
-
     there, back = (
         silences.without(
             rows.filter((pl.col("from_site") == a) & (pl.col("to_site") == b)).sort("start_s"),
@@ -249,7 +243,7 @@ def _panel(
     end = float(there["end_s"].max())  # type: ignore[arg-type]
     unit, options = axes.since_start(end)
     x = partial(
-        alt.X,
+        charts.field,
         title=f"time since its start ({unit})",
         scale=axes.scale(domain=[0, end], nice=False),
         axis=axes.axis(**options),
@@ -257,8 +251,8 @@ def _panel(
     scale = axes.scale(domain=[-down * 1.05, up * 1.05], nice=False)
     axis = axes.axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(field, title=None, scale=scale, axis=axis)
+    def y(field: str) -> charts.Channel:
+        return charts.field(field, title=None, scale=scale, axis=axis)
 
     layers: list[Any] = []
     for side, sign in ((there, 1), (back, -1)):
@@ -274,20 +268,20 @@ def _panel(
         ]
         steps.append({**steps[-1], "x": side["end_s"][-1]})
         data = values(steps)
-        area = alt.Chart(data).mark_area(
-            interpolate="step-after", opacity=0.28, color=one.colour, clip=True
+        area = charts.Chart(data).mark(
+            "area", interpolate="step-after", opacity=0.28, color=one.colour, clip=True
         )
-        line = alt.Chart(data).mark_line(
-            interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
+        line = charts.Chart(data).mark(
+            "line", interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
         )
         layers += [
             area.encode(x=x("x:Q"), y=y("mean:Q"), y2="top:Q"),
             line.encode(x=x("x:Q"), y=y("mean:Q")),
         ]
-    zero = alt.Chart(values([{"y": 0}])).mark_rule(color=theme.AXIS)
+    zero = charts.Chart(values([{"y": 0}])).mark("rule", color=theme.AXIS)
     layers.append(zero.encode(y=y("y:Q")))
     if rules:
-        limit = alt.Chart(values(rules)).mark_rule(strokeDash=[2, 2], color=theme.MUTED)
+        limit = charts.Chart(values(rules)).mark("rule", strokeDash=[2, 2], color=theme.MUTED)
         layers.append(limit.encode(y=y("y:Q")))
     if not steps_of_links.is_empty():
         layers += link_changes.lines(steps_of_links, (-down, up), x("x:Q"), y)
@@ -296,7 +290,7 @@ def _panel(
     if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
         text = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
     sent = f"{pair[0]} {ARROW} {pair[1]} {text}"
-    return alt.layer(*layers).properties(
+    return charts.layer(*layers).properties(
         width=size[0],
         height=size[1],
         title=panel_title(name, sent, one, size[0]),
