@@ -123,6 +123,16 @@ def test_little_room_says_nothing_beyond_what_the_congestion_window_allowed(
     assert found["receiver"] == pytest.approx(1, abs=0.01), found
 
 
+def test_a_flight_that_stays_below_the_window_is_not_limited_by_it(tmp_path: Path) -> None:
+    # The window was full once. A send buffer, or the congestion window, keeps the flight below it.
+    talk = Conversation(window=13)
+    talk.flights(13, *[12] * 8)
+    talk.send(1)
+    found = talk.limits(tmp_path)
+    assert found["receiver"] == pytest.approx(2, abs=0.01), found
+    assert found["network"] == pytest.approx(7, abs=0.01), found
+
+
 def test_after_a_short_segment_nothing_waited_for_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
     talk.flights(13)

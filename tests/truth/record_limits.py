@@ -2,7 +2,8 @@
 
 One folder per flow: `sender.pcap` and `receiver.pcap` (96 octets of each packet), `truth.npz` as
 `writers.py` writes it, and `flow.json`, which says what it is. A flow whose folder is whole is not
-recorded again.
+recorded again. `record_limits.py FOLDER`; with `--buffers` the flows of `fit_limits.py`, each for
+BUFFERS_SECONDS, one at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
 
 from laboratory import LIMIT_S, Laboratory
-from writers import WRITERS
+from writers import BUFFERED, WRITERS
 
 PROGRAMS = Path(sys.executable).parent
 EAST = "10.77.2.1"
@@ -31,6 +32,7 @@ RTTS_MS = (1, 4, 16, 64)
 RATES_MBIT = (10, 100, 300)
 CONGESTION = ("reno", "cubic", "bbr")
 SECONDS = 2.5
+BUFFERS_SECONDS = 1.5
 #: The queue of a link holds what the path holds, and at least so much.
 LEAST_QUEUE = 64_000
 NAMED = ("sh", "-c", 'read pid rest < /proc/self/stat && echo $pid && exec "$@"', "sh")
@@ -66,6 +68,21 @@ def variants() -> list[Flow]:
     ]
 
 
+def buffers() -> list[Flow]:
+    """Send buffers beside windows of the receiver, and the plain writers on fewer paths."""
+    flows = [
+        Flow(writer, congestion, rtt, rate)
+        for rtt, rate in ((20, 100), (60, 100), (5, 100), (20, 30))
+        for congestion, writer in itertools.product(CONGESTION, BUFFERED)
+    ]
+    plain = [name for name in WRITERS if name not in (*BUFFERED, "bulk", "small-window")]
+    return flows + [
+        Flow(writer, congestion, rtt, rate)
+        for rtt, rate in ((20, 100), (5, 30), (60, 30))
+        for congestion, writer in itertools.product(CONGESTION, plain)
+    ]
+
+
 class Bed(Laboratory):
     """West sends to east at an MTU of 1500."""
 
@@ -76,8 +93,8 @@ class Bed(Laboratory):
             # What one flow learnt of the path shall not change the next one.
             self.run(site, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
 
-    def record(self, flow: Flow, keep: Path) -> None:
-        """Records the flow over the link, which is there."""
+    def record(self, flow: Flow, keep: Path, seconds: float) -> None:
+        """Records so many seconds of the flow over the link, which is there."""
         folder = keep / flow.name
         folder.mkdir(parents=True, exist_ok=True)
         gro = "on" if flow.variant == "gro" else "off"
@@ -92,7 +109,7 @@ class Bed(Laboratory):
             assert receiver.stdout is not None
             assert receiver.stdout.readline() == "ready\n"
             rate = flow.rate_mbit * MBIT
-            told = (EAST, flow.writer, SECONDS, flow.congestion, rate, folder / "truth.npz")
+            told = (EAST, flow.writer, seconds, flow.congestion, rate, folder / "truth.npz")
             sender = self.start("west", sys.executable, script, "send", *told)
             _, errors = sender.communicate(timeout=LIMIT_S)
             assert sender.returncode == 0, errors
@@ -128,7 +145,7 @@ def link(flow: Flow) -> dict[str, object]:
     }
 
 
-def record(flows: list[Flow], keep: Path) -> None:
+def record(flows: list[Flow], keep: Path, seconds: float) -> None:
     """Records those that are missing, one after the other."""
     missing = [flow for flow in flows if not (keep / flow.name / "flow.json").exists()]
     if not missing:
@@ -140,21 +157,24 @@ def record(flows: list[Flow], keep: Path) -> None:
                 told = list(alike)
                 with bed.wan(**link(told[0])):
                     for flow in told:
-                        bed.record(flow, keep)
+                        bed.record(flow, keep, seconds)
         finally:
             bed.close()
 
 
-def record_all(flows: list[Flow], keep: Path, beds: int) -> None:
+def record_all(flows: list[Flow], keep: Path, beds: int, seconds: float = SECONDS) -> None:
     """Records with so many beds at once, each with every so-manyth cell."""
     cells = [
         list(group) for _, group in itertools.groupby(flows, lambda f: (f.rtt_ms, f.rate_mbit))
     ]
     shares = [list(itertools.chain(*cells[bed::beds])) for bed in range(beds)]
     with ThreadPoolExecutor(beds) as pool:
-        for done in [pool.submit(record, share, keep) for share in shares]:
+        for done in [pool.submit(record, share, keep, seconds) for share in shares]:
             done.result()
 
 
 if __name__ == "__main__":
-    record_all(grid() + variants(), Path(sys.argv[1]), beds=2)
+    if "--buffers" in sys.argv:
+        record_all(buffers(), Path(sys.argv[1]), beds=1, seconds=BUFFERS_SECONDS)
+    else:
+        record_all(grid() + variants(), Path(sys.argv[1]), beds=2)

@@ -74,6 +74,19 @@ WRITERS = {
     "questions": Writer(300, answer=5000, no_delay=True),
     "phases": Writer(8192, share=0.3, bulk_s=0.5),
 }
+#: Send buffers, small windows, and both on one path: for `fit_limits.py`.
+BUFFERED = {
+    **{f"buffer-{kib}": Writer(send_buffer=kib << 10) for kib in (16, 32, 64, 128)},
+    **{f"window-{kib}": Writer(receive_buffer=kib << 10) for kib in (16, 64)},
+    "buffer-below-window": Writer(send_buffer=16 << 10, receive_buffer=64 << 10),
+    "buffer-about-window": Writer(send_buffer=32 << 10, receive_buffer=48 << 10),
+    "buffer-above-window": Writer(send_buffer=64 << 10, receive_buffer=16 << 10),
+    "buffer-small-writes": Writer(4000, send_buffer=32 << 10),
+    "iperf": Writer(128 << 10),
+    "steady-16": Writer(16 << 10, share=0.4),
+    "ask-large": Writer(20_000, answer=300, no_delay=True),
+    "answer-large": Writer(300, answer=20_000, no_delay=True),
+}
 #: These send steadily less than the link carries.
 STEADY = ("steady", "small", "seldom", "no-delay", "segments")
 
@@ -167,9 +180,9 @@ if __name__ == "__main__":
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     match sys.argv[1:]:
         case ["receive", host, name, *slow]:
-            receive(host, WRITERS[name], slow_ack=bool(slow))
+            receive(host, (WRITERS | BUFFERED)[name], slow_ack=bool(slow))
         case ["send", host, name, seconds, congestion, rate, file]:
-            told = send(host, WRITERS[name], float(seconds), congestion, float(rate))
+            told = send(host, (WRITERS | BUFFERED)[name], float(seconds), congestion, float(rate))
             np.savez_compressed(file, **told)
         case _:
             sys.exit(f"{Path(__file__).name}: {__doc__}")

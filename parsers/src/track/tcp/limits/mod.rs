@@ -8,33 +8,15 @@
 
 mod closed;
 mod signs;
+mod thresholds;
 mod verdicts;
 
 use crate::decode::segment::since;
 use crate::track::rtt::Rtt;
 use closed::Closed;
 use signs::WaitKind;
+use thresholds::THRESHOLDS;
 use verdicts::{Wait, While};
-
-/// A send this soon after an acknowledgement was released by it; a writer that was asleep may need the 64th part
-/// of the RTT more.
-const RELEASE_NS: i64 = 200_000;
-/// Shorter pauses are the work of the host, inside a burst.
-const BURST_GAP_NS: i64 = 50_000;
-/// A kernel sends on so soon after an acknowledgement: it is the same piece of work. Measured: 3 to 10 µs.
-const KERNEL_NS: i64 = 16_000;
-/// A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
-const WAKING_NS: i64 = 100_000;
-/// A part of the RTT that counts as soon for a writer whose buffer an acknowledgement emptied.
-const DRAINED: u32 = 64;
-/// What was acknowledged earlier than that before a send did not release it.
-const IDLE_NS: i64 = 150_000;
-/// Segments of one buffer follow each other faster.
-const BUFFER_GAP_NS: i64 = 20_000;
-
-/// Linux hands at most 64 KiB to the card at once; it holds them back while the window has no room for them, unless
-/// the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
-const LARGEST_BUFFER: i64 = 65_536;
 
 /// Sums in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -167,7 +149,7 @@ impl Limits {
     /// An acknowledgement came just before `time`.
     fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
         let after = since(time, self.last_release);
-        after <= RELEASE_NS + i64::from(rtt.smoothed_ns / 64)
+        after <= THRESHOLDS.release_ns + i64::from(rtt.smoothed_ns / 64)
     }
 
     /// An acknowledgement that was no answer let go what is sent at `time`.
@@ -273,13 +255,13 @@ impl Limits {
     /// Returns whether the sender waited before `time`, so that the segment continues no burst.
     #[inline]
     pub(crate) fn waits(&self, time: i64) -> bool {
-        since(time, self.last_send) >= BURST_GAP_NS
+        since(time, self.last_send) >= THRESHOLDS.burst_gap_ns
     }
 
     /// Takes in the time of a segment, and the `room` that the window has behind it for another one of `mss` octets.
     #[inline]
     pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
-        self.alone = self.push || since(time, self.last_send) > BUFFER_GAP_NS;
+        self.alone = self.push || since(time, self.last_send) > THRESHOLDS.buffer_gap_ns;
         self.last_send = self.last_send.max(time);
         self.full_window = room.is_some_and(|room| room < i64::from(mss));
     }
@@ -302,7 +284,9 @@ impl Limits {
             self.full_flight = self.full_flight.max(flight);
         }
         self.little_room = flight < self.full_flight
-            && room.is_some_and(|room| room < LARGEST_BUFFER && 2 * room < i64::from(flight));
+            && room.is_some_and(|room| {
+                room < THRESHOLDS.largest_buffer && 2 * room < i64::from(flight)
+            });
     }
 
     /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
@@ -336,8 +320,13 @@ impl Limits {
                 0
             };
             lengthen(&mut self.times.receiver_ns, span - after);
+            self.recent.had_full_window(span);
             lengthen(&mut self.times.app_ns, after);
-        } else if self.little_room && !self.short && self.was_released(sent.time, rtt) {
+        } else if self.little_room
+            && !self.short
+            && self.was_released(sent.time, rtt)
+            && self.recent.had_little_room(span)
+        {
             lengthen(&mut self.times.receiver_ns, span);
         } else {
             self.waited_for_data(&wait, answered, sent, rtt);
@@ -353,16 +342,16 @@ impl Limits {
         let idle_ns = since(sent.time, self.last_acknowledged);
         // A writer that slept until an acknowledgement freed its buffer may wake up late: on a long path that is
         // still soon, and the other waits tell whether it goes by the acknowledgements.
-        let drained = sent.idle && idle_ns <= IDLE_NS + i64::from(rtt.smoothed_ns / DRAINED);
-        if sent.idle && (answered || idle_ns > IDLE_NS && !drained) {
+        let drained = sent.idle && idle_ns <= THRESHOLDS.idle_ns + i64::from(rtt.smoothed_ns / 64);
+        if sent.idle && (answered || idle_ns > THRESHOLDS.idle_ns && !drained) {
             if answered {
                 let until_answer = since(self.last_answer, self.last_send);
                 self.times.wait_for_peer(until_answer.min(wait.span_ns));
             }
             return lengthen(&mut self.times.app_ns, wait.span_ns);
         }
-        let waking = WAKING_NS + i64::from(rtt.smoothed_ns / 512);
-        let at_once = wait.age_ns.is_some_and(|age| age <= KERNEL_NS);
+        let waking = THRESHOLDS.waking_ns + i64::from(rtt.smoothed_ns / 512);
+        let at_once = wait.age_ns.is_some_and(|age| age <= THRESHOLDS.kernel_ns);
         let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
         let by_none = !at_once && !woken;
         // Without PUSH more was queued, unless Nagle's algorithm held the short end of a write back.

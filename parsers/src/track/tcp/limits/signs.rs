@@ -1,5 +1,6 @@
-//! What a while shows, and what each kind of wait in it was limited by. The thresholds were set on the recordings of
-//! `tests/truth/data/limits/README.md`.
+//! What a while shows, and what each kind of wait in it was limited by.
+
+use super::thresholds::THRESHOLDS;
 
 /// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
 /// an acknowledgement ended it.
@@ -99,24 +100,27 @@ impl Signs {
             WaitKind::Woken if self.timer && !self.even => Unknown,
             WaitKind::Woken if self.timer => Network,
             WaitKind::Woken => self.woken(),
-            WaitKind::HeldPaced if self.own > 0.2 => Application,
-            WaitKind::HeldPaced if (self.timer || self.own > 0.03) && self.clumps => Application,
-            WaitKind::HeldPaced if self.mixed => Unknown,
-            WaitKind::HeldPaced => Network,
+            WaitKind::HeldPaced
+                if (self.timer || self.own > THRESHOLDS.own_some) && self.clumps =>
+            {
+                Application
+            }
             WaitKind::HeldClocked | WaitKind::HeldWoken if self.writes() => Application,
-            WaitKind::HeldClocked if self.timer || self.own > 0.03 || self.alternates => Unknown,
-            WaitKind::HeldClocked => Network,
-            WaitKind::HeldWoken if self.timer || self.own > 0.01 => Unknown,
+            WaitKind::HeldPaced | WaitKind::HeldClocked => Network,
+            WaitKind::HeldWoken if self.timer || self.own > THRESHOLDS.own_some => Unknown,
             // Growth speaks for the congestion window, the short segment and a path without a queue against it.
-            WaitKind::HeldWoken if self.grows && !self.lossy && self.inflation < 1.1 => Unknown,
+            WaitKind::HeldWoken
+                if self.grows && !self.lossy && self.inflation < THRESHOLDS.growing_queue =>
+            {
+                Unknown
+            }
             WaitKind::HeldWoken => self.woken(),
-            WaitKind::Empty if self.own > 0.04 => Application,
+            WaitKind::Empty if self.own > THRESHOLDS.own_some => Application,
             WaitKind::Empty if self.timer || self.grows || self.lossy => Unknown,
             WaitKind::Empty => Sender,
-            WaitKind::Alone if self.timer => Unknown,
-            WaitKind::Alone if self.inflation > 1.07 => Network,
-            WaitKind::Alone if self.inflation < 1.02 && !self.lossy => Sender,
-            WaitKind::Alone => Unknown,
+            WaitKind::Alone if self.inflation > THRESHOLDS.no_queue => Network,
+            WaitKind::Alone if self.lossy => Unknown,
+            WaitKind::Alone => Sender,
             WaitKind::Drained | WaitKind::HeldDrained if self.by_rounds => self.refilled(),
             WaitKind::Drained if self.timer => Application,
             WaitKind::Drained => Network,
@@ -136,15 +140,17 @@ impl Signs {
 
     /// The application writes by its own clock, also where a short segment is under way.
     fn writes(&self) -> bool {
-        let alone = self.own > 0.2 && self.inflation < 1.1 && (self.mixed || self.few_clocked);
-        let writer = self.timer && (self.own > 0.01 || self.clumps && !self.large_wakings);
-        let paced = self.own_pace && self.own > 0.005 && !self.large_wakings;
-        writer || paced || self.own > 0.06 && (self.clumps || self.timer || alone)
+        let alone = self.own > THRESHOLDS.own_much
+            && self.inflation < THRESHOLDS.growing_queue
+            && (self.mixed || self.few_clocked);
+        let writer =
+            self.timer && (self.own > THRESHOLDS.own_some || self.clumps && !self.large_wakings);
+        writer || self.own > THRESHOLDS.own_some && (self.clumps || self.timer || alone)
     }
 
     /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
     fn refilled(&self) -> Verdict {
-        if self.grows || self.lossy || self.inflation > 1.04 {
+        if self.grows || self.lossy || self.inflation > THRESHOLDS.no_queue {
             Verdict::Unknown
         } else {
             Verdict::Sender
@@ -155,7 +161,7 @@ impl Signs {
     fn woken(&self) -> Verdict {
         if self.grows || self.lossy && !self.empties {
             Verdict::Network
-        } else if self.lossy || self.paced || self.alternates || self.inflation > 1.04 {
+        } else if self.lossy || self.paced || self.alternates {
             Verdict::Unknown
         } else {
             Verdict::Sender

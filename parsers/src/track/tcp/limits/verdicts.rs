@@ -3,28 +3,15 @@
 //! One wait says little: a write may happen to leave just behind an acknowledgement. Over some round trips it shows
 //! whose clock the sender goes by, its own or that of the acknowledgements, and whether the path is kept busy.
 //!
-//! The thresholds were set on recordings of 504 flows whose sender asked its kernel (`TCP_INFO`) every 2 ms:
-//! `tests/truth/data/limits/README.md`.
+//! `thresholds.rs` says what each threshold means.
 
 use super::LimitTimes;
 use super::signs::{Signs, Verdict, WaitKind};
+use super::thresholds::THRESHOLDS;
 use crate::track::rtt::Rtt;
 
-/// A congestion window needs so many whiles to recover from a loss.
-const LOSSY_WHILES: u8 = 4;
 /// Longer pauses between acknowledgements count as so long ones.
 const LONGEST_GAP_NS: i64 = 1 << 31;
-/// A while lasts so long at least, and four round trips.
-const LEAST_NS: i64 = 50_000_000;
-const ROUNDS: i64 = 4;
-/// Shorter waits are the work of the host.
-const SHORTEST_NS: i64 = 150_000;
-/// So many differences are needed to tell whose clock the sender goes by, and a while lasts so many times as long
-/// where there are not so many of them.
-const LEAST_STEPS: u16 = 3;
-const ENOUGH_STEPS: u16 = 8;
-const LONGEST: i64 = 4;
-
 const KINDS: usize = 11;
 
 /// The event that sets the distance from one send to the next.
@@ -111,6 +98,9 @@ pub(crate) struct While {
     /// Negative where there is none.
     last_age_ns: f32,
     acks: Acks,
+    /// Time of the waits for a full window, and of those with little room, with half as much of each earlier while.
+    full_ns: f32,
+    little_ns: f32,
     /// Octets that left when a writer woke up, and how often.
     woken_octets: u32,
     wakings: u16,
@@ -134,7 +124,7 @@ impl While {
 
     /// Something was lost: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
     pub(crate) fn lost(&mut self) {
-        self.lossy = LOSSY_WHILES;
+        self.lossy = THRESHOLDS.lossy_whiles;
     }
 
     #[inline]
@@ -146,7 +136,7 @@ impl While {
     pub(crate) fn waited(&mut self, wait: &Wait, rtt: &Rtt) {
         self.flight = self.flight.max(wait.flight);
         let Some(age) = wait.age_ns else { return };
-        if wait.span_ns <= SHORTEST_NS {
+        if wait.span_ns <= THRESHOLDS.shortest_ns {
             return;
         }
         let (span, age) = (wait.span_ns as f32, age as f32);
@@ -159,6 +149,17 @@ impl While {
             self.steps = self.steps.saturating_add(1);
         }
         (self.last_span_ns, self.last_age_ns) = (span, age);
+    }
+
+    pub(crate) fn had_full_window(&mut self, span_ns: i64) {
+        self.full_ns += span_ns as f32;
+    }
+
+    /// Whether the receiver's window explains a wait with little room: it does where the sender fills the window as
+    /// well. A flight that stays below the window is limited by something else.
+    pub(crate) fn had_little_room(&mut self, span_ns: i64) -> bool {
+        self.little_ns += span_ns as f32;
+        self.little_ns <= THRESHOLDS.little_room * self.full_ns
     }
 
     /// The application's: its queue was empty, and no acknowledgement ended the wait.
@@ -188,9 +189,12 @@ impl While {
 
     /// It lasted long enough at `time`.
     pub(crate) fn is_over(&self, time: i64, rtt: &Rtt) -> bool {
-        let least = LEAST_NS.max(ROUNDS * i64::from(rtt.smoothed_ns));
+        let least = THRESHOLDS
+            .least_ns
+            .max(THRESHOLDS.rounds * i64::from(rtt.smoothed_ns));
         let lasted = time.wrapping_sub(self.begin);
-        lasted >= least && (self.steps >= ENOUGH_STEPS || lasted >= LONGEST * least)
+        lasted >= least
+            && (self.steps >= THRESHOLDS.enough_steps || lasted >= THRESHOLDS.longest * least)
     }
 
     /// Hands its waits to `times`, and begins the next while at `time`.
@@ -206,6 +210,8 @@ impl While {
             last_span_ns: self.last_span_ns,
             last_age_ns: self.last_age_ns,
             flight_before: self.flight,
+            full_ns: self.full_ns / 2.0,
+            little_ns: self.little_ns / 2.0,
             acks: Acks {
                 octets: 0,
                 fast: 0,
@@ -248,14 +254,14 @@ impl While {
 
     /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
     fn own_clock(&self) -> Option<SendClock> {
-        let clock = if self.age_steps_ns > 0.4 * self.span_steps_ns {
+        let clock = if self.age_steps_ns > THRESHOLDS.own_clock * self.span_steps_ns {
             SendClock::Own
-        } else if self.age_steps_ns > 0.08 * self.span_steps_ns {
+        } else if self.age_steps_ns > THRESHOLDS.either_clock * self.span_steps_ns {
             SendClock::Either
         } else {
             SendClock::Acknowledgements
         };
-        (self.steps >= LEAST_STEPS).then_some(clock)
+        (self.steps >= THRESHOLDS.least_steps).then_some(clock)
     }
 
     fn clock(&self) -> SendClock {
@@ -268,7 +274,8 @@ impl While {
 
     /// Nearly all waits last a round trip, and end soon behind an acknowledgement: by chance that is rare.
     fn by_rounds(&self) -> bool {
-        self.steps >= LEAST_STEPS && 8 * u32::from(self.rounds) >= 7 * u32::from(self.steps)
+        self.steps >= THRESHOLDS.least_steps
+            && f32::from(self.rounds) >= THRESHOLDS.by_rounds * f32::from(self.steps)
     }
 
     fn sum(&self, kinds: &[WaitKind]) -> f64 {
@@ -308,8 +315,9 @@ impl While {
         };
         let clock = self.clock();
         let timer = clock == SendClock::Own;
-        let grows = inflation > 1.1 || f64::from(self.flight) > 2.0 * f64::from(self.flight_before);
-        let stands = inflation > 1.25;
+        let grows = inflation > THRESHOLDS.growing_queue
+            || f64::from(self.flight) > THRESHOLDS.growing_flight * f64::from(self.flight_before);
+        let stands = inflation > THRESHOLDS.queue;
         let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
         let clocked = self.sum(&[WaitKind::Clocked]);
         let at_once = clocked + self.sum(&[WaitKind::HeldClocked]);
@@ -318,27 +326,29 @@ impl While {
         Signs {
             timer,
             mixed,
-            clumps: !stands && (fast > 0.37 || fast > 0.2 && inflation < 1.05),
-            even: stands || fast <= 0.2,
+            clumps: !stands
+                && (fast > THRESHOLDS.clumped
+                    || fast > THRESHOLDS.evenly && inflation < THRESHOLDS.no_queue),
+            even: stands || fast <= THRESHOLDS.evenly,
             own: if own > 0.0 { own / (own + held) } else { 0.0 },
             inflation,
             grows,
             widens: grows && self.flight_before > 0,
             lossy,
-            own_pace: mixed && fast > 0.37 && !grows && !lossy,
+            own_pace: mixed && fast > THRESHOLDS.clumped && !grows && !lossy,
             by_rounds: self.by_rounds(),
-            empties: self.sum(&[WaitKind::Empty, WaitKind::Alone]) > 0.1 * woken,
+            empties: self.sum(&[WaitKind::Empty, WaitKind::Alone]) > THRESHOLDS.rare * woken,
             alternates: !timer
                 && !grows
-                && at_once > 0.1 * (at_once + woken)
-                && at_once < 0.9 * (at_once + woken),
-            paced: paced > 0.3 * (paced + woken),
-            only_pauses: pauses > 9.0 * others,
-            only_bare: bare > 9.0 * open,
-            few_clocked: clocked <= 0.1 * (clocked + held),
+                && at_once > THRESHOLDS.rare * (at_once + woken)
+                && woken > THRESHOLDS.rare * (at_once + woken),
+            paced: paced > THRESHOLDS.paced * (paced + woken),
+            only_pauses: others < THRESHOLDS.rare * (pauses + others),
+            only_bare: open < THRESHOLDS.rare * (bare + open),
+            few_clocked: clocked <= THRESHOLDS.rare * (clocked + held),
             large_wakings: f64::from(self.woken_octets)
-                > 0.15 * f64::from(self.flight) * f64::from(self.wakings)
-                && pauses <= 0.1 * open,
+                > THRESHOLDS.large_waking * f64::from(self.flight) * f64::from(self.wakings)
+                && pauses <= THRESHOLDS.rare * open,
         }
     }
 }
