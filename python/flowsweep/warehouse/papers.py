@@ -105,18 +105,18 @@ def _values(found: list[tuple[str, str, str]]) -> str:
 
 def _questions(papers: Path, mine: list[str]) -> str:
     """What each paper of the experiment asks and answers, and what differs here."""
-    names = ("question", "answer", "differs")
+    names = ("title", "question", "answer", "differs")
     stated = [figures.read(papers / paper / "items.yaml") for paper in mine]
     rows = [
         f"({', '.join(map(literal, (paper, *(about.get(name) for name in names))))})"
         for paper, about in zip(mine, stated, strict=True)
     ]
-    columns = ("paper", "question", "published", "set_up_differs_in")
+    columns = ("paper", "title", "question", "published", "set_up_differs_in")
     typed = "".join(f"    {name}::varchar as {name},\n" for name in columns)
     # Without a paper there is a row that is none.
-    values = ",\n    ".join(rows or ["(null, null, null, null)"])
+    values = ",\n    ".join(rows or ["(null, null, null, null, null)"])
     return (
-        "-- One row per paper of the experiment: its question, its answer, and what differs here.\n"
+        "-- One row per paper of the experiment: title, question, answer, and what differs here.\n"
         f"select\n{typed}from (\n    values\n    {values}\n) as stated (\n"
         f"    {', '.join(columns)}\n)\nwhere paper is not null\n"
     )
