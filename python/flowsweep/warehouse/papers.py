@@ -43,7 +43,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
         for paper in known
         for path in sorted((papers / paper).glob("*.sql"))
     }
-    asked_of = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
+    asked_of = {f"figure_{name}": path for name, path in figures.paths(folder).items()}
     texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
     lines = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
     stated, asked = _stated(papers, tuple(known), tuple(lines))
