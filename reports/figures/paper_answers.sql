@@ -1,6 +1,7 @@
 -- One row per paper of this experiment: what it asks, what it answers, and what was found here.
 select
     asked.paper,
+    asked.title,
     asked.question,
     asked.published,
     coalesce(given.ours, 'no run of this experiment answers it') as ours,

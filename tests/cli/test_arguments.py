@@ -104,7 +104,8 @@ def test_every_command_has_a_help_that_fits_the_window(command):
 
 def test_the_help_of_query_lists_every_name_with_what_it_is(command, root):
     said = command("flowsweep", "query", "--help", env={"COLUMNS": "80"}).stdout
-    names = [path.stem for path in (root / "reports/figures").glob("*.sql")]
+    found = [*root.glob("reports/figures/*.sql"), *root.glob("reports/papers/*/figures/*.sql")]
+    names = [path.stem for path in found]
     assert len(names) > 20
     for name in names:
         assert re.search(rf"^  {name} +[A-Z]", said, re.MULTILINE), name

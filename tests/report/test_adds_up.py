@@ -10,12 +10,11 @@ import pytest
 import ranked
 import reconfigured
 import tiny
-import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 
 from flowsweep.analysis.adds_up import contradictions
 from flowsweep.render import page
-from flowsweep.warehouse import Warehouse, figure_names, reports_folder
+from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate],
@@ -33,8 +32,7 @@ def test_random_experiments_add_up(experiment: list[made.Run]) -> None:
 
 def test_every_query_declares_what_must_hold() -> None:
     for name in figure_names():
-        path = reports_folder() / "figures" / f"{name}.yaml"
-        claims = yaml.safe_load(path.read_text(encoding="utf-8"))["adds_up"]
+        claims = figures.described(reports_folder(), name)["adds_up"]
         assert claims, name
         for claim in claims:
             assert set(claim) == {"claim", "sql"}

@@ -67,7 +67,8 @@ def test_they_are_not_taken_where_another_experiment_counts(results: Path) -> No
     others = {name for name in figure_names() if not catalog.is_of_tables(name)}
     # What a paper says is asked where the experiment's file names it; that file states needs, too.
     assert others == {
-        "against", "need", "paper_answers", "published", "transfer_errors", "transfer_setups",
+        "against", "need", "paper_answers", "paper_figures", "published", "transfer_errors",
+        "transfer_setups",
     }  # fmt: skip
     change(results, f"delete from {NAME}")
     assert not Warehouse(results, against=results).rows(NAME).is_empty()

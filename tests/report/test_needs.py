@@ -10,7 +10,7 @@ import tiny
 from grid import PC1, PC3, RANKS, one_run, rows, told, with_transfers
 
 from flowsweep.cli.query import query
-from flowsweep.warehouse import Warehouse, figure_names, reports_folder
+from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 
 def test_runs_that_do_not_count_are_in_none_of_them(tmp_path: Path) -> None:
@@ -74,7 +74,6 @@ def test_every_need_is_described(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path)
     known = yaml.safe_load((reports_folder() / "needs.yaml").read_text(encoding="utf-8"))
     for name in figure_names():
-        path = reports_folder() / "figures" / f"{name}.yaml"
-        for need in yaml.safe_load(path.read_text(encoding="utf-8")).get("needs", []):
+        for need in figures.described(reports_folder(), name).get("needs", []):
             assert isinstance(warehouse.select(known[need]["ask"]).item(), bool)
             assert set(known[need]) == {"ask", "lacks", "wants"}

@@ -41,7 +41,7 @@ CHANGED = {
         "Model checking needs one lightpath", "Model checking needs two lightpaths",
     ),
     ("das3", "maassen", "figures 6 to 8", "4K lightpath", 29.9): (
-        "A film of 4K needs two", "A film of 4K needs one",
+        "A 4K film needs two", "A 4K film needs one",
     ),
     ("kitatsuji", "kitatsuji", "figure 7", "jigsaw", 2.0): (
         "These never slow down severely at the rates tried: LU, the puzzle.",

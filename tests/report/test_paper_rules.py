@@ -94,6 +94,32 @@ BROKEN: dict[str, tuple[str, str, Change, list[tuple[str, str]]]] = {
         renamed("16777216-rtt_26.1ms-jitter_12.8ms", "16777216-rtt_26.1ms-jitter_800us"),
         [("table 2", "16 0.8 ms 16"), ("reading of jitter", "ms")],
     ),
+    "task scheduling does not get slower with the RTT": (
+        "kitatsuji", "run_table",
+        times(0.5, app="taskgraph", rtt_asked_ms=64.3),
+        [("figure 5", "taskgraph")],
+    ),
+    "LU gets no slower with the RTT": (
+        "kitatsuji", "run_table", times(1 / 1.5, app="ssor", rtt_asked_ms=64.3),
+        [("figure 5", "ssor")],
+    ),
+    "a film over the Internet has as many frames as over a lightpath": (
+        "das3", "published",
+        times(3, column="ours", item="figures 6 to 8", key="2K internet"),
+        [("figures 6 to 8", "2K internet")],
+    ),
+    "the routed path carries less than the switched one": (
+        "lambdastream", "published", times(0.9, column="ours", item="comparable"),
+        [("comparable", "all")],
+    ),
+    "the second lightpath doubles the peak of model checking": (
+        "das3", "published", times(2, column="ours", item="figure 3", key="peaks"),
+        [("figure 3", "peaks")],
+    ),
+    "loss of 0.1 % costs half as much again": (
+        "uklight", "published", times(1.5, column="ours", key="16 0.1 16"),
+        [("table 1", "16 0.1 16")],
+    ),
     "a longer path makes messages no slower": (
         "uklight", "published", times(0.5, column="ours", key="16 0 16"),
         [("table 1", "16 0 16")],

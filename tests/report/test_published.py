@@ -195,7 +195,7 @@ def test_the_page_has_them_where_a_paper_is_named(made: Any) -> None:
     part = html[html.index('id="part-published"') :]
     assert (
         "Of 16 values and properties: 3 reproduced, 8 same shape, 3 not reproduced, 2 not here; "
-        "not judged: 1 the paper contradicts itself, 1 set-up" in part
+        "not judged: 1 contradicted by the paper itself, 1 set-up" in part
     )
     for said in ("44.0 MB", "first differs", "because nobody did it", "reproduced: within 20 %;"):
         assert said in part[: part.index("</table>")], said

@@ -50,15 +50,16 @@ def _names() -> str:
     """Every name that may be asked for, with what it is."""
     import yaml
 
-    from flowsweep.warehouse import figure_names, reports_folder
+    from flowsweep.warehouse import figures, reports_folder
 
-    folder = reports_folder() / "figures"
-    names = figure_names()
+    paths = figures.paths(reports_folder())
+    names = list(paths)
     width = max(map(len, names)) + 4
     columns = max(60, shutil.get_terminal_size().columns)
     lines = ["names:"]
     for name in names:
-        described = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+        text = paths[name].with_suffix(".yaml").read_text(encoding="utf-8")
+        described = yaml.safe_load(text)
         first, behind = f"  {name:<{width - 2}}", " " * width
         lines += textwrap.wrap(described["description"], columns, initial_indent=first,
                                subsequent_indent=behind)  # fmt: skip

@@ -143,9 +143,9 @@ def sections(folder: Path) -> list[Section]:
     """
     described: dict[str, dict[str, Any]] = figures.read(folder / "sections.yaml")
     parts = [
-        Part(path.stem, **{key: found[key] for key in KEYS if key in found})
-        for path in sorted((folder / "figures").glob("*.sql"))
-        if "section" in (found := figures.described(folder, path.stem))
+        Part(name, **{key: found[key] for key in KEYS if key in found})
+        for name in figures.paths(folder)
+        if "section" in (found := figures.described(folder, name))
     ]
     parts.sort(key=lambda part: (part.order, part.name))
     return [

@@ -1,7 +1,8 @@
 """The questions that reports/ holds: which there are, what each reads, and in which order.
 
-`figures/<name>.sql` is one question each; `models/*.sql` and `facts/*.sql` are what questions read,
-and name each other; `macros.sql` has the formulas that several of them use.
+`figures/<name>.sql` is one question each, and `papers/<paper>/figures/<name>.sql` one that a paper
+alone asks; `models/*.sql` and `facts/*.sql` are what questions read, and name each other;
+`macros.sql` has the formulas that several of them use.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def reports_folder() -> Path:
 
 def figure_names(folder: Path | None = None) -> list[str]:
     """Names that `flowsweep query` knows, sorted."""
-    return sorted(path.stem for path in ((folder or reports_folder()) / "figures").glob("*.sql"))
+    return [*figures.paths(folder or reports_folder())]
 
 
 class Catalog:
@@ -76,7 +77,7 @@ class Catalog:
         return figure_names(self.folder)
 
     def sql(self, name: str) -> str:
-        """The text of figures/<name>.sql; of one of Zeek's tables, all of its rows."""
+        """The text of a question; of one of Zeek's tables, all of its rows."""
         zeek = self.zeek_tables
         if name in zeek:
             return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
@@ -88,7 +89,7 @@ class Catalog:
                 expected="one of those that `flowsweep query --help` lists",
                 remedy=f"did you mean {near[0]}?" if near else None,
             )
-        return (self.folder / "figures" / f"{name}.sql").read_text(encoding="utf-8")
+        return figures.paths(self.folder)[name].read_text(encoding="utf-8")
 
     def is_of_tables(self, name: str) -> bool:
         """Whether the rows of a query follow from the tables of its experiment alone."""

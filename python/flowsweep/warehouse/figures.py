@@ -1,4 +1,4 @@
-"""What is said of a figure in reports/figures/<name>.yaml."""
+"""Where the questions are, and what the `.yaml` beside each says of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from flowsweep.experiment import axes
 POINT = "points.*"
 
 
+def paths(folder: Path) -> dict[str, Path]:
+    """The SQL of each question by its name, sorted: the general ones and those of single papers.
+
+    Args:
+        folder: The folder `reports`.
+    """
+    found = [*(folder / "figures").glob("*.sql"), *(folder / "papers").glob("*/figures/*.sql")]
+    return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
+
+
 def described(folder: Path, name: str) -> dict[str, Any]:
     """The YAML of a figure, with the columns of the point spelled out; empty if there is none.
 
@@ -21,7 +31,8 @@ def described(folder: Path, name: str) -> dict[str, Any]:
         folder: The folder `reports`.
         name: The figure's name.
     """
-    found = read(folder / "figures" / f"{name}.yaml")
+    known = paths(folder)
+    found = read(known[name].with_suffix(".yaml")) if name in known else {}
     columns = found.get("columns", {})
     return found | {"columns": _spelled_out(columns)} if POINT in columns else found
 

@@ -49,7 +49,7 @@ def rows(folder: Path, query: str = "published") -> pl.DataFrame:
         folder: reports/papers/measured/<experiment>.
         query: Name of one that reads the models of `warehouse.papers` alone.
     """
-    text = (content.folder("reports") / "figures" / f"{query}.sql").read_text(encoding="utf-8")
+    text = figures.paths(content.folder("reports"))[query].read_text(encoding="utf-8")
     return frame(_made(folder), text)
 
 

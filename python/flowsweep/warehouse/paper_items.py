@@ -37,6 +37,7 @@ COLUMNS = {
     "shape_at_most": "double",
     "rule": "varchar",
     "cell": "json",
+    "drawn": "json",
 }
 NO_RUN = "no run of this experiment that counts has it"
 #: Values that are shown and not judged, and why not.
@@ -118,8 +119,16 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "shape_at_least": number(shape, "at_least"),
         "shape_at_most": number(shape, "at_most"),
         "cell": json.dumps(fields),
+        "drawn": _drawn(said.get("drawn"), fields),
     }
     return cell | {"rule": _rule(cell, text("why"))}
+
+
+def _drawn(place: dict[str, str] | None, fields: Cell) -> str | None:
+    """Where in a figure a value stands, as JSON; None where its item is in none."""
+    if place is None:
+        return None
+    return json.dumps({name: text.format(**fields) for name, text in place.items()})
 
 
 def _rule(cell: Cell, why: str | None) -> str | None:

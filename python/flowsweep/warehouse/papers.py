@@ -43,7 +43,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
         for paper in known
         for path in sorted((papers / paper).glob("*.sql"))
     }
-    asked_of = {f"figure_{path.stem}": path for path in sorted((folder / "figures").glob("*.sql"))}
+    asked_of = {f"figure_{name}": path for name, path in figures.paths(folder).items()}
     texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
     lines = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
     stated, asked = _stated(papers, tuple(known), tuple(lines))
@@ -105,18 +105,18 @@ def _values(found: list[tuple[str, str, str]]) -> str:
 
 def _questions(papers: Path, mine: list[str]) -> str:
     """What each paper of the experiment asks and answers, and what differs here."""
-    names = ("question", "answer", "differs")
+    names = ("title", "question", "answer", "differs")
     stated = [figures.read(papers / paper / "items.yaml") for paper in mine]
     rows = [
         f"({', '.join(map(literal, (paper, *(about.get(name) for name in names))))})"
         for paper, about in zip(mine, stated, strict=True)
     ]
-    columns = ("paper", "question", "published", "set_up_differs_in")
+    columns = ("paper", "title", "question", "published", "set_up_differs_in")
     typed = "".join(f"    {name}::varchar as {name},\n" for name in columns)
     # Without a paper there is a row that is none.
-    values = ",\n    ".join(rows or ["(null, null, null, null)"])
+    values = ",\n    ".join(rows or ["(null, null, null, null, null)"])
     return (
-        "-- One row per paper of the experiment: its question, its answer, and what differs here.\n"
+        "-- One row per paper of the experiment: title, question, answer, and what differs here.\n"
         f"select\n{typed}from (\n    values\n    {values}\n) as stated (\n"
         f"    {', '.join(columns)}\n)\nwhere paper is not null\n"
     )

@@ -6,6 +6,7 @@ own as (
         ours / (published / 100) as of_published,
         ours,
         split_part(values_here.key, ' ', 1) as path,
+        replace(split_part(values_here.key, ' ', 2), '_', ' ') as direction,
     from paper_values as values_here
     inner join paper_items using (paper, item, key)
     where
@@ -18,7 +19,11 @@ known as (
     select
         (select min(of_published) from own) as least,
         (select max(of_published) from own) as most,
-        (select count(distinct path) from own) as paths,
+        (
+            select string_agg(distinct direction, ', ' order by direction desc)
+            from own
+            where ours is not null
+        ) as directions,
         max(ours) filter (item = 'comparable') as comparable,
         max(ours) filter (item = 'saturated') as saturated,
         max(ours) filter (item = 'fairness') as fairness,
@@ -31,21 +36,23 @@ select
         concat_ws(
             ' ',
             format(
-                '{}: {:.0f} to {:.0f} % of what a hundredth of the published throughput is,'
-                ' memory and disk, one way and both.',
+                '{}: transfers reach {:.0f} to {:.0f} % of a hundredth of the published'
+                ' throughput ({}).',
                 if(least >= 0.95, 'Yes', 'Not always'),
                 100 * least,
-                100 * most
+                100 * most,
+                directions
             ),
             format(
                 'The routed path carries {:.2f} times what the switched one does.',
                 comparable
             ),
             format(
-                'Ten streams of files fill {:.0f} % of the link.', 100 * saturated
+                'Ten streams of files use {:.0f} % of the link.', 100 * saturated
             ),
             format(
-                'A TCP flow beside a transfer gets {:.2f} of what it gets beside TCP.',
+                'A TCP flow beside a transfer gets {:.2f} times the throughput that it gets'
+                ' beside a TCP transfer.',
                 fairness
             )
         ),

@@ -1,4 +1,4 @@
--- How many lightpaths each application needs, whether that is told by fewer ranks, and what a link
+-- How many lightpaths each application needs, whether fewer ranks predict that, and what a link
 -- that changes saves.
 with
 
@@ -28,13 +28,13 @@ select
                 checked
             ),
             format(
-                'With one and a limit of flushes it takes {:.2f} times as long as with'
-                ' two and none.',
+                'With one lightpath and a limit on flushes it takes {:.2f} times as long as'
+                ' with two lightpaths and no limit.',
                 limited
             ),
             format(
-                'A film of 4K needs {} ({:.1f} frames a second with one, {:.1f} with'
-                ' two), one of 2K {} ({:.1f}).',
+                'A 4K film needs {} ({:.1f} frames a second with one, {:.1f} with two),'
+                ' a 2K film {} ({:.1f}).',
                 if(film_one >= 29.4, 'one', 'two'),
                 film_one,
                 film_two,
@@ -48,7 +48,7 @@ select
                 100 * farm_second
             ),
             format(
-                'The number for the most ranks, told from fewer, is {}.',
+                'The number that the most ranks need, predicted from fewer ranks, is {}.',
                 if(estimate = 1, 'right', format('{:.2f} times what it is', estimate))
             ),
             coalesce(

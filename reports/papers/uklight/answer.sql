@@ -25,7 +25,7 @@ select
                 lossy_s / plain_s
             ),
             format(
-                'Jitter of 0.8 ms adds {:.1f} % at 16 ms.',
+                'Jitter of 0.8 ms adds {:.1f} % to the time at 16 ms.',
                 100 * (jittered_s / far_s - 1)
             )
         ),

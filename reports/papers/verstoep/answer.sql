@@ -24,8 +24,8 @@ select
                 if(farther <= 0.15, 'as in the paper', 'far from the 15 % of the paper')
             ),
             format(
-                'Without any it takes {:.0f} % longer than with all; {} is the largest'
-                ' part, {:.2f} of it.',
+                'Without any of them it takes {:.0f} % longer than with all; {} accounts for'
+                ' the largest part of that, {:.0f} %.',
                 100 * gain,
                 case largest
                     when 'no-tree' then 'tree-based synchronisation'
@@ -34,10 +34,10 @@ select
                     when 'no-polling' then 'tuned polling'
                     when 'no-large' then 'larger messages'
                 end,
-                largest_share
+                100 * largest_share
             ),
             format(
-                'They gain {:.1f} times as much on one cluster as on the grid.',
+                'The gain is {:.1f} times as large on one cluster as on the grid.',
                 on_cluster
             )
         ),

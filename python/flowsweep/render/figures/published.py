@@ -28,6 +28,12 @@ JUDGED = {
 #: What is shown and not judged.
 ASIDE = dict.fromkeys(["the paper contradicts itself", *paper_items.ASIDE], "muted")
 VERDICTS = JUDGED | ASIDE
+#: Verdicts that a number of values is not called by.
+COUNTED = {
+    "the paper contradicts itself": "contradicted by the paper itself",
+    "other reading": "of another reading",
+    "other quantity": "of another quantity",
+}
 
 
 def draw(context: Context) -> Markup | None:
@@ -57,7 +63,9 @@ def heading(context: Context) -> str:
     found = Counter(_kind(row["verdict"]) for row in rows)
 
     def counted(kinds: Iterable[str]) -> str:
-        return ", ".join(f"{found[kind]} {kind}" for kind in kinds if found[kind])
+        return ", ".join(
+            f"{found[kind]} {COUNTED.get(kind, kind)}" for kind in kinds if found[kind]
+        )
 
     judged = sum(found[kind] for kind in JUDGED)
     values = numbers.plural(judged, "value or property", "values and properties")

@@ -1,0 +1,47 @@
+"""Table `paper_answers`: the question of each paper, its answer, and ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from flowsweep.render.tables import Column, table
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context
+
+#: What each line of a paper says, by column.
+LINES = {
+    "question": "it asks",
+    "published": "it answers",
+    "ours": "found here",
+    "set_up_differs_in": "what differs here",
+}
+
+
+def draw(context: Context) -> Markup | None:
+    """A line for each of the four sentences of a paper, below its title."""
+    rows = context.rows("paper_answers").rows(named=True)
+    if not rows:
+        return None
+    names: list[str] = []
+    for row in rows:
+        title = Markup("{}<small>{}</small>").format(row["paper"], row["title"])
+        names += [title, *[""] * (len(LINES) - 1)]
+    return table(
+        "paper_answers",
+        [
+            Column("paper", names, is_number=False),
+            Column("", list(LINES.values()) * len(rows), is_number=False),
+            Column(
+                "", [_sentence(row[column]) for row in rows for column in LINES], is_number=False
+            ),
+        ],
+    )
+
+
+def _sentence(text: str) -> str:
+    """A clause with a capital letter and a full stop."""
+    end = "" if text.endswith((".", "?")) else "."
+    return f"{text[:1].upper()}{text[1:]}{end}"

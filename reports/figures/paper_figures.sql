@@ -1,0 +1,23 @@
+-- One row per value of a figure or table of a paper that is drawn, with ours where it is here.
+select
+    items.paper,
+    items.item,
+    items.key,
+    items.drawn ->> 'panel' as panel,
+    items.drawn ->> 'x' as x,
+    items.drawn ->> 'x_title' as x_title,
+    coalesce(items.drawn ->> 'log', '') as log,
+    items.unit,
+    items.scale,
+    rounded(items.published * items.scale) as published,
+    -- what counts something else has no place beside it
+    if(items.aside = 'other quantity', null, rounded(own.ours)) as ours,
+from paper_items as items
+inner join experiment_papers using (paper)
+left join paper_values as own
+    on
+        items.paper = own.paper
+        and items.item = own.item
+        and items.key = own.key
+where items.drawn is not null and items.published is not null
+order by items.paper, items.place
