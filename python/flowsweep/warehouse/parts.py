@@ -30,8 +30,10 @@ _ROWS = """\
 with said as (select content::json as said from read_text('{folder}/{parts}')),
 part as (
     select
-        unnest(from_json(said -> 'parts', '[{{"name": "VARCHAR"}}]')) as part,
-        said -> 'facts' ->> '{fact}' as digest
+        unnest(
+            from_json(json_extract(said, '$.parts'), '[{{"name": "VARCHAR"}}]')
+        ) as part,
+        json_extract_string(said, '$.facts.{fact}') as digest
     from said
 )
 select fact.* exclude (filename)
