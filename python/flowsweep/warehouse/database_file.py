@@ -78,8 +78,8 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
         for schema, views in (("files", _files(warehouse)), ("facts", _facts(warehouse))):
             connection.execute(f"create schema {schema}")
             for name, query in views.items():
-                query = _with_plain_times(connection, query)
-                connection.execute(f'create view {schema}."{name}" as {query}')
+                plain = _with_plain_times(connection, query)
+                connection.execute(f'create view {schema}."{name}" as {plain}')
         # A thousand comments are quick in one transaction alone.
         connection.begin()
         for name in figure_names(warehouse.catalog.folder):
@@ -100,7 +100,7 @@ def _with_plain_times(connection: duckdb.DuckDBPyConnection, query: str) -> str:
     if not times:
         return query
     plain = ", ".join(f'make_timestamp_ns(epoch_ns("{name}")) as "{name}"' for name in times)
-    return f"select * replace ({plain}) from ({query})"
+    return f"select * replace ({plain}) from ({query})"  # noqa: S608 - queries of this file
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> None:
