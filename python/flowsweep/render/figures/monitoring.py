@@ -138,15 +138,15 @@ def _grid(
 def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     """Sentences about the applications of which wide windows hide most."""
     found = [
-        (share, said)
+        (share, words)
         for one in doubts.reliable(context, context.series_in(rows))
         if (text := finding(one, context.of(rows, one))) is not None
-        for share, said in [text]
+        for share, words in [text]
     ]
     if context.stands_alone:
         # What repeats nothing is told in the order of the page, that with most traffic first.
-        return [said for _, said in found[:FINDINGS]]
-    return [said for _, said in sorted(found)[:FINDINGS]]
+        return [words for _, words in found[:FINDINGS]]
+    return [words for _, words in sorted(found)[:FINDINGS]]
 
 
 def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
