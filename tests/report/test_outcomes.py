@@ -169,7 +169,7 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
         "1.24 ms (1.00 to 2.00) while tps stays at 91 % of its baseline or more."
     )
     assert "How outcomes react to every axis" in words
-    assert "a similar share of their value" in words
+    assert "the same share of their value" in words
     assert "to keep <b>latency</b> within 10 % of its baseline" in made.html.replace("\u00a0", " ")
 
 
