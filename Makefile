@@ -101,6 +101,7 @@ check-text:
 	$(BIN)/snakefmt --check Snakefile workflows/rules
 	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .config/words.py
 
 audit: build ## Licences, sources and known faults of what we depend on; skips what it cannot ask
 	@. .config/toolchain.sh; PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python .config/audit.py

@@ -102,7 +102,7 @@ def _compiled() -> dict[str, Path]:
     words = ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics"]
     packages = ("flowsweep-capture", "flowsweep-wan", "flowsweep-kernels")
     words += [word for package in packages for word in ("--package", package)]
-    told = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
-    messages = [json.loads(line) for line in told.splitlines()]
+    output = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
+    messages = [json.loads(line) for line in output.splitlines()]
     files = [Path(file) for message in messages for file in message.get("filenames", ())]
     return {file.name: file for file in files}

@@ -98,8 +98,8 @@ class Record:
 def _host() -> str:
     """What the experiment calls this machine, where it told the ranks; else its own name."""
     own = os.uname().nodename
-    told = os.environ.get("FLOWSWEEP_MACHINES", "").split(",")
-    return dict(pair.split("=", 1) for pair in told if "=" in pair).get(own, own)
+    pairs = os.environ.get("FLOWSWEEP_MACHINES", "").split(",")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair).get(own, own)
 
 
 def add_report(report: dict[str, Any], size: int) -> None:

@@ -58,12 +58,12 @@ class Rounds:
             # The sum comes back to rank 0 from the last rank; the total ends there.
             self._parent = (rank + 1) % size
             self._feeders = 0 if rank == 0 else 1
-            self._told = [rank + 1] if rank + 1 < size else []
+            self._children = [rank + 1] if rank + 1 < size else []
         else:
             children = range(arity * rank + 1, min(arity * rank + arity, size - 1) + 1)
             self._parent = (rank - 1) // arity
             self._feeders = len(children)
-            self._told = list(children)
+            self._children = list(children)
         self._ring = arity == RING
         self._begin()
 
@@ -108,7 +108,7 @@ class Rounds:
     def _end(self, total: Sequence[int]) -> tuple[int, ...]:
         # Before the total is told: an answer to it belongs to the next round.
         self._begin()
-        for rank in self._told:
+        for rank in self._children:
             self._ranks.post(self._format.pack(*total), rank, DOWN)
         return tuple(total)
 

@@ -39,6 +39,11 @@ SIZE_UNITS = {
 #: In the base unit: what tables hold. An exponent may ask for a number of millions of digits.
 MOST = 2**63 - 1
 
+#: Units as other tools write them. A byte per second is another rate, so none is here.
+_MEANT = {"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"}
+_MEANT |= {unit.replace("bps", "bit"): meant for unit, meant in _MEANT.items()}
+_MEANT |= {unit.replace("bps", "b/s"): meant for unit, meant in _MEANT.items() if "bps" in unit}
+
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*\Z")
 
 
@@ -56,8 +61,12 @@ def _parse(text: str | float, units: dict[str, int], kind: str, example: str) ->
     if unit not in units and len(near) == 1:
         unit = near[0]
     if unit not in units:
+        meant = _MEANT.get(unit)
         raise FlowsweepError(
-            f'"{unit}" is not a unit of a {kind}', found=f'"{text}"', expected=expected
+            f'"{unit}" is not a unit of a {kind}',
+            found=f'"{text}"',
+            expected=expected,
+            remedy=f'write "{number}{meant}"' if meant in units else None,
         )
     value: Decimal | None
     try:

@@ -29,9 +29,11 @@ _EXPECTED = {
 }
 
 
-def refused(what: str, found: str | None, expected: str | None) -> PydanticCustomError:
+def refused(
+    what: str, found: str | None, expected: str | None, remedy: str | None = None
+) -> PydanticCustomError:
     """A fault with the parts of a `FlowsweepError`; who reads the file adds the place."""
-    parts = {"what": what, "found": found, "expected": expected}
+    parts = {"what": what, "found": found, "expected": expected, "remedy": remedy}
     return PydanticCustomError("refused", "{what}", parts)
 
 

@@ -57,7 +57,7 @@ opened as (
 ),
 
 -- by so much the clock of `host` is ahead of that of `beside`, at the least and at the most
-told as (
+offsets as (
     select
         here.run,
         here.host as beside,
@@ -83,7 +83,7 @@ pairs as (
         least(max(low_ns), min(high_ns)) as low_ns,
         greatest(max(low_ns), min(high_ns)) as high_ns,
         count(*) as connections,
-    from told
+    from offsets
     group by run, beside, host
 ),
 

@@ -11,7 +11,7 @@ spans as (
     where json is not null
 ),
 
-told as (
+reported as (
     select
         spans.run,
         'application' as source,
@@ -69,11 +69,11 @@ seen as (
     where
         directions.is_counted
         and directions.place = 1
-        and directions.run not in (select run from told)
+        and directions.run not in (select run from reported)
 ),
 
 final as (
-    select * from told
+    select * from reported
     union all by name
     select * from seen
 )

@@ -1,5 +1,5 @@
 -- One row per run, direction of the answers, and side: how long it took from the end of a message
--- to the begin of one in the other direction of its connection. `think` in the capture of the host
+-- to the start of one in the other direction of its connection. `think` in the capture of the host
 -- that answers, `wait` in that of the host that asked. Between the sites (any, where there is one).
 with
 

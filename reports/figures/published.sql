@@ -79,7 +79,7 @@ judged as (
             and one.key = crossed.key
 ),
 
-told as (
+worded as (
     select
         *,
         case
@@ -132,5 +132,5 @@ select
     rule,
     key,
     query,
-from told
+from worded
 order by paper, place

@@ -46,11 +46,11 @@ bins as (
         wire_bytes * 8e3 / bin_ns as mbit_s,
     from (
         select
-            told_bins.*,
-            (traffic.bin_start_ns - told_bins.origin_ns) // told_bins.bin_ns as bin,
+            peak_bins.*,
+            (traffic.bin_start_ns - peak_bins.origin_ns) // peak_bins.bin_ns as bin,
             sum(traffic.wire_bytes)::bigint as wire_bytes,
         from shown_host_traffic as traffic
-        inner join told_bins using (run, host, direction)
+        inner join peak_bins using (run, host, direction)
         group by all
     )
 ),

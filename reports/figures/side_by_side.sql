@@ -23,11 +23,11 @@ final as (
         rounded(ratios.high) as ratio_high,
         ratios.noise,
         ratios.noise_reason,
-        rounded(mine.value) as "value",
+        rounded(own.value) as "value",
         rounded(its.value) as reference_value,
-        rounded(mine.completion_s) as completion_s,
+        rounded(own.completion_s) as completion_s,
         rounded(its.completion_s) as reference_s,
-        coalesce(mine.runs_used, 0) as runs_used,
+        coalesce(own.runs_used, 0) as runs_used,
         coalesce(its.runs_used, 0) as reference_runs,
         pairs.reference_point,
         pairs.place,
@@ -40,8 +40,8 @@ final as (
             pairs.axis = ratios.axis
             and pairs.point = ratios.point
             and pairs.outcome = ratios.outcome
-    left join point_outcomes as mine
-        on pairs.point = mine.point and pairs.outcome = mine.outcome
+    left join point_outcomes as own
+        on pairs.point = own.point and pairs.outcome = own.outcome
     left join point_outcomes as its
         on pairs.reference_point = its.point and pairs.outcome = its.outcome
 )

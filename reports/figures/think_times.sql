@@ -1,5 +1,5 @@
 -- One row per application, problem, point, side, direction of the answers, and step of the
--- distribution of the time from the end of a message to the begin of the answer: at the host that
+-- distribution of the time from the end of a message to the start of the answer: at the host that
 -- answers (think), and at the host that asked (wait).
 with
 

@@ -8,19 +8,19 @@ runs_shown as (
         shown_runs.app,
         shown_runs.problem,
         shown_runs.run,
-        told_bins.* exclude (run, end_ns),
+        peak_bins.* exclude (run, end_ns),
         -- captures alone last from the first packet to the last: what is
         -- shorter than a bin has no mean rate
         case
-            when not runs.stands_alone then told_bins.length_ns
-            when told_bins.end_ns - told_bins.start_ns >= told_bins.bin_ns
-                then told_bins.end_ns - told_bins.start_ns
+            when not runs.stands_alone then peak_bins.length_ns
+            when peak_bins.end_ns - peak_bins.start_ns >= peak_bins.bin_ns
+                then peak_bins.end_ns - peak_bins.start_ns
         end as mean_over_ns,
     from shown_runs
-    inner join told_bins using (run)
+    inner join peak_bins using (run)
     inner join runs using (run)
     inner join shown_hosts using (run, host)
-    where told_bins.bins > 0
+    where peak_bins.bins > 0
 ),
 
 -- of captures alone the long silences are cut out, by whole bins

@@ -22,12 +22,12 @@ spans as (
     select
         run_windows.run,
         if(
-            run_windows.length_s * 1e9 < max(told_bins.bin_ns),
+            run_windows.length_s * 1e9 < max(peak_bins.bin_ns),
             null,
             run_windows.length_s
         ) as length_s,
     from run_windows
-    left join told_bins using (run)
+    left join peak_bins using (run)
     group by run_windows.run, run_windows.length_s
 ),
 

@@ -57,7 +57,7 @@ filled as (
 ),
 
 -- a time that no clock tells is as the other one; of a flow that has no other nothing is known
-told as (
+bounded as (
     select
         * exclude (low_ns, high_ns),
         is_told(first_time, low_ns, high_ns) as has_first,
@@ -90,7 +90,7 @@ renamed as (
             as first_ns,
         epoch_ns(if(has_last, last_time, first_time)) - coalesce(shift_ns, 0)
             as last_ns,
-    from told
+    from bounded
     left join clock_shifts using (run, host)
 )
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from flowsweep.cli import COMMANDS
+from flowsweep.cli import COMMANDS, completion, query
 from flowsweep.cli.arguments import Parser
 from flowsweep.errors import FlowsweepError
+from flowsweep.warehouse import figure_names
 
 
 def parsed(command: str, *words: str) -> dict[str, object] | None:
@@ -123,3 +127,43 @@ def test_an_unknown_command_is_told_with_the_known_ones(command):
     assert done.returncode == 2
     assert "flowsweep prase: no such command" in done.stderr
     assert "parse" in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["qu"], ["query"]),
+        (["query", "thr"],
+         ["thresholds", "throughput_cdf", "throughput_per_core", "throughput_series"]),
+        (["query", "thresholds", "--fo"], ["--format"]),
+        (["query", "thresholds", "results", "--format", ""], ["table", "csv", "json"]),
+        (["testbed", ""], ["check", "shell", "--help"]),
+        (["columns", "fl"], ["flows", "flow_durations", "flow_rates", "flow_sizes"]),
+        (["parse", ""], []),
+        (["nothing", ""], []),
+    ],
+)  # fmt: skip
+def test_a_shell_completes_commands_options_and_names(line, words):
+    assert completion.candidates(line) == words
+
+
+def test_bash_completes_the_name_of_a_query():
+    typed = 'eval "$(flowsweep completion bash)"; COMP_WORDS=(flowsweep query thresh) COMP_CWORD=2;'
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ended = subprocess.run(
+        ["bash", "-c", f"{typed} _flowsweep; echo ${{COMPREPLY[@]}}"],
+        env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ended.stdout == "thresholds\n"
+
+
+@pytest.mark.parametrize("words", [[], ["--list"]])
+def test_a_query_without_a_name_prints_the_names(words, capsys):
+    query.query(**parsed("query", *words))
+    printed = capsys.readouterr().out
+    assert [line.split()[0] for line in printed.splitlines() if line[2] != " "] == figure_names()
+
+
+def test_a_query_without_a_folder_asks_for_it():
+    with pytest.raises(FlowsweepError, match="the folder of the results is missing"):
+        query.query(**parsed("query", "thresholds"))

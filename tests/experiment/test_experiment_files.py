@@ -35,6 +35,9 @@ def line_of(path: Path, text: str) -> int:
     ("old", "new", "marker", "parts"),
     [
         ("repetitions:", "repetions:", "repetions", ["unknown key", 'write "repetitions"']),
+        ("  rate: 200", "  bandwidth: 200", "bandwidth", ["unknown key", 'write "rate"']),
+        ("[100Mbit/s, ", "[100Mbps, ", "Mbps", ["axes.rate[0]", 'write "100Mbit/s"']),
+        ("200Mbit/s", "200Mbit", "200Mbit", ["link.rate", 'write "200Mbit/s"']),
         ("  app:", "  apps:", "apps:", ["workload.apps", 'write "app"']),
         ("rtt: 0.3ms", "rtt: 0.3Mbit/s", "0.3Mbit", ["link.rtt", "not a unit of a time"]),
         ("rate: 200Mbit/s", "rate: 0Gbit/s", "0Gbit", ["link.rate", "more than 0"]),

@@ -147,7 +147,7 @@ def _series(raw: Raw) -> Expected:
 
 
 def _answers(raw: Raw) -> Expected:
-    """From the end of a message to the begin of the answer, at the host that answers and at that
+    """From the end of a message to the start of the answer, at the host that answers and at that
     which asked."""
     one = ["run", "host", "connection"]
     messages = raw.table("messages").sort("first_time", "last_time", "direction")

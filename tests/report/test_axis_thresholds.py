@@ -100,7 +100,7 @@ def test_why_nothing_can_be_told_names_values_as_the_verdict_does(
 
 def test_the_page_has_values_in_the_units_of_the_verdict(tmp_path: Path) -> None:
     made(tmp_path, "loss", {None: 1.0, 0.001: 1.05, 0.01: 1.2}, None)
-    html = page.build(tmp_path).html
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
     start = html.index('id="axis_thresholds-table"')
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html[start : html.index("</table>", start)])
     # The first row is that of 10 %; its first cell names the application.

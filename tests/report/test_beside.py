@@ -77,7 +77,7 @@ def test_each_pair_stands_beside_the_application_alone_at_the_same_network(
 
 
 def test_the_page_names_the_other_application(shared: Warehouse) -> None:
-    html = page.build(shared.directory).html
+    html = page.build(shared.directory).html.replace("\u00a0", " ")
     part = html[html.index('id="side_by_side-table"') :]
     assert "beside ssor" in part[: part.index("</table>")]
     assert "This report contradicts" not in html
@@ -137,6 +137,6 @@ def test_figures_of_traffic_leave_out_runs_that_hold_two_applications(captured: 
     listed = captured.rows("run_table").sort("beside_app", nulls_last=True)
     assert listed["beside_app"].to_list() == ["other", None]
     assert listed["is_traffic_used"].to_list() == [False, True]
-    html = page.build(captured.directory).html
+    html = page.build(captured.directory).html.replace("\u00a0", " ")
     assert html.count("Left out: 1 run beside another application") >= 1
     assert "This report contradicts" not in html

@@ -56,7 +56,7 @@ def test_no_query_has_a_peak(borrowed: Path) -> None:
 
 
 def test_the_page_says_why(borrowed: Path) -> None:
-    html = page.build(borrowed).html
+    html = page.build(borrowed).html.replace("\u00a0", " ")
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
     assert "no peak is known, as some of its packets have no time of their own" in text
     assert "No peak is known of r: some packets there have no time of their own" in text

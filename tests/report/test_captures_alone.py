@@ -68,7 +68,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def html(experiment: Path) -> str:
-    return page.build(experiment).html
+    return page.build(experiment).html.replace("\u00a0", " ")
 
 
 def told(html: str) -> str:

@@ -113,3 +113,14 @@ def test_a_file_of_somebody_else_is_not_replaced(one_app: Path, tmp_path: Path) 
         page.write(copy)
     assert foreign.read_bytes() == before
     assert not (copy / "report.html").exists()
+
+
+def test_an_older_duckdb_can_open_it(path: Path) -> None:
+    """DuckDB 1.4 reads storage versions 64 to 67, and has no TIMESTAMPTZ_NS."""
+    header = path.read_bytes()[:20]
+    assert header[8:12] == b"DUCK"
+    assert 64 <= int.from_bytes(header[12:20], "little") <= 67
+    with duckdb.connect(path, read_only=True) as connection:
+        types = connection.execute("select distinct data_type from duckdb_columns()").fetchall()
+    assert ("TIMESTAMP_NS",) in types
+    assert ("TIMESTAMPTZ_NS",) not in types

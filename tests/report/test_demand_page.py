@@ -131,7 +131,7 @@ def test_nothing_is_shown_without_data(tmp_path: Path, make: Any) -> None:
 
 
 def test_the_page_has_them_all(experiment: Path) -> None:
-    html = page.build(experiment).html
+    html = page.build(experiment).html.replace("\u00a0", " ")
     for name in ("wan_throughput", "peak_by_ranks", "throughput_per_core", "transfer_activity",
                  "transfer_times", "transfer_raster", "phase_times"):  # fmt: skip
         assert f'<figure id="figure-{name}">' in html

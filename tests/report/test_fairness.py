@@ -70,7 +70,7 @@ def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
     assert heading == (
         "Is it fair? A TCP flow gets, of what both get, beside lambda 10 % to 44 %; beside tcp 75 %"
     )
-    html = page.build(directory).html
+    html = page.build(directory).html.replace("\u00a0", " ")
     assert heading in html
     assert '<div class="part" id="part-fairness">' in html
 

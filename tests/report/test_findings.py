@@ -86,9 +86,9 @@ def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_told_ap
     rows = frame(waiting(0.2, 0.3, 0.1, 0.4, baseline=True), waiting(0.1, 0.85, 0, 0.05, **FAR))
     assert limits.finding([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
-        "sending time (the network took 50 % of it and the other host 50 %); waiting for the "
-        "other side held it most at 64.1 ms, for 90 % (the network took 94 % of it and the other "
-        "host 5.6 %)."
+        "sending time (50 % of that in the network, 50 % at the other host); waiting for the "
+        "other side held it most at 64.1 ms, for 90 % (94 % of that in the network, 5.6 % at "
+        "the other host)."
     )
 
 
@@ -96,7 +96,7 @@ def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_
     rows = frame(waiting(0.2, 0.4, 0, 0, baseline=True))
     assert limits.finding([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
-        "sending time (the network took 50 % of it or more)."
+        "sending time (at least 50 % of that in the network)."
     )
 
 
@@ -124,8 +124,8 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     rows = frame(point(0.9, 0, 0, 0, 0.1, baseline=True), point(0.8, 0, 0, 0, 0.2, **FAR))
     assert limits.finding([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
-        "at no point is anything else known to have held it. For up to 20 % of the sending time "
-        "of a point this cannot be told: it may belong to any of them."
+        "at no point is anything else known to have held it. Up to 20 % of the sending time of a "
+        "point may belong to any of them: headers do not tell."
     )
     told = limits.finding([rows] * 4, list("abcd"))
     assert "At no point is anything else known to have held any of them." in told

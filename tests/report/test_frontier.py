@@ -106,7 +106,7 @@ def test_a_rate_without_a_limit_is_the_end_of_a_line(tmp_path: Path) -> None:
     lines = [row for row in found if row["kind"] == "line"]
     assert any(row["rate_mbit_s"] is None for row in lines)
     assert any(row["rate_mbit_s"] is not None for row in lines)
-    assert "Slowdown over RTT and link rate" in page.build(tmp_path).html
+    assert "Slowdown over RTT and link rate" in page.build(tmp_path).html.replace("\u00a0", " ")
 
 
 def test_it_is_drawn(grid: Path) -> None:

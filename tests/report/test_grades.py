@@ -238,7 +238,7 @@ def test_every_figure_says_what_a_grade_forbids_it(
     for make in (throughput_series.draw, throughput_cdf.draw, flow_sizes.draw, wan_throughput.draw):
         caption = make(shown).caption
         assert re.search(of_traffic, caption) if of_traffic else (" of grade " not in caption), make
-    html = page.build(directory).html
+    html = page.build(directory).html.replace("\u00a0", " ")
     for name in ("totals", "lightpaths"):
         part = html[html.index(f'id="part-{name}"') :].partition("<details>")[0]
         assert re.search(of_traffic, part) if of_traffic else (" of grade " not in part), name

@@ -87,7 +87,7 @@ def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
     figure = monitoring.draw(drawing(tmp_path))
     assert figure
     assert figure.finding == (
-        "app, out: the busiest 10 ms carry 100 Mbit/s, the busiest 300 s 3.33 kbit/s, "
+        "app, out: the busiest 10 ms carry 100 Mbit/s, the busiest 300 s only 3.33 kbit/s: "
         "< 0.1 % of it."
     )
 
@@ -121,5 +121,5 @@ def test_a_window_that_a_run_does_not_fill_is_not_compared(one_app: Path) -> Non
     )
     peak = rows.sort("peak_mbit_s").row(-1, named=True)
     # Its runs take some seconds: a minute would hold silence behind them.
-    assert f"the busiest 1 s {numbers.estimate(peak['peak_mbit_s'])} Mbit/s" in figure.finding
+    assert f"the busiest 1 s only {numbers.estimate(peak['peak_mbit_s'])} Mbit/s" in figure.finding
     assert f"{numbers.share(peak['peak_share'])} of it." in figure.finding

@@ -43,7 +43,7 @@ FIGURES = (
 
 @pytest.fixture(scope="module")
 def html(one_app: Path) -> str:
-    return page.build(one_app).html
+    return page.build(one_app).html.replace("\u00a0", " ")
 
 
 def test_a_second_build_of_the_same_results_elsewhere_gives_the_same_bytes(
@@ -51,7 +51,7 @@ def test_a_second_build_of_the_same_results_elsewhere_gives_the_same_bytes(
 ) -> None:
     copy = tmp_path / one_app.name
     shutil.copytree(one_app, copy)
-    assert page.build(copy).html == html
+    assert page.build(copy).html.replace("\u00a0", " ") == html
 
 
 def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
@@ -121,7 +121,7 @@ def test_the_report_is_written_whole_or_not_at_all(
 def test_a_page_without_captures_names_what_is_missing(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("a", baseline=True)])
     made = page.build(tmp_path)
-    html, first = made.html, made.first
+    html, first = made.html.replace("\u00a0", " "), made.first
     assert "not what it needs" in first
     assert "No packet intervals" in html
     assert '<section id="traffic"' not in html
@@ -134,7 +134,7 @@ def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
     tiny.table(
         tmp_path, "throughput", "mine", "node7", tiny.bins("192.0.2.7", "192.0.2.9", {2: 900})
     )
-    html = page.build(tmp_path).html
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
     assert '<figure id="figure-throughput_series"' in html
     assert "drops unknown" in html
 
@@ -148,7 +148,7 @@ def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
         tiny.table(tmp_path, "throughput", run, "n7", bins)
         missing = tiny.capture(dropped_kernel=None, dropped_interface=None)
         tiny.table(tmp_path, "captures", run, "n7", [missing])
-    html = page.build(tmp_path).html
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
     assert html.count("Coloured: the run in the title.") == 3
     assert "Solid: the busiest window; dashed" in html
     # The day of captures without a record is that of their first packet.
@@ -239,7 +239,7 @@ def test_a_sweep_without_valid_runs_is_drawn_empty(tmp_path: Path) -> None:
     ]  # fmt: skip
     tiny.runs(tmp_path, rows)
     made = page.build(tmp_path)
-    html, first = made.html, made.first
+    html, first = made.html.replace("\u00a0", " "), made.first
     assert "no valid run to compare" in html
     assert "no run is valid at the baseline" in first
 
@@ -337,7 +337,7 @@ def test_what_holds_it_back_is_said_above_the_bars(html: str) -> None:
 def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow("10.77.2.1", "10.77.1.1")])
-    html = page.build(tmp_path).html
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
     assert "the data cannot answer (limits not in the tables)" in html
     assert "cannot tell 100 %" in html
     assert "No messages: no message tables hold a row." in html
@@ -363,7 +363,7 @@ def test_points_are_open_where_the_ends_of_messages_are_guessed(
 def test_runs_that_the_plan_has_no_more_are_in_no_figure_but_named(tmp_path: Path) -> None:
     def build(*rows: dict[str, object]) -> str:
         tiny.runs(tmp_path, [tiny.run("a", baseline=True, planned=True), *rows])
-        return page.build(tmp_path).html
+        return page.build(tmp_path).html.replace("\u00a0", " ")
 
     def traffic(run: str) -> None:
         tiny.table(tmp_path, "captures", run, "pc3", [tiny.capture()])

@@ -85,7 +85,7 @@ def test_runs_that_answer_nothing_say_so(tmp_path: Path) -> None:
     rows = Warehouse(directory).rows("paper_answers")
     assert rows["paper"].to_list() == sorted(named)
     assert {*rows["ours"]} == {"no run of this experiment answers it"}
-    html = page.build(directory).html
+    html = page.build(directory).html.replace("\u00a0", " ")
     part = html[html.index('id="part-paper_answers"') :]
     assert "How many lightpaths does each application need" in part[: part.index("</table>")]
     assert html.index('id="part-paper_answers"') < html.index('id="part-published"')

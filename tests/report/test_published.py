@@ -191,7 +191,7 @@ def test_what_is_not_judged_has_no_verdict_whatever_ours_is(made: Any) -> None:
 
 def test_the_page_has_them_where_a_paper_is_named(made: Any) -> None:
     made(OURS, FIGURE)
-    html = page.build(made.directory).html
+    html = page.build(made.directory).html.replace("\u00a0", " ")
     part = html[html.index('id="part-published"') :]
     assert (
         "Of 16 values and properties: 3 reproduced, 8 same shape, 3 not reproduced, 2 not here; "
@@ -210,7 +210,7 @@ def test_an_experiment_that_names_no_paper_has_none(
     assert said.out.splitlines()[0].split(",")[: len(CONTRACT)] == CONTRACT
     assert len(said.out.splitlines()) == 1
     assert "the experiment names no paper" in said.err
-    assert 'id="papers"' not in page.build(one_app).html
+    assert 'id="papers"' not in page.build(one_app).html.replace("\u00a0", " ")
 
 
 def test_a_file_that_cannot_be_read_stops_no_query(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_without_changes_nothing_is_said_of_them(tmp_path: Path) -> None:
 
 
 def test_the_page_has_both(folder: Path) -> None:
-    html = page.build(folder).html
+    html = page.build(folder).html.replace("\u00a0", " ")
     assert "This report contradicts" not in html
     part = html[html.index('id="reconfiguration-table"') :]
     assert "on-demand" in part[: part.index("</table>")]

@@ -19,13 +19,21 @@ from grid import PC1, PC3, one_run
 from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
 
-from flowsweep.render import page
+from flowsweep.render import distributions, page
 from flowsweep.render.figure import Context
 from flowsweep.render.sections import sections
 from flowsweep.warehouse import Warehouse
 
 #: How often each conditional sentence was printed, and not, where its figure was drawn.
 SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _distributions_of_few() -> Iterator[None]:
+    """Made-up runs have a handful of flows, of which a report draws no distribution."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributions, "LEAST_VALUES", 1)
+        yield
 
 
 def captions(directory: Path) -> Iterator[tuple[Asked, str, str]]:

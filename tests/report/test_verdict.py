@@ -85,12 +85,12 @@ def test_what_the_intervals_assume_is_said() -> None:
     labels = {("lu", ""): "lu"}
     assert verdict(rows, [REQUIREMENT], labels).assumed == [
         (
-            "runs scatter by a similar share of their time at all points of a line, but where a "
-            "point's own runs clearly scatter more (lu over RTT: 1.6 %)"
+            "runs of a line vary by the same share of their time at every point (lu over RTT: "
+            "1.6 %), except points whose own runs clearly vary more"
         ),
         (
-            "nothing of scatter for lu over rate, where each point has its own runs: fewer than 3 "
-            "points with 2 runs"
+            "nothing about variation for lu over rate, where each point has its own runs: fewer "
+            "than 3 points with 2 runs"
         ),
         (
             "no drift, and none was found (95 % interval of the change from first run to last: lu "
@@ -136,7 +136,7 @@ def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
     ]
     for some, is_said in ((runs[:3], True), (runs, False)):
         found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"}, some)
-        assert any("do together: each was varied" in one for one in found.unknown) == is_said
+        assert any("do together (each was varied" in one for one in found.unknown) == is_said
 
 
 def test_an_open_interval_is_named() -> None:
@@ -382,21 +382,21 @@ def lightpaths(*rows: dict[str, Any], has_sites: bool = True) -> str | None:
 def test_lightpaths_that_carry_all_are_told_together() -> None:
     rows = [lightpath("lu", 1, 1), lightpath("lu", 0, 1, site_b="north"), lightpath("farm", 1, 1)]
     assert lightpaths(*rows) == (
-        "At the baseline 1 lightpath of 100 Mbit/s between any two sites carries all that lu and "
+        "At the baseline, 1 lightpath of 100 Mbit/s between any two sites carries all that lu and "
         "farm send."
     )
 
 
 def test_hosts_without_sites_are_not_called_sites() -> None:
     assert lightpaths(lightpath("lu", 1, 1), has_sites=False) == (
-        "At the baseline 1 lightpath of 100 Mbit/s between the hosts (no sites are known) carries "
+        "At the baseline, 1 lightpath of 100 Mbit/s between the hosts (no sites are known) carries "
         "all that lu sends."
     )
 
 
 def test_lightpaths_that_a_peak_exceeds_are_told_with_it() -> None:
     assert lightpaths(lightpath("lu", 2, 3, lightpath_mbit_s=10.0)) == (
-        "At the baseline 2 lightpaths of 10 Mbit/s between the sites carry what lu sends for 99 % "
+        "At the baseline, 2 lightpaths of 10 Mbit/s between the sites carry what lu sends for 99 % "
         "of the time (3 at the peak)."
     )
 
@@ -404,9 +404,9 @@ def test_lightpaths_that_a_peak_exceeds_are_told_with_it() -> None:
 def test_who_fills_the_links_might_use_more() -> None:
     rows = [lightpath("lu", 1, 1), lightpath("film", 2, 2, is_supply_limited=True)]
     assert lightpaths(*rows) == (
-        "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends; "
+        "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu sends; "
         "2 lightpaths of 100 Mbit/s between the sites carry what film sends for 99 % of the time, "
-        "but more might be sent: its peak is above 80 % of what the path carries."
+        "but the peak exceeds 80 % of the capacity: a faster path might carry more."
     )
 
 
@@ -414,11 +414,14 @@ def test_links_that_carried_all_are_enough() -> None:
     """Two lightpaths were called for where one had carried it."""
     burst = {"is_supply_limited": True, "peak_mbit_s": 177.4}
     assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst)) == (
-        "At the baseline 1 lightpath of 100 Mbit/s between the sites carries all that lu sends, "
-        "but in bursts of up to 177 Mbit/s, which wait in front of the link: more might be sent."
+        "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu sends, "
+        "but in bursts of up to 177 Mbit/s, which queue before the link: a faster one might carry "
+        "more."
     )
     two = lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=200.0, **burst))
-    assert two.startswith("At the baseline 2 lightpaths of 100 Mbit/s between the sites carry what")
+    assert two.startswith(
+        "At the baseline, 2 lightpaths of 100 Mbit/s between the sites carry what"
+    )
 
 
 @pytest.mark.parametrize(

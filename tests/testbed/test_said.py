@@ -33,7 +33,7 @@ def test_of_much_that_a_program_says_little_is_held(tmp_path):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert failure == "exit code 3: disk"
-    assert done.said.startswith(words)
+    assert done.stderr.startswith(words)
     assert most < 16 * MIB
 
 

@@ -35,7 +35,7 @@ NAMES = (
 
 
 def keep(folder: Path) -> None:
-    """Writes the begin of a flow's sender's capture, and its truth."""
+    """Writes the start of a flow's sender's capture, and its truth."""
     flow, truth = recorded(folder)
     last = truth.borders[0] + int(
         (LESS if flow["rate_mbit"] == FAST_MBIT and flow["rtt_ms"] < FAR_MS else SECONDS) * 1e9

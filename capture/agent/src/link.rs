@@ -92,8 +92,8 @@ impl Watch {
         })
     }
 
-    /// What is to be told until now; nothing where the interface was always up.
-    pub fn told(&mut self) -> Option<History> {
+    /// The history until now; nothing where the interface was always up.
+    pub fn take_history(&mut self) -> Option<History> {
         self.ask();
         let history = &self.history;
         (history.downs > 0 || !history.up_at_start).then(|| history.clone())

@@ -109,7 +109,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         link_type_name,
         clock,
         capabilities,
-        link: link.as_mut().and_then(Watch::told),
+        link: link.as_mut().and_then(Watch::take_history),
         ..describe(arguments, limits, format, start)
     };
     manifest.follow(&recorder, agent.totals());
@@ -126,13 +126,13 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         |recorder, totals, link| {
             if journal.is_due() {
                 manifest.follow(recorder, totals);
-                manifest.link = link.and_then(Watch::told);
+                manifest.link = link.and_then(Watch::take_history);
                 // A manifest that cannot be written now is written at the end, where an error is told.
                 let _ = journal.write(&manifest, false);
             }
         },
     );
-    manifest.link = link.as_mut().and_then(Watch::told);
+    manifest.link = link.as_mut().and_then(Watch::take_history);
     recorder.finish();
     manifest.clock.end(peer);
     manifest.follow(&recorder, outcome.totals);

@@ -88,13 +88,13 @@ class Node:
         spent_s = (time.monotonic_ns() - begin) / 1e9
         await asyncio.sleep(max(0.0, task.time * self._unit_s - spent_s))
         self._outputs[task.number] = output
-        told = {
+        message = {
             "task": task.number,
             "digest": graph.digest(output).hex(),
             "span_ns": [begin, time.monotonic_ns()],
             "transfers": [span for _, span in fetched if span is not None],
         }
-        writer.write(json.dumps(told).encode() + b"\n")
+        writer.write(json.dumps(message).encode() + b"\n")
 
     async def _input(
         self, number: int, rank: int, host: str, port: int

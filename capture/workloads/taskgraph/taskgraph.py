@@ -26,7 +26,7 @@ import rounds
 APP = "taskgraph"
 MAX_TASKS = 10_000
 MAX_BYTES = 1 << 28
-ADDRESS, ORDER, TOLD, STOP = range(1, 5)
+ADDRESS, ORDER, RESULT, STOP = range(1, 5)
 
 
 class Scheduler:
@@ -54,9 +54,9 @@ class Scheduler:
         done = 0
         while done < len(self.tasks):
             self._give()
-            worker, _, data = self.ranks.receive(tag=TOLD)
-            told = json.loads(bytes(data))
-            self._take(worker, self.tasks[told["task"]], told["digest"])
+            worker, _, data = self.ranks.receive(tag=RESULT)
+            message = json.loads(bytes(data))
+            self._take(worker, self.tasks[message["task"]], message["digest"])
             done += 1
         end = self.ranks.now()
         for worker in self.places:
@@ -117,15 +117,15 @@ def work(ranks: mpi.Ranks, control: socket.socket) -> None:
             raise RuntimeError("the process with the data ended")
         *lines, text = (text + new).split(b"\n")
         for line in lines:
-            told = json.loads(line)
-            ranks.phase("task", *span_s(told.pop("span_ns")), task=told["task"])
-            for transfer in told.pop("transfers"):
+            record = json.loads(line)
+            ranks.phase("task", *span_s(record.pop("span_ns")), task=record["task"])
+            for transfer in record.pop("transfers"):
                 name, size = f"output {transfer['task']}", transfer["bytes"]
                 span = span_s(transfer["span_ns"])
                 ranks.transfer(name, transfer["from"], ranks.rank, size, span)
                 fetched += size
             tasks += 1
-            ranks.post(json.dumps(told).encode(), 0, TOLD)
+            ranks.post(json.dumps(record).encode(), 0, RESULT)
     control.close()
     os.wait()
     ranks.notes = {"tasks": tasks, "fetched_bytes": fetched}

@@ -252,15 +252,15 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     ranks = channels.Ranks(APP, problem, compute)
     result: dict[str, Any] = {}
     if store is not None:
-        mine = read(ranks, job, store)
+        own = read(ranks, job, store)
         store.close()
         if rank:
-            ranks.control[0].send(RESULT, json.dumps(mine).encode())
+            ranks.control[0].send(RESULT, json.dumps(own).encode())
         else:
             for other in job.readers[1:]:
-                mine |= json.loads(bytes(ranks.control[other].expect(RESULT).data))
+                own |= json.loads(bytes(ranks.control[other].expect(RESULT).data))
             counted = json.loads(bytes(ranks.control[job.counter].expect(RESULT).data))
-            result = judge(counted, mine, ranks.started_ns)
+            result = judge(counted, own, ranks.started_ns)
     elif rank in job.filters:
         stage(ranks, job, job.filters, job.readers, job.compressors)
     elif rank in job.compressors:

@@ -36,6 +36,7 @@ COMMANDS = (
     "zeek-logs",
     "testbed",
     "workflow",
+    "completion",
 )
 ABOUT = "What network does my distributed application need? Measured from packet captures."
 

@@ -115,10 +115,14 @@ def add_settings(parser: Parser) -> None:
     )
 
 
-def add_results(parser: Parser) -> None:
+def add_results(parser: Parser, nargs: str | None = None) -> None:
     """The folder of an experiment's results."""
     parser.add_argument(
-        "directory", metavar="DIRECTORY", type=Path, help="Results: results/<experiment>."
+        "directory",
+        metavar="DIRECTORY",
+        type=Path,
+        nargs=nargs,
+        help="Results: results/<experiment>.",
     )
 
 

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
-    parser.add_argument("name", metavar="NAME", help="A figure or table of the report.")
-    add_results(parser)
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        help="A figure or table of the report; without it, the names are printed.",
+    )
+    add_results(parser, nargs="?")
     add_against(parser)
     add_format(parser, "table", "csv", "json")
     parser.add_argument(
@@ -37,7 +42,8 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--sql", action="store_true", help="Print the SQL that leads to the rows instead."
     )
-    parser.more = _names
+    parser.add_argument("--list", action="store_true", help="Print the names.")
+    parser.more = lambda: f"names:\n{_names()}"
 
 
 def _count(text: str) -> int:
@@ -56,7 +62,7 @@ def _names() -> str:
     names = list(paths)
     width = max(map(len, names)) + 4
     columns = max(60, shutil.get_terminal_size().columns)
-    lines = ["names:"]
+    lines = []
     for name in names:
         text = paths[name].with_suffix(".yaml").read_text(encoding="utf-8")
         described = yaml.safe_load(text)
@@ -68,15 +74,18 @@ def _names() -> str:
 
 def query(
     *,
-    name: str,
-    directory: Path,
+    name: str | None = None,
+    directory: Path | None = None,
     against: Path | None = None,
     output_format: str,
     columns: str | None = None,
     limit: int | None = None,
     sql: bool,
+    list: bool = False,  # noqa: A002 - the name of the option
 ) -> None:
     """Print the rows behind a figure: NAME is one of the report's, such as thresholds.
+
+    Without NAME: every name, with what it is.
 
     DIRECTORY is results/<experiment>, with tables/ inside.
 
@@ -94,6 +103,15 @@ def query(
     """
     from flowsweep.warehouse import Warehouse, figures, script
 
+    if list or name is None:
+        print(_names())
+        return
+    if directory is None:
+        raise FlowsweepError(
+            f"flowsweep query {name}: the folder of the results is missing",
+            expected="results/<experiment>",
+            remedy=f"flowsweep query {name} results/demo",
+        )
     warehouse = Warehouse(directory, against=against)
     if sql:
         printing.exact(script.of(warehouse, name))

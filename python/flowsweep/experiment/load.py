@@ -19,6 +19,21 @@ from flowsweep.validation import expected_of
 
 #: A mebibyte of YAML is ten thousand lines and more.
 MOST_BYTES = 2**20
+#: Keys that people write by other tools' names, and ours.
+_MEANT = {
+    "bandwidth": "rate",
+    "capacity": "rate",
+    "speed": "rate",
+    "throughput": "rate",
+    "delay": "rtt",
+    "latency": "rtt",
+    "ping": "rtt",
+    "packet_loss": "loss",
+    "buffer_size": "buffer",
+    "congestion_control": "congestion",
+    "repeat": "repetitions",
+    "nodes": "hosts",
+}
 
 
 @dataclass(frozen=True)
@@ -161,7 +176,8 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
     if fault["type"] == "extra_forbidden":
         key = str(location[-1])
         known = _known_keys([str(part) for part in location[:-1]])
-        near = difflib.get_close_matches(key, known, n=1)
+        near = [meant for meant in [_MEANT.get(key.lower())] if meant in known]
+        near = near or difflib.get_close_matches(key, known, n=1)
         what, found = "unknown key", f'"{key}"'
         expected = f"one of {', '.join(known)}" if known else None
         remedy = f'write "{near[0]}"' if near else f"remove line {line}"
@@ -169,7 +185,7 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
         parts = fault["ctx"]
         what, found, expected = parts["what"], parts["found"], parts["expected"]
         line = _line_of_scalar(node, what) or line
-        remedy = f"correct line {line}"
+        remedy = parts["remedy"] or f"correct line {line}"
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
         found, expected = inputs.shown(fault["input"]), expected_of(fault)

@@ -39,7 +39,7 @@ def _quantity(parse: Callable[[Any], Any], *, zero: str | None) -> Callable[[Any
         try:
             value = parse(text)
         except FlowsweepError as error:
-            raise refused(error.what, error.found, error.expected) from None
+            raise refused(error.what, error.found, error.expected, error.remedy) from None
         if value < 0 or (value == 0 and zero is not None):
             reason = zero if value == 0 else "a negative value has no meaning"
             raise refused(f'"{text}" is not possible here', f'"{text}"', f"more than 0: {reason}")

@@ -47,10 +47,10 @@ def _of_any_kind() -> type[Model]:
     )
 
 
-def _of_its_kind(said: Any) -> Settings:
+def _of_its_kind(given: Any) -> Settings:
     """The settings of the kind that was chosen."""
-    settings = _settings(said.kind)
-    return settings(**{name: getattr(said, name) for name in settings.model_fields})
+    settings = _settings(given.kind)
+    return settings(**{name: getattr(given, name) for name in settings.model_fields})
 
 
 def default() -> Settings:

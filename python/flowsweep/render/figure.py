@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowsweep.files.parquet_files import quoted
 from flowsweep.render import axes, charts
-from flowsweep.render.terms import CAPTURES, SWEEP
+from flowsweep.render.terms import BETWEEN_SITES, CAPTURES, SWEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,10 +74,15 @@ class Context:
         """Whether these are captures alone: each run is shown by itself, under its name."""
         return bool(self.model("runs")["stands_alone"].any())
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
         """What things are called."""
-        return CAPTURES if self.stands_alone else SWEEP
+        import polars as pl
+
+        if self.stands_alone:
+            return CAPTURES
+        sites = self.model("hosts").group_by("run").agg(pl.col("site").n_unique())["site"]
+        return BETWEEN_SITES if sites.len() and sites.min() > 1 else SWEEP  # type: ignore[operator]
 
     @property
     def has_sites(self) -> bool:
@@ -93,8 +98,9 @@ class Context:
         for run in sorted(set(runs)):
             reason = known.get(run, "the first that has such traffic")
             why.setdefault(reason, []).append(run)
+        is_one = sum(map(len, why.values())) == 1
         text = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in why.items())
-        return f"One run each, {text}."
+        return f"{'The run shown is' if is_one else 'One run each,'} {text}."
 
     def series_in(self, frame: pl.DataFrame) -> list[Series]:
         """The applications that a frame has rows of, in report order."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
+from markupsafe import Markup
 
 from flowsweep import numbers
 from flowsweep.render.tables import Column, cut_note, figures, table
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from flowsweep.render.figure import Context
 
 MAX_ROWS = 60
@@ -24,7 +24,9 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
         context: Answers the query.
         name: The query.
         show: The columns to print and their heads; default: all under their own names. Shares are
-            printed in percent where the head ends in "(%)".
+            printed in percent where the head ends in "(%)". With braces several columns share a
+            cell, "{value}|{low} to {high}": what stands behind the bar is the cell's second line,
+            left out where a value of it is null.
     """
     rows = context.rows(name)
     if rows.is_empty():
@@ -32,7 +34,9 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     heads = show or {column: column.replace("_", " ") for column in rows.columns}
     printed = rows.head(MAX_ROWS)
     columns = [
-        _column(printed[column], head) for column, head in heads.items() if _is_filled(rows[column])
+        _joined(printed, column, head) if "{" in column else _column(printed[column], head)
+        for column, head in heads.items()
+        if "{" in column or _is_filled(rows[column])
     ]
     return table(name, columns) + cut_note(printed.height, rows.height, name)
 
@@ -40,6 +44,25 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
 def _is_filled(values: pl.Series) -> bool:
     filled = values.drop_nulls()
     return not filled.is_empty() and bool((filled.cast(pl.String) != "").any())
+
+
+def _joined(rows: pl.DataFrame, pattern: str, head: str) -> Column:
+    """A column whose cells are made of several."""
+    names = list(dict.fromkeys(re.findall(r"{(\w+)}", pattern)))
+    printed = {name: _column(rows[name], head).cells for name in names}
+    first, _, second = pattern.partition("|")
+    cells: list[str] = []
+    for place, row in enumerate(rows.rows(named=True)):
+        texts = {name: printed[name][place] for name in names}
+        lines = [
+            "" if any(row[name] in (None, "") for name in names if f"{{{name}}}" in part) else part
+            for part in (first, second)
+        ]
+        cell, small = (part.format(**texts).strip() for part in lines)
+        cells.append(
+            Markup("{}<small>{}</small>").format(cell, small) if small else cell or numbers.NONE
+        )
+    return Column(head, cells, is_number=rows[names[0]].dtype.is_numeric())
 
 
 def _column(values: pl.Series, head: str) -> Column:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
+
+NBSP = "\u00a0"
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|[kMG]?bit/s|[nµm]?s|min|[kMG]?B(?:/s)?|[KMG]iB|[kM])(?![\w%/]))"
+)
 
 
 def filled(folder: Path, name: str, **values: Any) -> Markup:
@@ -23,10 +29,17 @@ def filled(folder: Path, name: str, **values: Any) -> Markup:
 
 @cache
 def _environment(folder: Path) -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["bound"] = bound
+    return environment
+
+
+def bound(text: str) -> str:
+    """Text, or markup, whose numbers stay on one line with their unit."""
+    return type(text)(_UNIT.sub(NBSP, text))

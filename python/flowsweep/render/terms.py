@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ SWEEP = Terms(
     run="valid run",
     series="applications",
 )
+#: Where every run has hosts at several sites.
+BETWEEN_SITES = replace(SWEEP, of_runs=" between the sites", between="between the sites of")
 CAPTURES = Terms(
     per_point="run by run",
     point="run",

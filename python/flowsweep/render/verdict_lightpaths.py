@@ -68,7 +68,7 @@ def sentence(
     where = "between any two" if are_many else "between the"
     where += " sites" if has_sites else " hosts (no sites are known)"
     parts = [_carried(answer, where, named) for answer, named in carried.items()]
-    return f"At the baseline {'; '.join(parts)}." if parts else None
+    return f"At the baseline, {'; '.join(parts)}." if parts else None
 
 
 def _counts(row: Row) -> bool:
@@ -97,13 +97,13 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
         burst = f"{numbers.estimate(answer.burst_mbit_s)} Mbit/s"
         return (
             f"{between} all that {_named(named)} {send}, but in bursts of up to {burst}, "
-            "which wait in front of the link: more might be sent"
+            "which queue before the link: a faster one might carry more"
         )
     if answer.is_filled:
-        they = "its peak is" if len(named) == 1 else "their peaks are"
+        peaks = "the peak exceeds" if len(named) == 1 else "their peaks exceed"
         return (
-            f"{between} what {_named(named)} {send} for 99 % of the time, but more might be sent: "
-            f"{they} above 80 % of what the path carries"
+            f"{between} what {_named(named)} {send} for 99 % of the time, but {peaks} 80 % of "
+            "the capacity: a faster path might carry more"
         )
     if answer.peak <= answer.number:
         return f"{between} all that {_named(named)} {send}"

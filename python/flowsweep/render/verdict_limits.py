@@ -46,12 +46,13 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
     found = []
     if pooled:
         found.append(
-            f"runs scatter by a similar share of their {of_what} at all points of a line, but "
-            f"where a point's own runs clearly scatter more ({_listed(pooled)})"
+            f"runs of a line vary by the same share of their {of_what} at every point "
+            f"({_listed(pooled)}), except points whose own runs clearly vary more"
         )
     for reason, names in alone.items():
         found.append(
-            f"nothing of scatter for {_listed(names)}, where each point has its own runs: {reason}"
+            f"nothing about variation for {_listed(names)}, where each point has its own runs: "
+            f"{reason}"
         )
     return found + _drifts(list(lines.values()), labels)
 
@@ -114,15 +115,15 @@ def unknown(
         )
     if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
         found.append(
-            "where exactly a limit lies between two tried points: its number assumes a straight "
-            "line between them, its interval does not"
+            "where exactly between two tried points a limit lies (the number assumes a straight "
+            "line, the interval does not)"
         )
     axes = {row["axis"] for row in thresholds}
     if not_crossed:
         whose = "" if len(not_crossed) == len(rows) else f" to {_listed(not_crossed)}"
         found.append(
-            f"what long RTT and low rate do together{whose}: each was varied with the other at the "
-            "baseline"
+            f"what a long RTT and a low rate do together{whose} (each was varied with the other at "
+            "the baseline)"
         )
     if len(axes) == 1:
         missing = "rate" if "rtt" in axes else "RTT"

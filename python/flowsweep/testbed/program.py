@@ -52,12 +52,12 @@ Command = tuple[list[str], dict[str, str]]  # words, and what the environment ha
 class Ended:
     """How a program ended. No code: it was ended at the limit.
 
-    `said`: on standard error; `printed`: the beginning of what it wrote on standard output; `left`:
-    the hosts on which it still ran while on others it had ended.
+    `stderr`: what it wrote there; `printed`: the beginning of its standard output; `left`: the
+    hosts on which it still ran while on others it had ended.
     """
 
     code: int | None
-    said: str
+    stderr: str
     printed: str
     limit_s: float
     left: tuple[str, ...] = ()
@@ -67,9 +67,9 @@ class Ended:
         """Why it failed, or None."""
         if self.code == 0:
             return None
-        told = _mpi_error(self.said) or _reason(self.said)
+        reason = _mpi_error(self.stderr) or _reason(self.stderr)
         what = ended(self.code) if self.code is not None else self._unfinished()
-        return f"{what}: {told}" if told else what
+        return f"{what}: {reason}" if reason else what
 
     def _unfinished(self) -> str:
         where = f" on {', '.join(self.left)}, where others were" if self.left else ""
@@ -82,12 +82,12 @@ class Ended:
 
         Its exit code is 0 when one of its daemons is gone.
         """
-        lost = LOST_DAEMON.search(self.said)
+        lost = LOST_DAEMON.search(self.stderr)
         if self.code is not None and lost is not None:
             return f"mpirun lost its daemon on {lost[1]}: it was killed, or it crashed; {MEMORY}"
         missing = NO_DAEMON.search(self.printed)
         if self.code and missing is not None:
-            return f"mpirun could not start its daemon on {missing[1]}: {_reason(self.said)}"
+            return f"mpirun could not start its daemon on {missing[1]}: {_reason(self.stderr)}"
         if self.code == -signal.SIGKILL:
             return f"mpirun was {ended(self.code)}; {MEMORY}"
         return None

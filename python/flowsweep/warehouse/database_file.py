@@ -4,6 +4,9 @@ In `main` are the rows of every query, as tables; in `models` the runs, points a
 they share; in `files` and `facts` are views over the Parquet files. The paths of the views are
 relative to results/NAME, so that the folder may be moved: whoever is elsewhere sets
 `file_search_path`.
+
+DuckDB 1.4, the release with long support, opens it too. That version has no type for nanoseconds
+with a zone, so times are TIMESTAMP_NS here, in UTC.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Those of which each value is in a table or follows from one row: the same in every writing.
 MODELS = ("runs", "points", "point_runs", "hosts", "captures")
+#: The oldest DuckDB that can open the file.
+STORAGE_VERSION = "v1.4.0"
 
 
 def write(warehouse: Warehouse) -> Path:
@@ -48,15 +53,19 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
     # A fact that is found to be kept, or not, begins another connection.
     warehouse.keep_facts()
     connection = warehouse.connection
-    connection.execute(f"attach {parquet_files.quoted(str(made))} as made")
+    connection.execute(
+        f"attach {parquet_files.quoted(str(made))} as made (storage_version '{STORAGE_VERSION}')"
+    )
     try:
         for name in figure_names(warehouse.catalog.folder):
             warehouse.keep_rows(name)
-            connection.execute(f'create table made.main."{name}" as from figure_rows')
+            query = _with_plain_times(connection, "from figure_rows")
+            connection.execute(f'create table made.main."{name}" as {query}')
         connection.execute("create schema made.models")
         for name in MODELS:
             query = f"select * from {name} order by all"  # noqa: S608 - a name of this file
             warehouse.prepare(query)
+            query = _with_plain_times(connection, query)
             connection.execute(f'create table made.models."{name}" as {query}')
     finally:
         connection.execute("detach made")
@@ -69,7 +78,8 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
         for schema, views in (("files", _files(warehouse)), ("facts", _facts(warehouse))):
             connection.execute(f"create schema {schema}")
             for name, query in views.items():
-                connection.execute(f'create view {schema}."{name}" as {query}')
+                plain = _with_plain_times(connection, query)
+                connection.execute(f'create view {schema}."{name}" as {plain}')
         # A thousand comments are quick in one transaction alone.
         connection.begin()
         for name in figure_names(warehouse.catalog.folder):
@@ -81,6 +91,16 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
                     _comment(connection, f'column main."{name}"."{column}"', meaning)
         _comment(connection, 'table models."runs"', warehouse.mark())
         connection.commit()
+
+
+def _with_plain_times(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """The query with its times as TIMESTAMP_NS: through a number, as a cast heeds the time zone."""
+    described = connection.execute(f"describe {query}").fetchall()
+    times = [row[0] for row in described if row[1] == "TIMESTAMPTZ_NS"]
+    if not times:
+        return query
+    plain = ", ".join(f'make_timestamp_ns(epoch_ns("{name}")) as "{name}"' for name in times)
+    return f"select * replace ({plain}) from ({query})"  # noqa: S608 - queries of this file
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> None:

@@ -28,7 +28,7 @@ from flowsweep.files import file_sets, outputs, parquet_files, staging
 from flowsweep.files.locks import folder_locked, tell
 from flowsweep.files.owned import FACTS
 from flowsweep.warehouse import parts as parts_file
-from flowsweep.warehouse.parts import PARTS, Part, Said
+from flowsweep.warehouse.parts import PARTS, Part, PartList
 from flowsweep.warehouse.signatures import Inputs
 
 #: Runs that are aggregated at once: so many, and so many bytes of their tables.
@@ -199,10 +199,10 @@ class Kept:
 
     def _read(self) -> None:
         """What parts.json says of parts whose files are whole."""
-        said = parts_file.read(self._folder)
-        self._held = {fact for fact, sql in self._digests.items() if said.facts.get(fact) == sql}
-        self._parts = [part for part in said.parts if self._is_whole(part)]
-        self._state = said.state if len(self._parts) == len(said.parts) else ""
+        listed = parts_file.read(self._folder)
+        self._held = {fact for fact, sql in self._digests.items() if listed.facts.get(fact) == sql}
+        self._parts = [part for part in listed.parts if self._is_whole(part)]
+        self._state = listed.state if len(self._parts) == len(listed.parts) else ""
 
     def _is_whole(self, part: Part) -> bool:
         """Whether all files of a part can be opened; each is looked at once."""
@@ -220,8 +220,8 @@ class Kept:
             elif path.stat().st_nlink == 1:  # others are on the disk under their older name
                 outputs.sync(path)
         facts = {fact: self._digests[fact] for fact in sorted(self._held)}
-        said = Said(state=state, facts=facts, parts=self._parts)
-        outputs.write_file(self._at / PARTS, parts_file.text_of(said))
+        listed = PartList(state=state, facts=facts, parts=self._parts)
+        outputs.write_file(self._at / PARTS, parts_file.text_of(listed))
 
     def remove_damaged(self, connection: duckdb.DuckDBPyConnection) -> list[Path]:
         """Removes files of facts that cannot be read to their end, so that they are made anew."""

@@ -54,7 +54,9 @@ def _spelled_out(columns: dict[str, str]) -> dict[str, str]:
     spelled: dict[str, str] = {}
     for column, meaning in columns.items():
         if column == POINT:
-            spelled |= {name: said for name, said in point_columns().items() if name not in columns}
+            spelled |= {
+                name: about for name, about in point_columns().items() if name not in columns
+            }
         else:
             spelled[column] = meaning
     return spelled

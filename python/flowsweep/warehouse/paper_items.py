@@ -63,26 +63,26 @@ def cells(folder: Path) -> list[Cell]:
     for item, stated in paper["items"].items():
         for row in stated.get("rows", [[]]):
             fields = dict(zip(stated.get("columns", ()), row, strict=True))
-            for value, told in stated.get("values", {"published": {}}).items():
-                given = fields | told | {"value": value}
+            for value, about in stated.get("values", {"published": {}}).items():
+                given = fields | about | {"value": value}
                 own = {name: one for name, one in given.items() if one is not None}
-                said = paper | stated | own | {"published": fields.get(value)}
-                found.append(_cell(folder.name, len(found), item, said, own))
+                merged = paper | stated | own | {"published": fields.get(value)}
+                found.append(_cell(folder.name, len(found), item, merged, own))
     return found
 
 
-def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
+def _cell(paper: str, place: int, item: str, merged: Cell, fields: Cell) -> Cell:
     def text(name: str, otherwise: str | None = None) -> str | None:
-        words: str | None = said.get(name, otherwise)
+        words: str | None = merged.get(name, otherwise)
         return None if words is None else words.format(**fields)
 
     def find_text(name: str) -> str | None:
         """A text of all values of the row, or of some of them by their names."""
-        given = said.get(name)
+        given = merged.get(name)
         words: str | None = given.get(fields["value"]) if isinstance(given, dict) else given
         return words
 
-    reproduced, shape = said.get("reproduced") or {}, said.get("same_shape") or {}
+    reproduced, shape = merged.get("reproduced") or {}, merged.get("same_shape") or {}
 
     def number(rule: dict[str, Any], name: str) -> float | None:
         """A number, or the field of the row that has it."""
@@ -101,13 +101,13 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "quantity": text("quantity"),
         "unit": text("unit", ""),
         "where": text("where", item),
-        "published": said["published"],
+        "published": merged["published"],
         "query": text("query"),
         "set_up_differs_in": text("differs"),
         "absent": text("absent", NO_RUN),
         "aside": find_text("aside"),
         "contradiction": find_text("contradiction"),
-        "scale": said.get("scale", 1),
+        "scale": merged.get("scale", 1),
         "within": number(reproduced, "within"),
         "at_least": number(reproduced, "at_least"),
         "at_most": number(reproduced, "at_most"),
@@ -119,7 +119,7 @@ def _cell(paper: str, place: int, item: str, said: Cell, fields: Cell) -> Cell:
         "shape_at_least": number(shape, "at_least"),
         "shape_at_most": number(shape, "at_most"),
         "cell": json.dumps(fields),
-        "drawn": _drawn(said.get("drawn"), fields),
+        "drawn": _drawn(merged.get("drawn"), fields),
     }
     return cell | {"rule": _rule(cell, text("why"))}
 

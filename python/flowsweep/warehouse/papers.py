@@ -103,13 +103,13 @@ def _values(found: list[tuple[str, str, str]]) -> str:
     )
 
 
-def _questions(papers: Path, mine: list[str]) -> str:
+def _questions(papers: Path, chosen: list[str]) -> str:
     """What each paper of the experiment asks and answers, and what differs here."""
     names = ("title", "question", "answer", "differs")
-    stated = [figures.read(papers / paper / "items.yaml") for paper in mine]
+    stated = [figures.read(papers / paper / "items.yaml") for paper in chosen]
     rows = [
         f"({', '.join(map(literal, (paper, *(about.get(name) for name in names))))})"
-        for paper, about in zip(mine, stated, strict=True)
+        for paper, about in zip(chosen, stated, strict=True)
     ]
     columns = ("paper", "title", "question", "published", "set_up_differs_in")
     typed = "".join(f"    {name}::varchar as {name},\n" for name in columns)
@@ -135,14 +135,14 @@ def _answers(answered: list[str]) -> str:
 
 @functools.lru_cache(maxsize=4)  # several warehouses of a process read the same
 def _stated(
-    papers: Path, known: tuple[str, ...], _said: tuple[str, ...]
+    papers: Path, known: tuple[str, ...], _texts: tuple[str, ...]
 ) -> tuple[str, dict[tuple[str, str], str]]:
     """The cells of all papers as SQL, and the name of each item by paper and stem.
 
     Args:
         papers: The folder reports/papers.
         known: The papers.
-        _said: The text of each paper's items.yaml: with another one, this is made anew.
+        _texts: The text of each paper's items.yaml: with another one, this is made anew.
     """
     cells = [cell for paper in known for cell in paper_items.cells(papers / paper)]
     asked = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in cells}

@@ -27,12 +27,14 @@ FORMAT: Literal[2] = 2
 WHOLE = f"{'?' * 16}-{'?' * 16}.parquet"
 #: Rows of a fact that count, for who has no more than DuckDB and the folder.
 _ROWS = """\
-with said as (select content::json as said from read_text('{folder}/{parts}')),
+with listed as (select content::json as listed from read_text('{folder}/{parts}')),
 part as (
     select
-        unnest(from_json(said -> 'parts', '[{{"name": "VARCHAR"}}]')) as part,
-        said -> 'facts' ->> '{fact}' as digest
-    from said
+        unnest(
+            from_json(json_extract(listed, '$.parts'), '[{{"name": "VARCHAR"}}]')
+        ) as part,
+        json_extract_string(listed, '$.facts.{fact}') as digest
+    from listed
 )
 select fact.* exclude (filename)
 from read_parquet('{folder}/{fact}/{files}', union_by_name = true, filename = true,
@@ -54,7 +56,7 @@ class Part:
 
 
 @dataclass
-class Said:
+class PartList:
     """What the file says.
 
     Attributes:
@@ -69,26 +71,26 @@ class Said:
 
 
 @cache
-def _kind() -> TypeAdapter[Said]:
-    return TypeAdapter(Said)
+def _kind() -> TypeAdapter[PartList]:
+    return TypeAdapter(PartList)
 
 
-def read(folder: Path) -> Said:
+def read(folder: Path) -> PartList:
     """What the file in a folder says; nothing where it is not there, or is damaged."""
     with suppress(FlowsweepError, ValueError):
         text = inputs.read_text(folder / PARTS, "a list of parts", MAX_PARTS_BYTES)
-        said = _kind().validate_json(text, strict=True)
-        names = [part.name for part in said.parts]
-        live = [run for part in said.parts for run in part.runs]
+        listed = _kind().validate_json(text, strict=True)
+        names = [part.name for part in listed.parts]
+        live = [run for part in listed.parts for run in part.runs]
         # Nothing counts twice.
         if all(len({*some}) == len(some) for some in (names, live)):
-            return said
-    return Said()
+            return listed
+    return PartList()
 
 
-def text_of(said: Said) -> bytes:
+def text_of(listed: PartList) -> bytes:
     """The content of the file."""
-    return _kind().dump_json(said)
+    return _kind().dump_json(listed)
 
 
 def are_whole(paths: Sequence[Path]) -> bool:

@@ -18,7 +18,7 @@ from flowsweep.parsing import named, readable_errors
 BLOCK = 4 << 20
 #: What has longer lines is no log.
 LONGEST_LINE = 64 << 20
-#: What a mark at the begin of a file says of its characters.
+#: What a mark at the start of a file says of its characters.
 ENCODINGS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",

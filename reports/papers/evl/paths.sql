@@ -1,7 +1,7 @@
 -- The two round-trip times, and the link of each; TeraGrid's own where its rate was swept.
 with
 
-told as (
+reported as (
     select
         if(is_baseline, 'cavewave', 'teragrid') as path,
         median(rtt_ms) as rtt_ms,
@@ -17,9 +17,9 @@ told as (
 select
     path || ' rtt' as key,
     rtt_ms as ours,
-from told
+from reported
 union all
 select
     path || ' link',
     rate_mbit_s / 1e3,
-from told
+from reported

@@ -3,7 +3,7 @@
 -- and end are in it.
 with
 
-told as (
+reported as (
     select
         *,
         regexp_extract(problem, 'message_bytes (\d+)', 1)::double as message_bytes,
@@ -29,7 +29,7 @@ timed as (
             ),
             6
         ) as latency_ms,
-    from told
+    from reported
 )
 
 select

@@ -20,9 +20,8 @@ CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin'
 def _distribution(query: str) -> list[Sentence]:
     """Sentences under families of curves, and under small multiples where no axis was varied."""
     return [
-        Sentence(query, r"One curve for each point that varies this axis alone, all runs of the point "
-                 r"together\.", _is_family),
-        Sentence(query, r"Grey band: the runs of the baseline, from the least share to the greatest\.",
+        Sentence(query, r"One curve per point of the axis, its runs pooled\.", _is_family),
+        Sentence(query, r"Grey band: range of the baseline's runs\.",
                  lambda asked, _: _is_family(asked) and asked.yes(_SEVERAL.format("and is_baseline"))),
         Sentence(query, r"Coloured: (all runs of the point in the title together|the run in the title"
                  r"(?:, or all runs of the point there together)?)(; pale: from the run with the least "
@@ -77,19 +76,19 @@ def _flow_distribution(query: str, known: str) -> list[Sentence]:
 COUNTED_MESSAGES = f"(select sum(messages) from message_sums where run in {VALID})"
 
 DISTRIBUTIONS = [
-    Sentence("think_times", rf"({N}) times? from the end of a message to the begin of one in the other "
+    Sentence("think_times", rf"({N}) times? from the end of a message to the start of the next in the other "
              r"direction of its connection\.",
              counts("select sum(list_sum(turns)) from turn_histogram where run in " + VALID)),
-    *always("think_times", r"Think: in the capture of the host that answers; wait: in that of the host "
+    *always("think_times", r"Think: measured at the host that answers; wait: at the host "
              r"that asked\.", r"Backward: answers of the host to which the connection was made; forward: "
              r"what the other end sends next\."),
     *_distribution("think_times"),
-    Sentence("message_sizes", rf"({N}) messages? as in the figure before; forward: from the initiator "
+    Sentence("message_sizes", rf"({N}) messages? as in the figure above; forward: from the initiator "
              r"of the connection\.", counts(f"select {COUNTED_MESSAGES}")),
     *always("message_sizes", r"Sizes are upper bounds: writes that were queued together are one "
              r"message\."),
     *_distribution("message_sizes"),
-    Sentence("message_rate_series", rf"({N}) messages? as in the figures before, by the step of .+? in "
+    Sentence("message_rate_series", rf"({N}) messages? as in the figures above, by the step of .+? in "
              r"which they began\.",
              counts(f"select sum(messages) from message_sums where span_s > 0 and run in {VALID}")),
     Sentence("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
@@ -99,12 +98,11 @@ DISTRIBUTIONS = [
     Sentence("message_rate_series", r"Scales differ between applications\.",
              due=lambda asked: asked.rows("message_rate_series").select("app", "problem").n_unique() > 1),
     *_distribution("throughput_cdf"),
-    *always("monitoring", r"The same traffic as a monitor with windows of each width shows it\.",
-             r"Solid: the busiest window; dashed: exceeded for 1 % of the time at most; grey: mean\.",
+    *always("monitoring", r"What a monitor reports that averages over windows of this width\.",
+             r"Solid: the busiest window; dashed: 99th percentile; grey: mean\.",
              rf"{N} of {N} points are drawn; all: flowsweep query monitoring DIR\."),
-    Sentence("monitoring", r"Solid: the busiest window, median over the runs of the point, with the runs "
-             r"with the least and the most \(vertical line\); dashed: exceeded for 1 % of the time at "
-             r"most; grey: mean\.", due=_has_several("monitoring")),
+    Sentence("monitoring", r"Solid: the busiest window, median of the runs \(vertical line: lowest to "
+             r"highest run\); dashed: 99th percentile; grey: mean\.", due=_has_several("monitoring")),
     *always("monitoring", r"The last window of a run holds silence behind it\."),
     Sentence("monitoring", r"Open points: a run is shorter than the window\.",
              due=lambda asked: any(row["shorter_runs"] for row in asked.rows("monitoring").filter(
@@ -115,6 +113,6 @@ DISTRIBUTIONS = [
     *traffic("monitoring"),
     *_flow_distribution("flow_durations", "duration_ns is not null"),
     *_flow_distribution("flow_rates", "duration_ns > 0 and payload_bytes is not null"),
-    *always("flow_rates", r"Payload by the duration of a direction; one of a single packet lasts no "
-             r"time and is not in it\."),
+    *always("flow_rates", r"Payload divided by the duration of the direction; single packets have none "
+             r"and are left out\."),
 ]  # fmt: skip

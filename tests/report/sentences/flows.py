@@ -83,10 +83,14 @@ FLOWS = [
              counts(f"select count(*) from {CUT}"), due=lambda asked: asked.yes(CUT)),
     *always("flow_sizes", r"Dotted: equal rate\. A direction of one packet lasts 0 s\."),
     *traffic("flow_sizes"),
-    Sentence("message_rate", rf"({N}) messages? between the sites \(all, where there is one site\) of "
+    Sentence("message_rate", rf"({N}) messages? between the sites(?: \(all, where there is one site\))? of "
              rf"{N} valid runs?, begun within the time of the run, each in the capture of the host "
              r"that sent it(?:; .+? seen only far from their sender)?\.", _messages),
     of_tcp_alone("message_rate"),
+    Sentence("message_rate", r"Open points and ≥ are lower bounds or rest on guessed ends: do not "
+             r"compare them\.",
+             due=lambda asked: asked.rows("message_rate")["guessed_share"].max() > 0.2
+             or any(_may_be_more(asked))),
     *always("message_rate", r"Left: median over the runs of a point; line: from the run with fewest "
              r"to the one with most\.",
              rf"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean\."),
@@ -102,15 +106,17 @@ FLOWS = [
              due=lambda asked: int(asked.rows("message_rate")["doubtful_captures"].sum()) > 0),
     left_out("has_content"),
     Sentence("packet_intervals", rf"({N}) gaps? between consecutive packets of a flow between the "
-             r"sites \(all, where there is one site\), at the receiving host if that was captured; "
+             r"sites(?: \(all, where there is one site\))?, at the receiving host if that was captured; "
              rf"{N} runs? at all points\.",
              counts("select sum(packets - 1) from interval_streams where is_counted and run in"
                      " (select run from pool_runs)")),
     *always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
              r"line: the other\.", r"Data and bare ACK packets are not told apart\.",
              r"Height: share of all gaps of the direction per 1/20 decade\.",
+             r"The shares in the titles are exact to the buckets of the tables, 1.6 % wide: a range "
+             r"where a bucket lies on both sides of a limit\.",
              rf"{N} of {N} points are drawn; all: flowsweep query packet_intervals DIR\."),
-    Sentence("packet_intervals", r"Dotted: predicted places of .+? from one share to the other\.",
+    Sentence("packet_intervals", r"Dotted: the gap of .+?\. In the titles: .+? (?:back to back|of the RTT)\.",
              due=_predicted),
     left_out("has_gaps"),
 ]  # fmt: skip

@@ -65,8 +65,8 @@ def _by_medians(asked: Asked) -> list[dict[str, Any]]:
 
 
 NEEDS = [
-    Sentence("limits", rf"({N}) TCP flow directions with payload of the valid runs, between the sites "
-             r"\(all, where there is one site\), each in the capture of the host that sent\.",
+    Sentence("limits", rf"({N}) TCP flow directions with payload of the valid runs, between the sites"
+             r"(?: \(all, where there is one site\))?, each in the capture of the host that sent\.",
              counts(f"select count(*) from {ON_PATH}")),
     of_tcp_alone("limits"),
     accompanied("limits"),

@@ -85,12 +85,12 @@ SERIES = [
     *always("throughput_series", r"Wire bytes with link header\.",
              # a clock that jumped is told in the words of the grade
              r"\S+, \S+: .*?jump.*?\."),
-    Sentence("throughput_cdf", rf"Share of (.+?) bins at or below a rate: ({N}) bins? of the host that "
-             r"the figure before shows, at all points\.",
+    Sentence("throughput_cdf", rf"Share of (.+?) bins at or below a rate: ({N}) bins? of the host in "
+             r"the figure above, at all points\.",
              lambda asked, match: match[2] == numbers.count(asked.one(
                  "select coalesce(sum(bins), 0) from windows inner join shown_hosts using (run, host)"
                  " where run in (select run from pool_runs)"))),
-    *always("throughput_cdf", r"Empty bins count: their share is where the line begins\."),
+    *always("throughput_cdf", r"Empty bins count: each line starts at their share\."),
     *traffic("throughput_cdf"),
 ]  # fmt: skip
 
@@ -133,11 +133,11 @@ WAN = [
     *always("wan_throughput",
             rf"{N} of {N} such points are drawn; all: flowsweep query reconfiguration DIR\."),
     Sentence("wan_throughput", DRAWN, drawn_runs),
-    *always("wan_throughput", r"Above the line what the first one sends, below it what comes back; "
-             r"line: mean of a column, silence included; pale: its busiest step\.",
+    *always("wan_throughput", r"Above the axis: what the first (?:site|host) sends; below: what comes "
+             r"back\. Line: mean of a column, silence included; pale: its busiest step\.",
              r"The last step is as short as what is left\.",
              r"In the titles: the most in any \S+ ms, wherever they begin\.",
-             r"Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
+             r"Wire bytes counted at the sender, before the link: a burst can exceed the link's rate"
              r"(?: \(dotted\))?\.",
              rf"{N} of {N} pairs of sites are drawn; all: flowsweep query wan_throughput DIR\.",
              r"Pairs with less than 1.0 % of the traffic of their run are not drawn\."),
@@ -159,16 +159,15 @@ WAN = [
              r"Dotted: in proportion to the most ranks\. All other axes as at the baseline\.",
              rf"{N} of {N} points are drawn; all: flowsweep query peak_by_ranks DIR\."),
     *traffic("peak_by_ranks"),
-    *always("throughput_per_core", r"Point: mean over the run, all sites together; bar: from the "
-             r"site whose ranks send or receive least to the one with most; tick: the most in any "
-             r"\S+ ms, all sites together\.",
+    *always("throughput_per_core", r"Dot: mean over the run, all sites together\. Bar: from the site "
+             r"with the least traffic per rank to the site with the most\. Tick: the busiest \S+ ms\.",
              rf"{N} of {N} points are drawn; all: flowsweep query throughput_per_core DIR\."),
     Sentence("throughput_per_core", rf"Not drawn: ({N}) rows? whose number of ranks is guessed; all: "
              r"flowsweep query throughput_per_core DIR\.",
              lambda asked, match: match[1] == numbers.count(
                  int(asked.rows("throughput_per_core")["is_ranks_guessed"].sum()))),
-    Sentence("throughput_per_core", r"Divided by all .+? ranks?, idle ones included; medians over "
-             r"the runs\."),
+    Sentence("throughput_per_core", r"Medians over the runs, divided by all .+? ranks?, idle ones "
+             r"included\."),
     Sentence("throughput_per_core", r"The largest peak is (\S+) Mbit/s, \S+ MB/s per rank\.",
              lambda asked, match: match[1] == numbers.estimate(_largest_peak(asked))),
     *traffic("throughput_per_core"),

@@ -57,7 +57,7 @@ def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
 
 
 NAMES = r"[^\s:;,]+(?:, [^\s:;,]+)*?"
-DRAWN = rf"One run each, ([^:;.]+: {NAMES}(?:; [^:;.]+: {NAMES})*?)\."
+DRAWN = rf"(?:One run each,|The run shown is) ([^:;.]+: {NAMES}(?:; [^:;.]+: {NAMES})*?)\."
 
 
 LEFT_OUT = (

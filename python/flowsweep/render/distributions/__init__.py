@@ -18,7 +18,30 @@ if TYPE_CHECKING:
 
     from flowsweep.render.figure import Context
 
-__all__ = ["Pool", "Quantity", "censored", "chart", "kept", "log_ends", "pools", "select_pool"]
+__all__ = [
+    "Pool",
+    "Quantity",
+    "are_few",
+    "censored",
+    "chart",
+    "kept",
+    "log_ends",
+    "pools",
+    "select_pool",
+]
+
+#: A distribution of fewer values is no more than these values.
+LEAST_VALUES = 20
+
+
+def are_few(rows: pl.DataFrame, counted: str) -> bool:
+    """Whether no curve has enough values for the shape of a distribution.
+
+    Args:
+        rows: Steps of the distributions; may be empty.
+        counted: The column with the number of values behind each curve.
+    """
+    return rows.is_empty() or int(rows[counted].max()) < LEAST_VALUES  # type: ignore[arg-type]
 
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str]:

@@ -93,10 +93,8 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         curve.has_band and curve.is_baseline for panel in drawn for curve in panel.curves
     )
     return made, sentence(
-        "One curve for each point that varies this axis alone, all runs of the point together.",
-        "Grey band: the runs of the baseline, from the least share to the greatest."
-        if has_band
-        else None,
+        "One curve per point of the axis, its runs pooled.",
+        "Grey band: range of the baseline's runs." if has_band else None,
         cuts.describe(shown, rows["point"].n_unique(), "points are drawn", quantity.query),
     )
 

@@ -52,7 +52,7 @@ class Line:
             return self.unset or self.high
         return x if x > 0 else self.zero or self.low
 
-    def said(self, x: float | None) -> str:
+    def describe(self, x: float | None) -> str:
         """A value with its unit."""
         if x is None:
             return self.column.unset or "unset"
@@ -244,7 +244,7 @@ def _tooltip(row: dict[str, Any], line: Line) -> str:
     low, high = row["slowdown_low"], row["slowdown_high"]
     has_interval = low is not None and not row["is_reference"]
     return tip(
-        line.said(row["x"]),
+        line.describe(row["x"]),
         f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} "
         + ("the baseline" if row["outcome"] == COMPLETION else "worse")
         + (f" {numbers.interval(low, high)}" if has_interval else ""),

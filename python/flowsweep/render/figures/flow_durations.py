@@ -19,7 +19,7 @@ QUANTITY = distributions.Quantity(
 def draw(context: Context) -> Figure | None:
     """How long flows last."""
     rows = context.rows(QUANTITY.query)
-    if rows.is_empty():
+    if distributions.are_few(rows, "of_flows"):
         return None
     chart, drawn = distributions.chart(context, rows, QUANTITY)
     flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())

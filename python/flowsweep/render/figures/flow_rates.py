@@ -19,7 +19,7 @@ QUANTITY = distributions.Quantity(
 def draw(context: Context) -> Figure | None:
     """How fast flows are."""
     rows = context.rows(QUANTITY.query)
-    if rows.is_empty():
+    if distributions.are_few(rows, "of_flows"):
         return None
     chart, drawn = distributions.chart(context, rows, QUANTITY)
     flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
@@ -28,8 +28,8 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.plural(flows, 'flow direction')} of all hosts, each once; forward: from "
             "the initiator of the connection.",
-            "Payload by the duration of a direction; one of a single packet lasts no time and is "
-            "not in it.",
+            "Payload divided by the duration of the direction; single packets have none and are "
+            "left out.",
             drawn,
             distributions.censored(censored),
             doubts.of_traffic(context),

@@ -40,10 +40,10 @@ def draw(context: Context) -> Markup | None:
     scales = {row["lightpath_mbit_s"] for row in rows}
     columns = [application(context, rows, once=True, brief=True)] if several else []
     demand, paths = "busier direction (Mbit/s)", "lightpaths for"
-    columns += [
-        Column("point", [row["point"] for row in rows], is_number=False),
-        Column("between", [f"{row['site_a']}, {row['site_b']}" for row in rows], is_number=False),
-    ]
+    columns.append(Column("point", [row["point"] for row in rows], is_number=False))
+    pairs = [f"{row['site_a']}, {row['site_b']}" for row in rows]
+    if len(set(pairs)) > 1:
+        columns.append(Column("between", pairs, is_number=False))
     if len(scales) > 1:
         columns.append(
             Column("lightpath (Mbit/s)", [numbers.plain(row["lightpath_mbit_s"]) for row in rows])
@@ -55,7 +55,7 @@ def draw(context: Context) -> Markup | None:
         Column("95 %", [str(row["p95_lightpaths"]) for row in rows], spanner=paths),
         Column("99 %", [str(row["p99_lightpaths"]) for row in rows], spanner=paths),
         Column("peak", [str(row["peak_lightpaths"]) for row in rows], spanner=paths),
-        Column("one enough", [numbers.share(row["share_of_time"]) for row in rows]),
+        Column("one suffices", [numbers.share(row["share_of_time"]) for row in rows]),
         Column(
             "demand is",
             [badge("at least", "note") if row["is_supply_limited"] else "seen" for row in rows],

@@ -86,11 +86,11 @@ def draw(context: Context) -> Figure | None:
                 if _most(rows) is not None
                 else "."
             ),
-            "Inferred from headers.",
-            _untold(unknown, reasons),
             points.left_out(frames, "limits"),
         ),
-        notes="Application: nothing was left to send, and no answer under way. "
+        notes="Inferred from headers. "
+        + "".join(f"{text} " for text in [_untold(unknown, reasons)] if text)
+        + "Application: nothing was left to send, and no answer under way. "
         "Other side: an answer was under way; of this the other host took what its own "
         "application took, by its capture, and the network at least the smallest RTT for each "
         "answer. "
@@ -213,9 +213,9 @@ def _parts(row: dict[str, Any]) -> str:
         return ""
     path, peer = sum(row[column] for column in PATH) / wait, row["wait_peer_share"] / wait
     if path + peer > 1 - CLOSED:
-        other = f" and the other host {numbers.share(peer)}" if peer >= NOTABLE else ""
-        return f" (the network took {numbers.share(path)} of it{other})"
-    return f" (the network took {numbers.share(path)} of it or more)"
+        other = f", {numbers.share(peer)} at the other host" if peer >= NOTABLE else ""
+        return f" ({numbers.share(path)} of that in the network{other})"
+    return f" (at least {numbers.share(path)} of that in the network)"
 
 
 def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True) -> str:
@@ -237,8 +237,8 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         sentences.append(
-            f"For up to {numbers.share(untold)} of the sending time of a "
-            f"{'point' if is_swept else 'run'} this cannot be told: it may belong to any of them."
+            f"Up to {numbers.share(untold)} of the sending time of a "
+            f"{'point' if is_swept else 'run'} may belong to any of them: headers do not tell."
         )
     silent = [label for label, one in zip(labels, holds, strict=True) if one is None]
     if silent:

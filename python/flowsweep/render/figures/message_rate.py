@@ -58,6 +58,16 @@ def draw(context: Context) -> Figure | None:
             if rows["runs"].max() > 1  # type: ignore[operator]
             else None,
             f"Right: point median, bar 10 to 90 %, tick 99 %, {numbers.TIMES} mean.",
+            "Open points and ≥ are lower bounds or rest on guessed ends: do not compare them."
+            if guessed[1] > MAX_GUESSED or bounds
+            else None,
+            f"{numbers.plural(doubtful, 'capture')} of grade C: {doubts.read_with_notes(doubtful)}"
+            if doubtful
+            else None,
+            left_out,
+            points.left_out(frames, "message_rate"),
+        ),
+        notes=sentence(
             "Inferred from headers. Writes that were queued together are one message, so numbers "
             "are lower bounds, and sizes upper ones"
             + (f". {_at_least(bounds)}" if bounds else f": {WITHIN}"),
@@ -69,11 +79,6 @@ def draw(context: Context) -> Figure | None:
                 if guessed[1] > MAX_GUESSED or bounds
                 else ""
             ),
-            f"{numbers.plural(doubtful, 'capture')} of grade C: {doubts.read_with_notes(doubtful)}"
-            if doubtful
-            else None,
-            left_out,
-            points.left_out(frames, "message_rate"),
         ),
         chart=charts.concat(*panels, columns=2, align="each", spacing=GAP),
         rows=rows,

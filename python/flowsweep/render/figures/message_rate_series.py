@@ -52,7 +52,7 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name=QUERY,
         caption=sentence(
-            f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figures before, "
+            f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figures above, "
             f"by the step of {widths} in which they began.",
             "Line: mean over the runs of the point that had not ended; pale: from the run with "
             "fewest to the one with most."

@@ -24,7 +24,7 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name=QUANTITY.query,
         caption=sentence(
-            f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figure before; "
+            f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figure above; "
             "forward: from the initiator of the connection.",
             "Sizes are upper bounds: writes that were queued together are one message.",
             drawn,

@@ -77,19 +77,18 @@ def draw(context: Context) -> Figure | None:
     chart: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
     return Figure(
         name=QUERY,
-        heading=f"Throughput of {host_names(rows)} in ever wider windows, "
+        heading=f"Throughput of {host_names(rows)} as a slower monitor sees it, "
         f"{context.terms.per_point}",
         finding=" ".join(_findings(context, rows)),
         caption=sentence(
-            "The same traffic as a monitor with windows of each width shows it.",
+            "What a monitor reports that averages over windows of this width.",
             "Solid: the busiest window"
             + (
-                ", median over the runs of the point, with the runs with the least and the most "
-                "(vertical line)"
+                ", median of the runs (vertical line: lowest to highest run)"
                 if rows["runs"].max() > 1  # type: ignore[operator]
                 else ""
             )
-            + "; dashed: exceeded for 1 % of the time at most; grey: mean.",
+            + "; dashed: 99th percentile; grey: mean.",
             "Open points: a run is shorter than the window."
             if rows["shorter_runs"].max()
             else None,
@@ -135,15 +134,15 @@ def _grid(
 def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     """Sentences about the applications of which wide windows hide most."""
     found = [
-        (share, said)
+        (share, words)
         for one in doubts.reliable(context, context.series_in(rows))
         if (text := finding(one, context.of(rows, one))) is not None
-        for share, said in [text]
+        for share, words in [text]
     ]
     if context.stands_alone:
         # What repeats nothing is told in the order of the page, that with most traffic first.
-        return [said for _, said in found[:FINDINGS]]
-    return [said for _, said in sorted(found)[:FINDINGS]]
+        return [words for _, words in found[:FINDINGS]]
+    return [words for _, words in sorted(found)[:FINDINGS]]
 
 
 def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
@@ -160,7 +159,7 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
     peaks = [numbers.rate(row["peak_mbit_s"]) for row in (busiest, wide)]
     return wide["peak_share"], (
         f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]}, "
-        f"the busiest {_width(wide)} {peaks[1]}, {numbers.share(wide['peak_share'])} of it."
+        f"the busiest {_width(wide)} only {peaks[1]}: {numbers.share(wide['peak_share'])} of it."
     )
 
 

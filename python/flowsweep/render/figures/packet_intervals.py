@@ -64,7 +64,8 @@ def draw(context: Context) -> Figure | None:
             cuts.describe(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
         notes="Data and bare ACK packets are not told apart. Height: share of all gaps of the "
-        "direction per 1/20 decade.",
+        "direction per 1/20 decade. The shares in the titles are exact to the buckets of the "
+        "tables, 1.6 % wide: a range where a bucket lies on both sides of a limit.",
         chart=chart,
         rows=rows,
     )
@@ -82,11 +83,7 @@ def _predicted(rows: pl.DataFrame) -> str | None:
     ]
     if not places:
         return None
-    return (
-        f"Dotted: predicted places of {', and of '.join(places)}. In the titles: {_near(rows)}, "
-        "exact to the buckets of the tables, 1.6 % wide; where these leave it open, from one "
-        "share to the other."
-    )
+    return f"Dotted: the gap of {', and '.join(places)}. In the titles: {_near(rows)}."
 
 
 def _near(rows: pl.DataFrame) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, cuts, theme
+from flowsweep.render import axes, charts, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -31,8 +31,6 @@ LOOKS = {
 
 def draw(context: Context) -> Figure | None:
     """A group of panels for each figure or table of a paper of which something is here."""
-    import altair as alt
-
     rows = context.rows(QUERY)
     is_here = pl.col("ours").is_not_null().any().over("paper", "item", "panel")
     shown = rows.filter(is_here) if rows.height else rows
@@ -57,7 +55,7 @@ def draw(context: Context) -> Figure | None:
             ),
         ),
         notes="Values that are not judged are drawn, too: the table below says which, and why.",
-        chart=alt.vconcat(_legend(), *groups, spacing=18),
+        chart=charts.vconcat(_legend(), *groups, spacing=18),
         rows=rows,
     )
 
@@ -71,34 +69,30 @@ def _scaled(rows: pl.DataFrame) -> str | None:
     return f"Published rates are multiplied by {factors}: our links are slower by that factor."
 
 
-def _legend() -> Any:
+def _legend() -> charts.Chart:
     """Names the two marks."""
-    import altair as alt
-
-    layers: list[Any] = []
+    layers: list[charts.Chart] = []
     for place, whose in enumerate(LOOKS):
-        at = {"x": alt.value(8 + 90 * place), "y": alt.value(8)}
-        row = alt.Chart(values([{"text": whose}]))
+        at = {"x": charts.value(8 + 90 * place), "y": charts.value(8)}
+        row = charts.Chart(values([{"text": whose}]))
         layers.append(_mark(row, whose).encode(**at))
-        words = row.mark_text(align="left", dx=10, color=theme.MUTED)
+        words = row.mark("text", align="left", dx=10, color=theme.MUTED)
         layers.append(words.encode(text="text:N", **at))
-    return alt.layer(*layers).properties(width=theme.HALF_WIDTH, height=16)
+    return charts.layer(*layers).properties(width=theme.HALF_WIDTH, height=16)
 
 
-def _mark(chart: Any, whose: str) -> Any:
+def _mark(chart: charts.Chart, whose: str) -> charts.Chart:
     """Points of what is published, open, or of ours, filled."""
     colour, shape, _ = LOOKS[whose]
     is_open = whose == "published"
-    return chart.mark_point(
-        shape=shape, size=60 if is_open else 40, stroke=colour,
+    return chart.mark(
+        "point", shape=shape, size=60 if is_open else 40, stroke=colour,
         fill=theme.PAGE if is_open else colour, strokeWidth=1.5,
     )  # fmt: skip
 
 
-def _group(context: Context, rows: pl.DataFrame) -> Any:
+def _group(context: Context, rows: pl.DataFrame) -> charts.Chart:
     """The panels of one figure or table, below its name."""
-    import altair as alt
-
     first = rows.row(0, named=True)
     has_numbers = first["x_title"] is not None
     draw_panel = _curves if has_numbers else _names
@@ -110,10 +104,10 @@ def _group(context: Context, rows: pl.DataFrame) -> Any:
     name = f"{first['paper']}, {first['item']}" if several else str(first["item"])
     unit = f", {first['unit']}" if rows["unit"].n_unique() == 1 and first["unit"] else ""
     columns = COLUMNS if len(panels) % COLUMNS == 0 else COLUMNS - 1
-    return alt.concat(
+    return charts.concat(
         *panels, columns=columns if has_numbers else 1, spacing=12, align="all"
     ).properties(
-        title=alt.TitleParams(
+        title=charts.title(
             f"{name[:1].upper()}{name[1:]}{unit}", fontSize=13, color=theme.TEXT, offset=6
         )
     )
@@ -129,10 +123,8 @@ def _marks(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
                 yield {"x": row["x"], "y": row[whose], "whose": whose, TIP: tip(place, value)}
 
 
-def _of(data: list[dict[str, Any]], whose: str) -> Any:
-    import altair as alt
-
-    return alt.Chart(values([row for row in data if row["whose"] == whose]))
+def _of(data: list[dict[str, Any]], whose: str) -> charts.Chart:
+    return charts.Chart(values([row for row in data if row["whose"] == whose]))
 
 
 def _scale(ends: list[float], *, is_log: bool) -> dict[str, Any]:
@@ -145,70 +137,65 @@ def _scale(ends: list[float], *, is_log: bool) -> dict[str, Any]:
 
 def _ticks(scale: dict[str, Any], most: int) -> dict[str, Any]:
     if scale.get("type") == "log":
-        ticks = axes.log_ticks(*scale["domain"], most=most)
+        low, high = scale["domain"]
+        ticks = axes.log_ticks(low, high, most)
         return axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks), grid=True)
     return axes.axis(tickCount=most, format=",~f", grid=True)
 
 
-def _titled(panel: Any, name: str, **of: str) -> Any:
-    import altair as alt
-
-    title = alt.TitleParams(
+def _titled(panel: charts.Chart, name: str, **of: str) -> charts.Chart:
+    title = charts.title(
         name, fontSize=12, fontWeight=500, color=theme.MUTED, frame="group", offset=6
     )
     return panel.properties(description=about(**of), **({"title": title} if name else {}))
 
 
-def _curves(rows: pl.DataFrame, name: str) -> Any:
+def _curves(rows: pl.DataFrame, name: str) -> charts.Chart:
     """Curves over numbers: the published one dashed."""
-    import altair as alt
-
     data = [mark | {"x": float(mark["x"])} for mark in _marks(rows)]
     logs = str(rows["log"][0])
     x_scale = _scale([row["x"] for row in data], is_log="x" in logs)
     y_scale = _scale([row["y"] for row in data], is_log="y" in logs)
     places = sorted({row["x"] for row in data})
-    x = alt.X(
+    x = charts.field(
         "x:Q", title=rows["x_title"][0], scale=x_scale,
         axis=axes.axis(values=places, format=",~f"),
     )  # fmt: skip
-    y = alt.Y("y:Q", title=None, scale=y_scale, axis=_ticks(y_scale, 4))
-    layers: list[Any] = []
+    y = charts.field("y:Q", title=None, scale=y_scale, axis=_ticks(y_scale, 4))
+    layers: list[charts.Chart] = []
     for whose, (colour, _, dash) in LOOKS.items():
-        line = _of(data, whose).mark_line(strokeDash=dash, strokeWidth=1.2, color=colour)
+        line = _of(data, whose).mark("line", strokeDash=dash, strokeWidth=1.2, color=colour)
         layers += [line.encode(x=x, y=y), _mark(_of(data, whose), whose).encode(x=x, y=y)]
-    panel = alt.layer(*layers).properties(
+    panel = charts.layer(*layers).properties(
         width=theme.FULL_WIDTH // COLUMNS - LEFT - 12, height=CURVE_HEIGHT
     )
     return _titled(panel, name, y=str(rows["unit"][0]))
 
 
-def _names(rows: pl.DataFrame, name: str) -> Any:
+def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
     """A line for each name, with both values on it."""
-    import altair as alt
-
     data = list(_marks(rows))
     scale = _scale([row["y"] for row in data], is_log="y" in str(rows["log"][0]))
     order = list(dict.fromkeys(rows["x"]))
-    y = alt.Y("x:N", sort=order, axis=None)
-    x = alt.X("y:Q", title=None, scale=scale, axis=_ticks(scale, 6))
+    y = charts.field("x:N", sort=order, axis=None)
+    x = charts.field("y:Q", title=None, scale=scale, axis=_ticks(scale, 6))
     found = [[row["y"] for row in data if row["x"] == place] for place in order]
     ends = [
         {"x": place, "y": min(own), "end": max(own)}
         for place, own in zip(order, found, strict=True)
     ]
-    rule = alt.Chart(values(ends)).mark_rule(color=theme.AXIS)
+    rule = charts.Chart(values(ends)).mark("rule", color=theme.AXIS)
     marks = [_mark(_of(data, whose), whose).encode(x=x, y=y) for whose in LOOKS]
     height = LINE_HEIGHT * len(order)
-    panel = alt.layer(rule.encode(x=x, x2="end:Q", y=y), *marks).properties(
+    panel = charts.layer(rule.encode(x=x, x2="end:Q", y=y), *marks).properties(
         width=theme.FULL_WIDTH - NAMES - 60, height=height
     )
     # As marks: the labels of an axis would push panels of curves to the right.
-    names = alt.Chart(values([{"x": place} for place in order])).mark_text(
-        align="right", color=theme.MUTED, limit=NAMES
+    names = charts.Chart(values([{"x": place} for place in order])).mark(
+        "text", align="right", color=theme.MUTED, limit=NAMES
     )
-    beside = names.encode(x=alt.value(NAMES), y=y, text="x:N")
-    return alt.hconcat(
+    beside = names.encode(x=charts.value(NAMES), y=y, text="x:N")
+    return charts.hconcat(
         beside.properties(width=NAMES, height=height),
         _titled(panel, name, x=str(rows["unit"][0])),
         spacing=8,

@@ -19,6 +19,7 @@ from flowsweep.render.tables import (
     table,
     words,
 )
+from flowsweep.render.templates import NBSP
 from flowsweep.render.verdict import POINT
 
 if TYPE_CHECKING:
@@ -58,11 +59,8 @@ def draw(context: Context) -> Markup | None:
     spanner = f"{shown_host(context)}, {numbers.plain(bin_ms)} ms bins (Mbit/s)"
     columns += [
         figures("peak", [row["peak_mbit_s"] for row in rows], spanner),
-        figures("p99", [row["p99_mbit_s"] for row in rows], spanner),
         figures("mean", [row["mean_mbit_s"] for row in rows], spanner),
-        Column("base", [_value(row["baseline_value"]) for row in rows])
-        if is_mixed
-        else Column("base (s)", numbers.column([row["baseline_s"] for row in rows])),
+        *([Column("base", [_value(row["baseline_value"]) for row in rows])] if is_mixed else []),
         Column("runs", [numbers.count(row["runs_used"]) for row in rows]),
         Column("grade", [grade(row["worst_grade"]) for row in rows]),
     ]
@@ -97,7 +95,8 @@ def _threshold_cell(found: list[Row]) -> str:
         first, second = badge("cannot tell", "note"), row["reason"] or ""
         if row["low"] is not None and row["high"] is not None:
             second = f"{numbers.interval(row['low'], row['high'])}: {second}"
-    return Markup("{}<small>{}</small>").format(first, second)
+    # An interval stays on one line.
+    return Markup("{}<small>{}</small>").format(first, second.replace(" to ", f"{NBSP}to{NBSP}"))
 
 
 def note(context: Context) -> str | None:
@@ -114,6 +113,6 @@ def note(context: Context) -> str | None:
     rates = sorted({row["baseline_rate_mbit_s"] for row in above})
     rate = " to ".join(dict.fromkeys(numbers.estimate(one) for one in (rates[0], rates[-1])))
     return (
-        f"A peak may be above the rate of the link ({rate} Mbit/s): packets are captured at the "
-        "host, where a burst has not waited for the link yet, and traffic within a site never does."
+        f"A peak can exceed the rate of the link ({rate} Mbit/s): the host's capture sees a burst "
+        "before it queues for the link, and traffic within a site never crosses it."
     )

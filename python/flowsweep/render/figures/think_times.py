@@ -29,8 +29,8 @@ def draw(context: Context) -> Figure | None:
         name=QUANTITY.query,
         caption=sentence(
             f"{numbers.plural(int(rows['answers'].sum()), 'time')} from the end of a message to "
-            "the begin of one in the other direction of its connection.",
-            "Think: in the capture of the host that answers; wait: in that of the host that asked.",
+            "the start of the next in the other direction of its connection.",
+            "Think: measured at the host that answers; wait: at the host that asked.",
             drawn,
         ),
         notes="Backward: answers of the host to which the connection was made; forward: what the "

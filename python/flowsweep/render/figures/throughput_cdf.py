@@ -40,11 +40,11 @@ def draw(context: Context) -> Figure | None:
         name="throughput_cdf",
         heading=f"Throughput of {host_names(rows)}, {bin_ms} bins: distribution (CDF)",
         caption=sentence(
-            f"Share of {bin_ms} bins at or below a rate, of the host that the figure before shows."
+            f"Share of {bin_ms} bins at or below a rate, of the host in the figure above."
             if context.stands_alone
             else f"Share of {bin_ms} bins at or below a rate: {numbers.plural(bins, 'bin')} of the "
-            "host that the figure before shows, at all points.",
-            "Empty bins count: their share is where the line begins.",
+            "host in the figure above, at all points.",
+            "Empty bins count: each line starts at their share.",
             drawn,
             merged.note(context, rows),
             doubts.of_traffic(context),

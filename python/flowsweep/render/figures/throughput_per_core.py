@@ -43,10 +43,9 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name="throughput_per_core",
         caption=sentence(
-            "Point: mean over the run, all sites together; bar: from the site whose ranks send or "
-            f"receive least to the one with most; tick: the most in any {steps} ms, all sites "
-            "together.",
-            f"Divided by all {count}, idle ones included; medians over the runs.",
+            "Dot: mean over the run, all sites together. Bar: from the site with the least traffic "
+            f"per rank to the site with the most. Tick: the busiest {steps} ms.",
+            f"Medians over the runs, divided by all {count}, idle ones included.",
             f"The largest peak is {numbers.estimate(max(known))} Mbit/s, "
             f"{numbers.estimate(max(known) / 8)} MB/s per rank."
             if known

@@ -25,7 +25,7 @@ NAMED_ROWS, ROW, LOW_ROW = 24, 13, 5
 
 def draw(context: Context) -> Figure | None:
     """Who receives when, at the baseline and at the hardest point: a row for each rank."""
-    rows = told(context)
+    rows = rows_with_transfers(context)
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
@@ -79,8 +79,8 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def told(context: Context) -> pl.DataFrame:
-    """The rows of runs that tell of enough transfers to ranks."""
+def rows_with_transfers(context: Context) -> pl.DataFrame:
+    """The rows of runs whose applications report enough transfers to ranks."""
     rows = context.rows(NAME)
     each = rows.group_by("run", "rank").agg(pl.col("transfers").first())
     runs = each.group_by("run").agg(pl.col("transfers").sum())

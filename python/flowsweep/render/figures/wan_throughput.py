@@ -14,6 +14,8 @@ from flowsweep.render.panels import about
 from flowsweep.render.throughput import describe_rates
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.render.theme import Series
 
 NAME = "wan_throughput"
@@ -36,6 +38,8 @@ LEAST_SIDE = 0.15
 NEAR_CAPACITY = 0.6
 #: Pairs of sites of a run whose links change.
 CHANGED_PANELS = 2
+#: Applications of which it is printed how busy the link is.
+FINDINGS = 3
 #: Such runs, one of a point.
 CHANGED_RUNS = 6
 ARROW = "→"
@@ -113,16 +117,20 @@ def draw(context: Context) -> Figure | None:
         + ("sites" if context.has_sites else "hosts")
         + ("" if context.has_sites or context.stands_alone else " (no sites are known)")
         + f" over time, {step_ms} ms steps",
+        finding=" ".join(_findings(context, rows, shown, runs)),
         caption=sentence(
             context.drawn_runs(runs.values()),
             f"Besides, of points whose links change in mid-run: {', '.join(changed)}."
             if changed
             else None,
-            "Above the line what the first one sends, below it what comes back; line: mean of a "
-            "column, silence included; pale: its busiest step.",
+            "Above the axis: what the first site sends; below: what comes back. Line: mean of a "
+            "column, silence included; pale: its busiest step."
+            if context.has_sites
+            else "Above the axis: what the first host sends; below: what comes back. Line: mean of "
+            "a column, silence included; pale: its busiest step.",
             merged.note(context, rows),
             silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
-            "Wire bytes, where they were sent, so before the link: a burst may exceed its rate"
+            "Wire bytes counted at the sender, before the link: a burst can exceed the link's rate"
             + (
                 " (dotted)."
                 if any(any(_near(_rates(own[run], pair))) for _, run, pair in chosen)
@@ -155,6 +163,35 @@ def draw(context: Context) -> Figure | None:
         rows=first,
         all_rows=count,
     )
+
+
+def _findings(
+    context: Context,
+    rows: pl.DataFrame,
+    shown: Sequence[Series],
+    runs: dict[tuple[str, str], str],
+) -> list[str]:
+    """How busy the link is: the mean of the fuller direction over the rate of a link that stays."""
+    if context.stands_alone or not context.has_sites:
+        return []
+    found = []
+    for one in doubts.reliable(context, shown)[:FINDINGS]:
+        run = runs[one.app, one.problem]
+        own = rows.filter((pl.col("run") == run) & (pl.col("rate_mbit_s") > 0))
+        busiest = own.sort("run_mean_mbit_s", descending=True, maintain_order=True).head(1)
+        if busiest.is_empty() or busiest["is_far_side"][0] or busiest["is_doubtful"][0]:
+            continue
+        row = busiest.row(0, named=True)
+        pair = (row["from_site"], row["to_site"])
+        if not link_changes.of_pair(context.model("link_stretches"), run, pair).is_empty():
+            continue
+        rate = row["rate_mbit_s"] * (row["links"] or 1)
+        found.append(
+            f"{one.label} keeps the link from {row['from_site']} to {row['to_site']} busy for "
+            f"{numbers.share(min(row['run_mean_mbit_s'] / rate, 1.0))} of the time: it sends "
+            f"{numbers.rate(row['run_mean_mbit_s'])} on average, of {numbers.rate(rate)}."
+        )
+    return found
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:

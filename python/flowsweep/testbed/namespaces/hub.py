@@ -43,8 +43,8 @@ SETTLE_S = 0.005
 
 def main(spec_fd: int, events_fd: int, mode: str) -> int:
     """Reads the description, does what `mode` names, reports; the exit code."""
-    with os.fdopen(spec_fd) as told:
-        spec = Spec.from_json(told.read())
+    with os.fdopen(spec_fd) as source:
+        spec = Spec.from_json(source.read())
     with os.fdopen(events_fd, "w") as events:
         os.set_inheritable(events_fd, False)
 
