@@ -56,10 +56,12 @@ LONGEST = (
     "tests/runs/test_watch.py",
     "tests/report/test_adds_up.py",
     "tests/report/test_sentences.py",
+    "tests/report/test_browser.py",
+    "tests/report/test_facts.py",
     "tests/report/test_policy.py",
     "tests/report/test_facts_damaged.py",
-    "tests/report/test_page.py",
     "tests/report/test_live.py",
+    "tests/report/test_page.py",
 )
 
 
