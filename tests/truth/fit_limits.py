@@ -1,7 +1,7 @@
 """Fits the thresholds of the classifier of limits, and measures its error on kinds left out.
 
-`fit_limits.py FOLDER PACKAGE`: recordings as `record_limits.py --buffers` writes them, and a folder
-that holds a copy of the package `flowsweep` whose `_parsers` has the feature `fit`:
+`fit_limits.py FOLDER PACKAGE`: recordings as `record_limits.py FOLDER --buffers` writes them, and a
+folder that holds a copy of the package `flowsweep` whose `_parsers` has the feature `fit`:
 
     cargo build --release -p flowsweep-python --features fit
 
