@@ -240,7 +240,9 @@ impl Chunk {
                     notice.packet(owner, packet, record.bytes(bytes), record.time);
                 }
                 if self.with_identities {
-                    let seen_at = (link.map_or(0, Link::number), record.interface);
+                    // Each file is of a place of its own: two hosts at the ends of a path number their interfaces alike.
+                    let place = record.interface ^ (file as u32) << 16;
+                    let seen_at = (link.map_or(0, Link::number), place);
                     let frame = record.bytes(bytes);
                     let identity = Identity::new(packet, frame, seen_at, &self.hashing);
                     self.identities.push(identity);

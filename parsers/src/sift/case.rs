@@ -68,11 +68,12 @@ impl Case {
         let waited = since(packet.segment.time, seen.time);
         let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
         let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
-        // A host may send data again as they are, identification included: not before a round trip.
+        // A host may send data again as they are, identification included: not before a round trip, and past the same
+        // places. The other end of a path sees a packet half a round trip later, and what waits in queues any time.
         let round_trip = pair.and_then(Pair::round_trip_ns);
         let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
         let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
-        let identified_copy = identified && (is_elsewhere || pair.is_some()) && sent_once;
+        let identified_copy = identified && (is_elsewhere || pair.is_some() && sent_once);
         let routed = is_elsewhere && own.ttl < other.ttl && at_once;
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier,
