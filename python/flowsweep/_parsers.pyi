@@ -45,6 +45,19 @@ class PathCounts(TypedDict):
     fates: dict[str, int]
     reordered: int
     retransmissions: int
+    negative_delays: int
+    unknown_delays: int
+
+class ClockFound(TypedDict):
+    """A host's clock against that of the reference, from one step of a clock to the next."""
+
+    host: str
+    reference: str
+    #: At its beginning; None where it is not known.
+    offset_ns: int | None
+    offset_error_ns: int | None
+    drift_ppm: float | None
+    method: str
 
 class MatchSummary(TypedDict):
     """What `match_captures` read and found."""
@@ -54,6 +67,8 @@ class MatchSummary(TypedDict):
     without_ip: dict[str, int]
     outside: int
     paths: list[PathCounts]
+    #: In order of hosts and times.
+    clocks: list[ClockFound]
     damage: list[Damage]
 
 class Unpacked:
@@ -151,8 +166,16 @@ def parse(
 
 def match_captures(
     hosts: Sequence[
-        tuple[str, Sequence[tuple[Path, str]], Sequence[str], int, tuple[int, int] | None]
+        tuple[
+            str,
+            Sequence[tuple[Path, str]],
+            Sequence[str],
+            int,
+            tuple[int, int] | None,
+            int | None,
+        ]
     ],
+    readings: Sequence[tuple[int, int, int, tuple[int, int]]],
     places: Mapping[str, tuple[Path, str]],
     *,
     window_ns: int,
@@ -164,7 +187,10 @@ def match_captures(
 
     Args:
         hosts: Name, captures as (path, name), addresses, packets that its capture is known to
-            have dropped, and times in ns since 1970 at which it began and ended, or None.
+            have dropped, times in ns since 1970 at which it began and ended, or None, and the
+            number of its running kernel, or None: the same kernel has the same clock.
+        readings: What was measured of clocks: the numbers of two hosts, a time by the clock of the
+            second, and how far that is ahead, at least and at most.
         places: New Parquet file of each table of `matched_tables`, and what errors call it. After
             a failure there is none.
         window_ns: How long a packet waits for its other sighting.

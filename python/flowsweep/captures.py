@@ -219,6 +219,29 @@ def read_captures(
     return _in_unit(time_unit, _read("captures", path, settings))
 
 
+def read_fates(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
+    """What became of each packet between the hosts of a run.
+
+    Args:
+        path: A folder that `flowsweep match` wrote, or Parquet files of it.
+        time_unit: Of the time columns, as in `read_flows`.
+
+    Returns:
+        An object with the Arrow PyCapsule stream interface.
+    """
+    return _in_unit(time_unit, _read_matched("fates", path))
+
+
+def read_clocks(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
+    """Offset, drift and steps of the clocks of a run's hosts; see `read_fates`."""
+    return _in_unit(time_unit, _read_matched("clocks", path))
+
+
+def read_one_way(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
+    """How long each packet between the hosts of a run was under way; see `read_fates`."""
+    return _in_unit(time_unit, _read_matched("one_way", path))
+
+
 def _in_unit(time_unit: TimeUnit, table: Table | ParquetTable) -> Reading:
     if time_unit not in ("ns", "us"):
         raise FlowsweepError(f"time_unit: {time_unit!r}", expected="'ns' or 'us'")
@@ -241,6 +264,18 @@ def _read(name: str, source: Source, settings: Settings) -> Table | ParquetTable
     return table
 
 
+def _read_matched(name: str, source: Source) -> ParquetTable:
+    table = _read(name, source, Settings())
+    if isinstance(table, ParquetTable):
+        return table
+    raise CaptureError(
+        f"{table.files[0] if table.files else source}: table {name} is not of one capture",
+        found="a capture",
+        expected="a folder that `flowsweep match` wrote",
+        remedy="flowsweep match RUN --output FOLDER",
+    )
+
+
 def _warn(damaged: list[Damage]) -> None:
     """Says what `flowsweep parse` would say; the rows are still those before the damage."""
     for damage in damaged:
@@ -257,7 +292,9 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
         raise CaptureError(
             f"{folder}: no table {name} in this folder",
             expected=f"{name}.parquet, or run=*/host=*/{name}.parquet",
-            remedy=f"flowsweep parse FILE --output {folder}",
+            remedy=f"flowsweep match RUN --output {folder}"
+            if name in _parsers.matched_tables()
+            else f"flowsweep parse FILE --output {folder}",
         )
     return tuple(found)
 

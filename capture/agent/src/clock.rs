@@ -22,6 +22,8 @@ pub struct Clock {
     pub source: &'static str,
     /// The hardware behind it.
     pub clocksource: Option<String>,
+    /// The running kernel, new at each start of the machine: hosts with the same one have the same clock.
+    pub boot_id: Option<String>,
     /// Its state before the first packet.
     pub at_start: State,
     /// Its state after the last packet; null while it runs.
@@ -92,6 +94,9 @@ impl Clock {
         Self {
             source: "CLOCK_REALTIME",
             clocksource: fs::read_to_string(file)
+                .ok()
+                .map(|name| name.trim().to_owned()),
+            boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")
                 .ok()
                 .map(|name| name.trim().to_owned()),
             at_start: State::now(peer),

@@ -5,28 +5,33 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use flowsweep_parsers::folder::{Folder, Layout, Place};
-use flowsweep_parsers::{MatchOptions, MatchSummary, Point};
+use flowsweep_parsers::{ClockReading, MatchOptions, MatchSummary, Point};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::parse::{describe_damage, in_background};
 use crate::{inputs, table};
 
-/// Name, captures as (path, name), addresses, packets dropped, and begin and end in ns.
+/// Name, captures as (path, name), addresses, packets dropped, begin and end in ns, and the number of its kernel.
 type Host = (
     String,
     Vec<(PathBuf, String)>,
     Vec<IpAddr>,
     u64,
     Option<(i64, i64)>,
+    Option<usize>,
 );
+
+/// Numbers of two hosts, a time by the second one's clock, and how far that is ahead, at least and at most, in ns.
+type Readings = Vec<(u16, u16, i64, (i64, i64))>;
 
 /// Matches the captures of `hosts` into Parquet files; a summary.
 #[pyfunction]
-#[pyo3(signature = (hosts, places, *, window_ns, window_packets, notes, progress))]
+#[pyo3(signature = (hosts, readings, places, *, window_ns, window_packets, notes, progress))]
 pub(crate) fn match_captures(
     py: Python<'_>,
     hosts: Vec<Host>,
+    readings: Readings,
     places: HashMap<String, (PathBuf, String)>,
     window_ns: i64,
     window_packets: usize,
@@ -46,12 +51,22 @@ pub(crate) fn match_captures(
     }
     let points: Vec<Point> = hosts
         .into_iter()
-        .map(|(name, files, addresses, dropped, span)| Point {
+        .map(|(name, files, addresses, dropped, span, kernel)| Point {
             name,
             inputs: inputs(files),
             addresses,
             dropped,
             span,
+            kernel,
+        })
+        .collect();
+    let readings: Vec<ClockReading> = readings
+        .into_iter()
+        .map(|(first, second, time, bounds)| ClockReading {
+            first,
+            second,
+            time,
+            bounds,
         })
         .collect();
     let options = MatchOptions {
@@ -65,7 +80,7 @@ pub(crate) fn match_captures(
             flowsweep_parsers::check(&point.inputs)?;
         }
         let mut folder = Folder::create(layout)?;
-        flowsweep_parsers::match_captures(&points, &options, &mut folder, state)
+        flowsweep_parsers::match_captures(&points, &readings, &options, &mut folder, state)
     })?;
     Ok(describe(py, &summary)?.unbind())
 }
@@ -91,9 +106,23 @@ fn describe<'py>(py: Python<'py>, summary: &MatchSummary) -> PyResult<Bound<'py,
         counts.set_item("fates", path.fates.clone())?;
         counts.set_item("reordered", path.reordered)?;
         counts.set_item("retransmissions", path.retransmissions)?;
+        counts.set_item("negative_delays", path.negative_delays)?;
+        counts.set_item("unknown_delays", path.unknown_delays)?;
         paths.append(counts)?;
     }
     about.set_item("paths", paths)?;
+    let clocks = PyList::empty(py);
+    for clock in &summary.clocks {
+        let found = PyDict::new(py);
+        found.set_item("host", &clock.host)?;
+        found.set_item("reference", &clock.reference)?;
+        found.set_item("offset_ns", clock.offset_ns)?;
+        found.set_item("offset_error_ns", clock.error_ns)?;
+        found.set_item("drift_ppm", clock.drift_ppm)?;
+        found.set_item("method", clock.method)?;
+        clocks.append(found)?;
+    }
+    about.set_item("clocks", clocks)?;
     let damage = PyList::empty(py);
     for place in &summary.damage {
         damage.append(describe_damage(py, place)?)?;

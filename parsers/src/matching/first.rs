@@ -1,8 +1,9 @@
 //! What the first reading finds: which captures lack packets, of which paths nothing can be said because packets do not
-//! match, and how long packets are under way.
+//! match, how long packets are under way, and the clocks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::clocks::Clocks;
 use super::fate::{Evidence, Fate, FateRow};
 use super::matcher::{Doubt, Findings};
 
@@ -38,13 +39,15 @@ pub(super) struct First {
     paths: BTreeMap<(u16, u16), Path>,
     /// The shortest and the longest delay of each point, to it or from it.
     pub delays: Vec<Option<(i64, i64)>>,
+    pub clocks: Clocks,
 }
 
 impl First {
-    pub(super) fn new(points: usize) -> Self {
+    pub(super) fn new(clocks: Clocks, points: usize) -> Self {
         Self {
             paths: BTreeMap::new(),
             delays: vec![None; points],
+            clocks,
         }
     }
 
@@ -103,7 +106,9 @@ impl Findings for First {
         lacks.insert(usize::from(lacking));
     }
 
-    fn matched(&mut self, path: (u16, u16), _sent: i64, _received: i64, delay_ns: i64) {
+    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64) {
+        let delay_ns = received.saturating_sub(sent);
+        self.clocks.add(path, sent, received);
         for point in [path.0, path.1] {
             if let Some(delays) = self.delays.get_mut(usize::from(point)) {
                 let (shortest, longest) = delays.get_or_insert((delay_ns, delay_ns));

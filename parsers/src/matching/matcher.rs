@@ -93,8 +93,8 @@ pub(super) trait Findings {
     /// The fate of a packet, once.
     fn fate(&mut self, row: &FateRow);
 
-    /// A packet was sent and received, by the clocks of both hosts, `delay_ns` later in common time.
-    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64, delay_ns: i64);
+    /// A packet was sent and received at these common times.
+    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64);
 }
 
 /// Matches sightings, which come in the order of their common times.
@@ -230,7 +230,7 @@ impl Matcher {
             return;
         };
         let path = (here.sender, here.receiver);
-        let (left, delay) = (here.packet.time, common.saturating_sub(here.common_time));
+        let left = here.common_time;
         let reordered_by = self.arrivals.entry(path).or_default().arrive(here.order);
         here.state = State::Matched {
             time: arrived,
@@ -242,7 +242,7 @@ impl Matcher {
         group.is_delivered = true;
         if group.sent.count == 0 {
             if !group.is_ambiguous {
-                findings.matched(path, left, arrived, delay);
+                findings.matched(path, left, common);
             }
             group.settled += 1;
             group.is_ambiguous = false;

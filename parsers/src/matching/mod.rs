@@ -5,13 +5,15 @@
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
 //! them; `streams` knows of TCP what its acknowledgements prove of packets that a capture lacks, and `reorder` counts
 //! what overtook a packet. All is read twice: the first reading finds how complete the captures are, the second tells
-//! the fates.
+//! the fates. The first finds the `clocks`, too, by which the second tells how long packets were under way (`one_way`).
 
+mod clocks;
 mod fate;
 mod first;
 mod groups;
 mod matcher;
 mod offsets;
+mod one_way;
 mod owners;
 mod point;
 mod reading;
@@ -21,8 +23,11 @@ mod streams;
 mod summary;
 mod window;
 
+pub use clocks::Reading as ClockReading;
+pub(crate) use clocks::{ClockRow, Method};
 pub(crate) use fate::{Evidence, Fate, FateRow};
+pub(crate) use one_way::OneWayRow;
 pub use point::Point;
 pub use reading::MatchOptions;
-pub(crate) use reading::match_points;
-pub use summary::{MatchSummary, PathCounts};
+pub(crate) use reading::{Tables, match_points};
+pub use summary::{ClockFound, MatchSummary, PathCounts};

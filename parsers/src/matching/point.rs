@@ -25,6 +25,8 @@ pub struct Point {
     pub dropped: u64,
     /// When the capture began and ended, by the host's clock, where somebody noted it: times of packets do not tell.
     pub span: Option<(i64, i64)>,
+    /// Points with the same number have one kernel, and so one clock.
+    pub kernel: Option<usize>,
 }
 
 /// Reads the packets of one point in the order of its files, and of their times where files overlap.

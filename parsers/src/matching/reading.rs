@@ -1,15 +1,19 @@
 //! Reads the captures of all points in one order of time, twice, and hands on the fates of all packets.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use foldhash::fast::RandomState;
 
+use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
 use super::fate::{Evidence, Fate, FateRow};
 use super::first::First;
 use super::matcher::{Coverage, Findings, Known, Limits, Matcher};
 use super::offsets;
+use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
 use super::sighting::Sighting;
-use super::summary::{Counts, MatchSummary};
+use super::summary::{ClockFound, Counts, MatchSummary};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
@@ -60,13 +64,18 @@ impl MatchOptions {
 }
 
 /// Takes rows, and the names of the points that these give numbers of.
-pub(crate) type Emit<'a> = dyn FnMut(&[FateRow], &[String]) -> Result<(), Error> + 'a;
+pub(crate) trait Tables {
+    fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error>;
+    fn one_way(&mut self, rows: &[OneWayRow], names: &[String]) -> Result<(), Error>;
+    fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error>;
+}
 
-/// Matches the captures of `points`; the fates of their packets go to `emit`.
+/// Matches the captures of `points`; what their packets tell goes to `tables`.
 pub(crate) fn match_points(
     points: &[Point],
+    readings: &[ClockReading],
     options: &MatchOptions,
-    emit: &mut Emit<'_>,
+    tables: &mut dyn Tables,
     progress: &Progress,
 ) -> Result<MatchSummary, Error> {
     options.check()?;
@@ -83,7 +92,9 @@ pub(crate) fn match_points(
         },
         progress,
     };
-    let mut first = First::new(points.len());
+    let mut clocks = Clocks::new(reading.offsets.clone());
+    readings.iter().for_each(|read| clocks.read(read));
+    let mut first = First::new(clocks, points.len());
     let unread = Known {
         coverage: vec![Coverage::default(); points.len()],
         ..Known::default()
@@ -101,12 +112,18 @@ pub(crate) fn match_points(
             coverage.see(reading.common(number, to));
         }
     }
+    let kernels: Vec<Option<usize>> = points.iter().map(|point| point.kernel).collect();
+    let clocks = first.clocks.solve(&kernels);
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let rows = clocks.rows();
+    tables.clocks(&rows, &names)?;
     let mut second = Second {
         names: &names,
+        clocks: &clocks,
         rows: Vec::with_capacity(BATCH_ROWS),
+        delays: Vec::with_capacity(BATCH_ROWS),
         counts: Counts::default(),
-        emit,
+        tables,
         failure: None,
     };
     let (_, ends) = reading.pass(known, &mut second)?;
@@ -123,6 +140,10 @@ pub(crate) fn match_points(
         records: by_host(ends.records),
         without_ip: by_host(ends.without_ip),
         paths,
+        clocks: rows
+            .iter()
+            .map(|row| ClockFound::new(row, &names))
+            .collect(),
         outside,
         damage: ends.damage.into_iter().flatten().collect(),
     })
@@ -179,6 +200,7 @@ impl Reading<'_> {
             taken += 1;
             if taken.is_multiple_of(LOOK_EVERY) {
                 self.progress.go_on()?;
+                self.progress.packets.store(taken, Relaxed);
                 findings.check()?;
             }
         }
@@ -238,18 +260,24 @@ fn outside(
 /// Hands on the rows.
 struct Second<'a> {
     names: &'a [String],
+    clocks: &'a Solved,
     rows: Vec<FateRow>,
+    delays: Vec<OneWayRow>,
     counts: Counts,
-    emit: &'a mut Emit<'a>,
+    tables: &'a mut dyn Tables,
     failure: Option<Error>,
 }
 
 impl Second<'_> {
     fn hand_over(&mut self) {
         if self.failure.is_none() && !self.rows.is_empty() {
-            self.failure = (self.emit)(&self.rows, self.names).err();
+            self.failure = self.tables.fates(&self.rows, self.names).err();
+        }
+        if self.failure.is_none() && !self.delays.is_empty() {
+            self.failure = self.tables.one_way(&self.delays, self.names).err();
         }
         self.rows.clear();
+        self.delays.clear();
     }
 }
 
@@ -261,10 +289,14 @@ impl Findings for Second<'_> {
     fn fate(&mut self, row: &FateRow) {
         self.counts.add(row);
         self.rows.push(*row);
+        if let Some(delay) = OneWayRow::new(row, self.clocks) {
+            self.counts.add_delay(&delay);
+            self.delays.push(delay);
+        }
         if self.rows.len() == BATCH_ROWS {
             self.hand_over();
         }
     }
 
-    fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64, _delay_ns: i64) {}
+    fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64) {}
 }

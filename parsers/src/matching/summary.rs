@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::clocks::ClockRow;
 use super::fate::{Fate, FateRow};
+use super::one_way::OneWayRow;
 use crate::common::error::Damage;
 
 /// Packets from one host to another, by their fate.
@@ -18,10 +20,45 @@ pub struct PathCounts {
     pub reordered: u64,
     /// Packets in the sender's capture that repeat sequence numbers.
     pub retransmissions: u64,
+    /// Delivered packets that seem to arrive before they were sent, by repaired clocks.
+    pub negative_delays: u64,
+    /// Delivered packets whose delay the clocks do not tell.
+    pub unknown_delays: u64,
+}
+
+/// A clock from one step to the next, against that of the reference.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClockFound {
+    /// Name of the host.
+    pub host: String,
+    /// That of the reference.
+    pub reference: String,
+    /// How far it is ahead at its beginning, and by how much that may be wrong until its end; none where nothing tells.
+    pub offset_ns: Option<i64>,
+    /// See above.
+    pub error_ns: Option<i64>,
+    /// How fast it gains on the reference.
+    pub drift_ppm: Option<f64>,
+    /// How it was found.
+    pub method: &'static str,
+}
+
+impl ClockFound {
+    pub(super) fn new(row: &ClockRow, names: &[String]) -> Self {
+        let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_default();
+        Self {
+            host: name(row.host),
+            reference: name(row.reference),
+            offset_ns: row.offset,
+            error_ns: row.error,
+            drift_ppm: row.drift_ppm,
+            method: row.method.name(),
+        }
+    }
 }
 
 /// What was read and found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchSummary {
     /// Each host with the records of its captures.
     pub records: Vec<(String, u64)>,
@@ -29,6 +66,8 @@ pub struct MatchSummary {
     pub without_ip: Vec<(String, u64)>,
     /// Paths between two hosts that have a packet.
     pub paths: Vec<PathCounts>,
+    /// The clocks of all hosts, in order of their times.
+    pub clocks: Vec<ClockFound>,
     /// Packets of which one end is no captured host.
     pub outside: u64,
     /// Where reading stopped before the end of a file.
@@ -62,6 +101,12 @@ impl Counts {
         *path.fates.entry(row.fate.name()).or_default() += 1;
         path.reordered += u64::from(row.reordered_by.is_some_and(|extent| extent > 0));
         path.retransmissions += u64::from(row.is_retransmission == Some(true));
+    }
+
+    pub(super) fn add_delay(&mut self, row: &OneWayRow) {
+        let path = self.paths.entry(row.path).or_default();
+        path.negative_delays += u64::from(row.delay.delay.is_some_and(|delay| delay < 0));
+        path.unknown_delays += u64::from(row.delay.delay.is_none());
     }
 
     pub(super) fn finish(self, names: &[String]) -> (Vec<PathCounts>, u64) {

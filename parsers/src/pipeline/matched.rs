@@ -1,24 +1,44 @@
-//! Captures of several hosts to the table of their packets' fates.
+//! Captures of several hosts to the tables of their packets' fates and delays, and of the clocks.
 
 use crate::common::error::Error;
 use crate::common::progress::Progress;
-use crate::matching::{MatchOptions, MatchSummary, Point, match_points};
+use crate::matching::{
+    ClockReading, ClockRow, FateRow, MatchOptions, MatchSummary, OneWayRow, Point, Tables,
+    match_points,
+};
 use crate::tables::{self, Sink, Table};
 
-/// Matches the captures of `points` into the tables of `sink`.
+/// Hands rows to a sink as batches.
+struct Batches<'a>(&'a mut dyn Sink);
+
+impl Tables for Batches<'_> {
+    fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error> {
+        self.0.batch(Table::Fates, tables::fates(rows, names)?)
+    }
+
+    fn one_way(&mut self, rows: &[OneWayRow], names: &[String]) -> Result<(), Error> {
+        self.0.batch(Table::OneWay, tables::one_way(rows, names)?)
+    }
+
+    fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error> {
+        self.0.batch(Table::Clocks, tables::clocks(rows, names)?)
+    }
+}
+
+/// Matches the captures of `points` into the tables of `sink`. `readings` is what somebody measured of their clocks.
 ///
 /// # Errors
 ///
 /// An option has no meaning, a capture cannot be read, or `sink` fails. Damage inside a capture is in the summary.
 pub fn match_captures(
     points: &[Point],
+    readings: &[ClockReading],
     options: &MatchOptions,
     sink: &mut dyn Sink,
     progress: &Progress,
 ) -> Result<MatchSummary, Error> {
-    let mut emit =
-        |rows: &[_], names: &[String]| sink.batch(Table::Fates, tables::fates(rows, names)?);
-    let summary = match_points(points, options, &mut emit, progress)?;
+    let mut batches = Batches(sink);
+    let summary = match_points(points, readings, options, &mut batches, progress)?;
     sink.end()?;
     Ok(summary)
 }

@@ -314,7 +314,9 @@ impl<'a> Pass<'a> {
                 Table::Intervals => tables::intervals(connections, states, emit),
                 Table::Throughput => tables::throughput(&bins, &connections.throughput, emit),
                 Table::Rdma => tables::rdma(&connections.queue_pairs, emit),
-                Table::Packets | Table::Messages | Table::Fates => Ok(()),
+                Table::Packets | Table::Messages | Table::Fates | Table::Clocks | Table::OneWay => {
+                    Ok(())
+                }
             }
         };
         if several_threads() {

@@ -224,7 +224,7 @@ impl ColumnWriter {
         let greatest = values.range().map(|(_, greatest)| greatest);
         let nulls = Some(self.nulls as u64);
         match column.kind {
-            Kind::Text => None,
+            Kind::Text | Kind::Float => None,
             Kind::Int64 | Kind::Time => {
                 Some(Statistics::int64(least, greatest, None, nulls, false))
             }

@@ -1,7 +1,7 @@
 //! Values of a column, collected until they fill a page, and the bytes that a page makes of them.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt16Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt16Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use parquet::basic::Encoding;
@@ -29,6 +29,7 @@ enum Held {
     Listed(Listed),
     Texts(Box<Texts>),
     Bits(Vec<bool>),
+    Floats(Vec<f64>),
 }
 
 impl Values {
@@ -40,6 +41,7 @@ impl Values {
             }
             Kind::Text => Held::Texts(Box::new(Texts::new())),
             Kind::Bool => Held::Bits(Vec::new()),
+            Kind::Float => Held::Floats(Vec::new()),
         };
         Self {
             kind: column.kind,
@@ -76,6 +78,9 @@ impl Values {
                         self.widen(bit, bit);
                     }
                 }
+            }
+            Held::Floats(held) => {
+                held.extend(array.as_primitive::<Float64Type>().iter().flatten());
             }
             Held::Integers(_) => match self.kind {
                 Kind::Int32 => {
@@ -154,6 +159,10 @@ impl Values {
                     places.fold(0, |octet, (place, &bit)| octet | u8::from(bit) << place)
                 }));
                 bits.clear();
+                return Encoding::PLAIN;
+            }
+            Held::Floats(values) => {
+                out.extend(values.drain(..).flat_map(f64::to_le_bytes));
                 return Encoding::PLAIN;
             }
             Held::Texts(texts) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampNanosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
@@ -106,6 +106,13 @@ pub(crate) fn int32_or_null<'a>(
 /// Small integers.
 pub(crate) fn int32<'a>(values: impl IntoIterator<Item = i32> + Send + 'a) -> Making<'a> {
     Box::new(move || Arc::new(Int32Array::from_iter_values(values)))
+}
+
+/// Numbers with a fraction, of which some may be unknown.
+pub(crate) fn float_or_null<'a>(
+    values: impl IntoIterator<Item = Option<f64>> + Send + 'a,
+) -> Making<'a> {
+    Box::new(move || Arc::new(values.into_iter().collect::<Float64Array>()))
 }
 
 /// Times of which some may be unknown.

@@ -17,6 +17,8 @@ pub enum Kind {
     Text,
     /// True or false.
     Bool,
+    /// IEEE 754 double.
+    Float,
 }
 
 /// One column: its name, type and meaning.
@@ -87,6 +89,7 @@ impl Column {
             Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
             Kind::Text => DataType::Utf8,
             Kind::Bool => DataType::Boolean,
+            Kind::Float => DataType::Float64,
         }
     }
 
@@ -149,6 +152,7 @@ pub(crate) fn spark_schema(columns: &[Column]) -> String {
                 Kind::Int32 => "integer",
                 Kind::Text => "string",
                 Kind::Bool => "boolean",
+                Kind::Float => "double",
             };
             format!(
                 r#"{{"name":"{}","type":"{kind}","nullable":{},"metadata":{{}}}}"#,

@@ -2,12 +2,14 @@
 
 mod arrays;
 mod captures;
+mod clocks;
 mod columns;
 mod dictionary;
 mod fates;
 mod flows;
 mod intervals;
 mod messages;
+mod one_way;
 mod packets;
 mod rdma;
 mod sink;
@@ -19,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_schema::SchemaRef;
 
 pub(crate) use captures::captures;
+pub(crate) use clocks::clocks;
 pub(crate) use columns::spark_schema;
 pub use columns::{Column, Kind};
 pub use dictionary::with_values;
@@ -26,6 +29,7 @@ pub(crate) use fates::fates;
 pub(crate) use flows::flows;
 pub(crate) use intervals::intervals;
 pub(crate) use messages::Messages;
+pub(crate) use one_way::one_way;
 pub(crate) use packets::Packets;
 pub(crate) use rdma::rdma;
 pub use sink::Sink;
@@ -55,6 +59,10 @@ pub enum Table {
     Packets,
     /// What became of each packet between the hosts of a run.
     Fates,
+    /// Offset, drift and steps of the clocks of a run's hosts.
+    Clocks,
+    /// How long each packet between them was under way.
+    OneWay,
 }
 
 impl Table {
@@ -70,10 +78,10 @@ impl Table {
     ];
 
     /// Those that several captures of one run make together.
-    pub const MATCHED: [Self; 1] = [Self::Fates];
+    pub const MATCHED: [Self; 3] = [Self::Fates, Self::Clocks, Self::OneWay];
 
     /// All of both, in the order of their numbers.
-    const EVERY: [Self; 8] = [
+    const EVERY: [Self; 10] = [
         Self::Captures,
         Self::Flows,
         Self::Intervals,
@@ -82,6 +90,8 @@ impl Table {
         Self::Rdma,
         Self::Packets,
         Self::Fates,
+        Self::Clocks,
+        Self::OneWay,
     ];
 
     /// Its name, which is also its file's.
@@ -95,6 +105,8 @@ impl Table {
             Self::Rdma => "rdma",
             Self::Packets => "packets",
             Self::Fates => "fates",
+            Self::Clocks => "clocks",
+            Self::OneWay => "one_way",
         }
     }
 
@@ -114,6 +126,8 @@ impl Table {
             Self::Rdma => rdma::COLUMNS,
             Self::Packets => packets::COLUMNS,
             Self::Fates => fates::COLUMNS,
+            Self::Clocks => clocks::COLUMNS,
+            Self::OneWay => one_way::COLUMNS,
         }
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep import printing
+from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_format, add_output, add_window
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import DamagedCaptureError
@@ -59,7 +60,11 @@ def match(
     hosts, duplicated, unknown where the captures do not tell, or outside, where its other end was
     not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
     numbers and timestamps of TCP, and the first bytes of what UDP carries: 96 bytes of each
-    packet are enough. Tables keep each host's own clock.
+    packet are enough.
+
+    The table clocks has offset, drift and steps of each host's clock, from the packets and from
+    what manifests tell; one_way has the delay of each delivered packet by repaired clocks. Other
+    times are those of each host's own clock.
 
     Exit code 1: no packet was found at two hosts, or a capture is damaged.
 
@@ -68,7 +73,16 @@ def match(
     from flowsweep.matching import hosts, tables
 
     found = hosts.find(paths, hosts.parse_addresses(stated))
-    summary = tables.write(found, output, window_ns=window_ns, window_packets=window_packets)
+    # All is read twice, and the begin of each capture once more.
+    size = progress_line.bytes_of([path for host in found for path in host.captures])
+    summary = tables.write(
+        found,
+        output,
+        window_ns=window_ns,
+        window_packets=window_packets,
+        progress=progress_line.show(2 * size if size else None),
+    )
+    progress_line.clear()
     if output_format == "json":
         about = {"addresses": {host.name: host.addresses for host in found}, **summary}
         printing.exact(json.dumps(about, indent=2) + "\n")
@@ -113,7 +127,29 @@ def _print(summary: MatchSummary) -> None:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
+    _print_clocks(summary)
     if summary["outside"]:
         print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
     if without := sum(summary["without_ip"].values()):
         print(f"{counted(without, 'record')} without a readable IP packet")
+
+
+def _print_clocks(summary: MatchSummary) -> None:
+    """A line for each clock, from each step to the next, and for each path with wrong delays."""
+    for clock in summary["clocks"]:
+        about = f"clock of {clock['host']}: "
+        if clock["method"] == "reference":
+            continue
+        if clock["offset_ns"] is None:
+            about += f"not known ({clock['method']})"
+        else:
+            about += (
+                f"{clock['offset_ns'] / 1e6:+,.3f} ms beside {clock['reference']}, to "
+                f"{(clock['offset_error_ns'] or 0) / 1e6:,.3f} ms, "
+                f"drift {clock['drift_ppm'] or 0.0:+.1f} ppm ({clock['method']})"
+            )
+        print(about)
+    for path in summary["paths"]:
+        if path["negative_delays"]:
+            negative = counted(path["negative_delays"], "packet")
+            print(f"{negative} from {path['sender']} to {path['receiver']} with a delay below 0")

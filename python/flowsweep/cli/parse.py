@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import printing
+from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.files.file_sets import file_set
 from flowsweep.files.outputs import sync
 from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
-from flowsweep.units import counted, format_size
+from flowsweep.units import counted
 from flowsweep.zeek import is_log
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
-
-#: Below this no progress is shown.
-QUIET_S = 1.0
 
 
 def arguments(parser: Parser) -> None:
@@ -42,7 +37,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     names = {table: f"{table}.parquet" for table in ALL_TABLES}
     if any(map(is_log, files)):
         return _parse_logs(files, output, names)
-    progress = _progress(_bytes_of(files))
+    progress = progress_line.show(progress_line.bytes_of(files))
     # Packets of an earlier parse go too: its connections are numbered otherwise.
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in options.tables}
@@ -69,36 +64,8 @@ def _parse_logs(files: list[Path], output: Path, names: dict[str, str]) -> int:
     return int(zeek_logs.tell(done, f", {counted(connections, 'connection')} -> {output}"))
 
 
-def _bytes_of(files: Sequence[Path]) -> int | None:
-    try:
-        return None if Path("-") in files else sum(path.stat().st_size for path in files)
-    except OSError:
-        # The parser says it better.
-        return None
-
-
-def _progress(total: int | None) -> Callable[[int, int], None] | None:
-    """A line on stderr, rewritten; none where nobody watches."""
-    if not sys.stderr.isatty():
-        return None
-    start = time.monotonic()
-
-    def show(read: int, packets: int) -> None:
-        passed = time.monotonic() - start
-        if passed < QUIET_S:
-            return
-        line = f"{packets:,} packets  {format_size(read)}"
-        if total:
-            left = passed * (total - read) / read if read else 0
-            line += f" of {format_size(total)}  {100 * read / total:.0f} %  {left:.0f} s left"
-        print(f"\r{line}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
-
-    return show
-
-
 def _say(summary: Summary, output: Path) -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=printing.raw(sys.stderr))
+    progress_line.clear()
     files = f"{len(summary['files'])} files, " if len(summary["files"]) > 1 else ""
     packets = counted(summary["packets"], "packet")
     counts = f"{packets}, {counted(summary['connections'], 'connection')}"

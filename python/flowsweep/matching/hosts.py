@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests
+from flowsweep.matching import clocks
 from flowsweep.parsing import named, read_drops, shown
 from flowsweep.runs import run_folder
 
@@ -27,6 +27,8 @@ class Host:
         addresses: IP addresses that it sends from.
         dropped: Packets that its capture is known to have lost.
         span: Begin and end of the capture in ns since 1970, where its manifest tells them.
+        kernel: Number of the running kernel among those of the manifests; hosts with the same one
+            have the same clock.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Host:
     addresses: tuple[str, ...]
     dropped: int = 0
     span: tuple[int, int] | None = None
+    kernel: int | None = None
 
 
 def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Host]:
@@ -68,10 +71,17 @@ def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Hos
         taken = {address for some in known.values() for address in some}
         known |= _guessed(missing, taken)
     _check_apart(captures, known)
+    about = {host: _manifest(files) for host, files in captures.items()}
+    kernels = clocks.kernels(list(about.values()))
     return [
-        Host(host, tuple(files), known[host], _dropped(files), _span(files))
-        for host, files in captures.items()
+        Host(host, tuple(files), known[host], _dropped(files), _span(about[host]), kernel)
+        for (host, files), kernel in zip(captures.items(), kernels, strict=True)
     ]
+
+
+def readings(hosts: Sequence[Host]) -> list[clocks.Reading]:
+    """What the capture agents measured of the clocks of `hosts`."""
+    return clocks.readings([(_manifest(host.captures), host.addresses) for host in hosts])
 
 
 def parse_addresses(words: Sequence[str]) -> dict[str, list[str]]:
@@ -184,24 +194,13 @@ def _dropped(files: Sequence[Path]) -> int:
     return sum(count for pair in counts for count in pair if count is not None)
 
 
-def _span(files: Sequence[Path]) -> tuple[int, int] | None:
-    """Begin and end of a capture by the manifest of the agent; None without one."""
+def _manifest(files: Sequence[Path]) -> Mapping[str, Any]:
+    """The manifest of the agent beside a capture; empty without one."""
     path = files[0].with_name(f"{capture_names.stem(files[0])}.capture.json")
-    if not path.exists():
-        return None
-    about, _ = inputs.read_object(path, "a manifest", manifests.EXAMPLE)
-    begin, end = _nanoseconds(about.get("start")), _nanoseconds(about.get("end"))
+    return inputs.read_object(path, "a manifest", manifests.EXAMPLE)[0] if path.exists() else {}
+
+
+def _span(about: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Begin and end of a capture, where its manifest tells them."""
+    begin, end = clocks.nanoseconds(about.get("start")), clocks.nanoseconds(about.get("end"))
     return None if begin is None or end is None or end < begin else (begin, end)
-
-
-def _nanoseconds(value: Any) -> int | None:
-    """A time such as 2026-11-21T03:20:55.809270648Z in ns since 1970; None for anything else."""
-    if not isinstance(value, str):
-        return None
-    whole, _, fraction = value.removesuffix("Z").partition(".")
-    digits = f"{fraction:0<9}"
-    try:
-        seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
-        return int(seconds) * 1_000_000_000 + (int(digits) if len(digits) == 9 else 0)
-    except (ValueError, OverflowError):
-        return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flowsweep import _parsers
 from flowsweep.defaults import MATCH_WINDOW_NS, MATCH_WINDOW_PACKETS
 from flowsweep.files.file_sets import file_set
+from flowsweep.matching.hosts import readings
 from flowsweep.parsing import named, readable_errors, shown
 
 if TYPE_CHECKING:
@@ -25,8 +26,16 @@ def write(
     *,
     window_ns: int = MATCH_WINDOW_NS,
     window_packets: int = MATCH_WINDOW_PACKETS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> MatchSummary:
     """Matches the captures of `hosts` into `<table>.parquet` in `output`; the counts.
+
+    Args:
+        hosts: The capture points.
+        output: The folder.
+        window_ns: How long a packet waits to be found at its other end.
+        window_packets: How many wait at most.
+        progress: Told now and then how many bytes and packets were read; all is read twice.
 
     Raises:
         CaptureError: A capture cannot be read at all; the tables are as they were.
@@ -35,9 +44,17 @@ def write(
     with file_set(output, "matched", names, is_alone=False) as folder, readable_errors():
         return _parsers.match_captures(
             [
-                (host.name, named(host.captures), host.addresses, host.dropped, host.span)
+                (
+                    host.name,
+                    named(host.captures),
+                    host.addresses,
+                    host.dropped,
+                    host.span,
+                    host.kernel,
+                )
                 for host in hosts
             ],
+            readings(hosts),
             {
                 table: (folder / f"{table}.parquet", shown(output / f"{table}.parquet"))
                 for table in TABLES
@@ -50,5 +67,5 @@ def write(
                 ("flowsweep.window_ns", str(window_ns)),
                 ("flowsweep.window_packets", str(window_packets)),
             ],
-            progress=None,
+            progress=progress,
         )

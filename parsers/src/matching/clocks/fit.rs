@@ -1,0 +1,207 @@
+//! The two parallel lines between which the difference of two clocks lies.
+
+use super::hull::{Point, reduce_to_hull};
+use super::windows::Window;
+
+/// No clock of a computer drifts faster, in ns for each ns: the kernel's limit for slewing.
+pub(super) const FASTEST: f64 = 500e-6;
+/// The drift of a quartz without correction, where packets do not tell it.
+pub(super) const UNKNOWN: f64 = 100e-6;
+/// Windows with a packet that a slope needs, of each direction that has any.
+const MINIMA: usize = 20;
+
+/// Packets of a pair in a stretch of time in which neither clock stepped.
+#[derive(Debug, Default)]
+pub(super) struct Stretch {
+    /// Hulls of both directions.
+    out: Vec<Point>,
+    back: Vec<Point>,
+    /// The lowest point of each window.
+    least: [Vec<Point>; 2],
+}
+
+impl Stretch {
+    /// Of the packets of `windows` from `from` to `to`.
+    pub(super) fn gather(windows: &[Window], from: i64, to: i64) -> Self {
+        let mut found = Self::default();
+        for window in windows {
+            for (way, (all, bottom)) in [
+                (&mut found.out, &window.out),
+                (&mut found.back, &window.back),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let inside = bottom.points().iter().copied();
+                let inside = inside.filter(|&(time, _)| (from..=to).contains(&time));
+                let before = all.len();
+                all.extend(inside);
+                let lowest = all[before..].iter().min_by_key(|point| point.1);
+                found.least[way].extend(lowest);
+            }
+        }
+        reduce_to_hull(&mut found.out);
+        reduce_to_hull(&mut found.back);
+        found
+    }
+}
+
+/// Clock of the second point less that of the first: above `slope * t - back` and below `slope * t + out`, where `t` is
+/// the time since `base`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Fit {
+    pub base: i64,
+    pub slope: f64,
+    pub slope_error: f64,
+    /// Of packets to the second point, and of those to the first; none where there are none.
+    pub out: Option<f64>,
+    pub back: Option<f64>,
+    /// First and last time.
+    pub from: i64,
+    pub to: i64,
+    /// How far windows' least differences lie above the lines, in the median.
+    scatter: f64,
+}
+
+impl Fit {
+    /// None without a packet.
+    pub(super) fn new(stretch: &Stretch) -> Option<Self> {
+        let ends = |points: &[Point]| Some((points.first()?.0, points.last()?.0));
+        let (from, to) = match (ends(&stretch.out), ends(&stretch.back)) {
+            (Some(out), Some(back)) => (out.0.min(back.0), out.1.max(back.1)),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return None,
+        };
+        let mut fit = Self {
+            base: from,
+            slope: 0.0,
+            slope_error: UNKNOWN,
+            out: None,
+            back: None,
+            from,
+            to,
+            scatter: 0.0,
+        };
+        if stretch
+            .least
+            .iter()
+            .all(|least| least.is_empty() || least.len() >= MINIMA)
+        {
+            let slope = fit.best_slope(stretch);
+            let error = 2.0 * fit.scatter_at(stretch, slope) / (to - from).max(1) as f64;
+            if error < UNKNOWN {
+                (fit.slope, fit.slope_error) = (slope, error);
+            }
+        }
+        fit.out = fit.lowest(&stretch.out, fit.slope);
+        fit.back = fit.lowest(&stretch.back, -fit.slope);
+        fit.scatter = fit.scatter_at(stretch, fit.slope);
+        Some(fit)
+    }
+
+    /// The slope at which packets of both directions are nearest to the lines, in the mean.
+    fn best_slope(&self, stretch: &Stretch) -> f64 {
+        let slopes = |points: &[Point], sign: f64| -> Vec<f64> {
+            let edges = points.windows(2);
+            let edges =
+                edges.map(|two| (two[1].1 - two[0].1) as f64 / (two[1].0 - two[0].0) as f64);
+            edges.map(|slope| sign * slope).collect()
+        };
+        let mut tried = slopes(&stretch.out, 1.0);
+        tried.extend(slopes(&stretch.back, -1.0));
+        tried.retain(|slope| slope.abs() <= FASTEST);
+        tried.extend([-FASTEST, FASTEST]);
+        tried.sort_by(f64::total_cmp);
+        let means = [0, 1].map(|way: usize| {
+            let times = stretch.least[way].iter().map(|&(time, _)| self.since(time));
+            times.sum::<f64>() / stretch.least[way].len().max(1) as f64
+        });
+        let heights: Vec<f64> = tried
+            .iter()
+            .map(|&slope| {
+                let out = self.lowest(&stretch.out, slope);
+                let back = self.lowest(&stretch.back, -slope);
+                out.map_or(0.0, |out| out + slope * means[0])
+                    + back.map_or(0.0, |back| back - slope * means[1])
+            })
+            .collect();
+        let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Less than a thousandth of a nanosecond is rounding.
+        let best = heights.iter().zip(&tried);
+        let best: Vec<f64> = best
+            .filter(|&(&height, _)| height >= highest - 1e-3)
+            .map(|(_, &slope)| slope)
+            .collect();
+        match (best.first(), best.last()) {
+            (Some(&least), Some(&most)) => f64::midpoint(least, most),
+            _ => 0.0,
+        }
+    }
+
+    fn scatter_at(&self, stretch: &Stretch, slope: f64) -> f64 {
+        let mut heights = Vec::new();
+        for (least, slope) in stretch.least.iter().zip([slope, -slope]) {
+            if let Some(bottom) = self.lowest(least, slope) {
+                let above = least.iter().map(|&point| self.above(point, slope) - bottom);
+                heights.extend(above);
+            }
+        }
+        median(&mut heights)
+    }
+
+    fn lowest(&self, points: &[Point], slope: f64) -> Option<f64> {
+        let heights = points.iter().map(|&point| self.above(point, slope));
+        heights.reduce(f64::min)
+    }
+
+    fn above(&self, (time, difference): Point, slope: f64) -> f64 {
+        difference as f64 - slope * self.since(time)
+    }
+
+    fn since(&self, time: i64) -> f64 {
+        time.saturating_sub(self.base) as f64
+    }
+
+    /// The least and the greatest difference at a time, as far as packets tell.
+    pub(super) fn bounds(&self, time: i64) -> (f64, f64) {
+        let middle = self.slope * self.since(time);
+        let outside = (self.from.saturating_sub(time)).max(time.saturating_sub(self.to));
+        let wide = self.scatter + self.slope_error * outside.max(0) as f64;
+        // Without a slope the line may be anywhere between the ends.
+        let wide = wide
+            + if self.slope == 0.0 {
+                self.slope_error * (self.to - self.from) as f64
+            } else {
+                0.0
+            };
+        (
+            self.back
+                .map_or(f64::NEG_INFINITY, |back| middle - back - wide),
+            self.out.map_or(f64::INFINITY, |out| middle + out + wide),
+        )
+    }
+
+    /// The least time there and back.
+    pub(super) fn round_trip(&self) -> Option<f64> {
+        Some(self.out? + self.back?)
+    }
+
+    /// How much longer a packet was under way than the fastest one of its direction.
+    pub(super) fn excess(&self, is_out: bool, point: Point) -> Option<i64> {
+        let (bottom, slope) = if is_out {
+            (self.out?, self.slope)
+        } else {
+            (self.back?, -self.slope)
+        };
+        Some(((self.above(point, slope) - bottom).round() as i64).max(0))
+    }
+}
+
+/// Of an even number the greater of the two in the middle; 0 of none.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

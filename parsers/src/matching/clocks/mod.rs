@@ -1,0 +1,111 @@
+//! Clocks of the points, from the packets that two of them captured.
+//!
+//! A packet arrives after it was sent. So the time at its receiver less that at its sender is the most that the
+//! receiver's clock can be ahead, and packets the other way tell the least. `windows` holds what lies at the bottom of
+//! these differences (`hull`) in bounded memory, `steps` finds where a clock was set, `fit` lays lines between the
+//! bottoms of both directions, and `bounds` brings all pairs together. `solved` is what came out.
+
+mod bounds;
+mod fit;
+mod hull;
+mod solved;
+mod steps;
+mod windows;
+
+use std::collections::BTreeMap;
+
+use self::windows::{FIRST_SHIFT, Windows};
+
+pub(super) use solved::Solved;
+pub(crate) use solved::{ClockRow, Delay, Method};
+
+/// Windows of all pairs together.
+const ALL_WINDOWS: usize = 1 << 14;
+
+/// What somebody measured of two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Numbers of the two points.
+    pub first: u16,
+    /// That whose clock has the time.
+    pub second: u16,
+    /// By the second one's clock.
+    pub time: i64,
+    /// How far the second clock is ahead of the first, at least and at most, in ns.
+    pub bounds: (i64, i64),
+}
+
+/// Collects differences of clocks.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    /// How far the clock of each point is ahead, roughly: what is collected is what remains.
+    rough: Vec<i64>,
+    shift: u32,
+    pairs: BTreeMap<(u16, u16), Windows>,
+    /// With a time and bounds that lack the rough offsets, of pairs in the order of their numbers.
+    readings: Vec<((u16, u16), i64, (f64, f64))>,
+}
+
+impl Clocks {
+    pub(super) fn new(rough: Vec<i64>) -> Self {
+        Self {
+            shift: FIRST_SHIFT,
+            pairs: BTreeMap::new(),
+            readings: Vec::new(),
+            rough,
+        }
+    }
+
+    /// Notes a packet with its times by the clocks of both ends, both without the rough offset.
+    pub(super) fn add(&mut self, (sender, receiver): (u16, u16), sent: i64, received: i64) {
+        let difference = received.saturating_sub(sent);
+        if sender < receiver {
+            self.note((sender, receiver), true, (received, difference));
+        } else {
+            self.note((receiver, sender), false, (sent, difference));
+        }
+    }
+
+    /// Notes what somebody measured.
+    pub(super) fn read(&mut self, reading: &Reading) {
+        let (first, second) = (usize::from(reading.first), usize::from(reading.second));
+        let (Some(&here), Some(&there)) = (self.rough.get(first), self.rough.get(second)) else {
+            return;
+        };
+        let (least, most) = reading.bounds;
+        let ahead = there.saturating_sub(here);
+        let time = reading.time.saturating_sub(there);
+        let (least, most) = (least.saturating_sub(ahead), most.saturating_sub(ahead));
+        let (pair, bounds) = if first < second {
+            ((reading.first, reading.second), (least, most))
+        } else {
+            let bounds = (most.saturating_neg(), least.saturating_neg());
+            ((reading.second, reading.first), bounds)
+        };
+        let bounds = (bounds.0 as f64, bounds.1 as f64);
+        self.readings.push((pair, time, bounds));
+    }
+
+    fn note(&mut self, pair: (u16, u16), is_out: bool, point: hull::Point) {
+        let windows = self.pairs.entry(pair).or_default();
+        let before = windows.all().len();
+        windows.add(self.shift, is_out, point);
+        if windows.all().len() > before {
+            while self.is_full() && self.shift < 62 {
+                self.shift += 1;
+                self.pairs.values_mut().for_each(Windows::coarsen);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        // Long before windows of all pairs are too many, those of a small run's pairs are.
+        self.pairs.values().any(Windows::is_full)
+            || self
+                .pairs
+                .values()
+                .map(|windows| windows.all().len())
+                .sum::<usize>()
+                > ALL_WINDOWS
+    }
+}

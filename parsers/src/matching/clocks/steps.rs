@@ -1,0 +1,160 @@
+//! Times at which one of two clocks was set: packets seem faster one way and slower the other, by as much.
+
+use super::fit::{FASTEST, Fit, Stretch, median};
+use super::hull::Bottom;
+use super::windows::Window;
+
+/// Windows on each side of a step that are looked at, and how many of them must have packets of each direction.
+const CONTEXT: usize = 16;
+const ENOUGH: usize = 6;
+/// Lesser steps are not told from queues, ns.
+const LEAST: f64 = 20_000.0;
+
+/// A stretch of time in which a clock was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    pub from: i64,
+    pub to: i64,
+}
+
+/// Least differences of a window without drift, of packets to the second point and to the first.
+type Least = [Option<f64>; 2];
+
+/// All steps of a pair in order.
+pub(super) fn find(windows: &[Window], shift: u32) -> Vec<Step> {
+    let mut found = contradictions(windows, shift);
+    let mut stretches = Vec::new();
+    let mut from = i64::MIN;
+    for step in &found {
+        stretches.push((from, step.from));
+        from = step.to;
+    }
+    stretches.push((from, i64::MAX));
+    while let Some((from, to)) = stretches.pop() {
+        let first = windows.partition_point(|window| window.number << shift < from);
+        let last = windows.partition_point(|window| (window.number + 1) << shift <= to);
+        let Some(inside) = windows.get(first..last) else {
+            continue;
+        };
+        if let Some(step) = greatest(inside, shift) {
+            found.push(step);
+            stretches.extend([(from, step.from), (step.to, to)]);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Windows whose packets seem to be back before they left: the clock read these times twice.
+fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    for window in windows {
+        let least = |bottom: &Bottom| bottom.points().iter().map(|point| point.1).min();
+        let (Some(out), Some(back)) = (least(&window.out), least(&window.back)) else {
+            continue;
+        };
+        // Windows beside it have some of these packets.
+        let (from, to) = ((window.number - 1) << shift, (window.number + 2) << shift);
+        let drift = (FASTEST * (1_i64 << shift) as f64) as i64;
+        if out.saturating_add(back) >= -drift {
+            continue;
+        }
+        match found.last_mut() {
+            Some(last) if from <= last.to => last.to = to,
+            _ => found.push(Step { from, to }),
+        }
+    }
+    found
+}
+
+/// The greatest step, if there is any.
+fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
+    let (first, last) = (windows.first()?, windows.last()?);
+    let (from, to) = (first.number << shift, (last.number + 1) << shift);
+    let fit = Fit::new(&Stretch::gather(windows, from, to))?;
+    let height = |time: i64, difference: i64, sign: f64| {
+        difference as f64 - sign * fit.slope * (time - fit.base) as f64
+    };
+    let least: Vec<Least> = windows
+        .iter()
+        .map(|window| {
+            [(&window.out, 1.0), (&window.back, -1.0)].map(|(bottom, sign)| {
+                let heights = bottom.points().iter().map(|&(at, by)| height(at, by, sign));
+                heights.reduce(f64::min)
+            })
+        })
+        .collect();
+    // A step of the first point's clock has its place on both sides of it, a round trip apart.
+    let apart = fit.round_trip().unwrap_or_default().max(0.0) as i64 >> shift;
+    let (_, left, right, levels) = [0, apart + 1]
+        .iter()
+        .find_map(|&apart| best(windows, &least, apart))?;
+    let [before, after] = levels;
+    // Above 0 where the second clock was put forward.
+    let is_forward = after[0] > before[0];
+    let mut evidence_before = from;
+    let mut evidence_after = to;
+    for window in &windows[left..right] {
+        for (way, bottom, sign) in [(0, &window.out, 1.0), (1, &window.back, -1.0)] {
+            let middle = f64::midpoint(before[way], after[way]);
+            for &(at, by) in bottom.points() {
+                if height(at, by, sign) >= middle {
+                    continue;
+                }
+                // Low ones of one direction were there before the step, those of the other one behind it.
+                if (way == 0) == is_forward {
+                    evidence_before = evidence_before.max(at);
+                } else {
+                    evidence_after = evidence_after.min(at);
+                }
+            }
+        }
+    }
+    Some(Step {
+        from: evidence_before.min(evidence_after),
+        to: evidence_before.max(evidence_after),
+    })
+}
+
+/// The best place for a step: how great it is, the windows from the first to behind the last that tell of it, and the
+/// levels of both directions before and after. `apart`: windows between those before and those after.
+fn best(
+    windows: &[Window],
+    least: &[Least],
+    apart: i64,
+) -> Option<(f64, usize, usize, [[f64; 2]; 2])> {
+    let mut best: Option<(f64, usize, usize, [[f64; 2]; 2])> = None;
+    for place in ENOUGH..windows.len() {
+        let left = place.saturating_sub(CONTEXT);
+        let begin = windows[place - 1].number + 1 + apart;
+        let right = place + windows[place..].partition_point(|window| window.number < begin);
+        let end = (right + CONTEXT).min(windows.len());
+        let mut levels = [[0.0; 2]; 2];
+        let mut jumps = [0.0; 2];
+        let is_step = [0, 1].iter().all(|&way| {
+            let mut sides = [&least[left..place], &least[right..end]].map(|side| {
+                side.iter()
+                    .filter_map(|least| least[way])
+                    .collect::<Vec<f64>>()
+            });
+            if sides.iter().any(|side| side.len() < ENOUGH) {
+                return false;
+            }
+            let mut off = Vec::new();
+            for (side, level) in sides.iter_mut().zip(&mut levels) {
+                level[way] = side.iter().copied().fold(f64::INFINITY, f64::min);
+                let middle = median(side);
+                off.extend(side.iter().map(|value| (value - middle).abs()));
+            }
+            jumps[way] = levels[1][way] - levels[0][way];
+            jumps[way].abs() > LEAST.max(3.0 * median(&mut off))
+        });
+        let [out, back] = jumps;
+        let (least_jump, most) = (out.abs().min(back.abs()), out.abs().max(back.abs()));
+        let is_clock = is_step && out * back < 0.0 && (out + back).abs() < most / 2.0;
+        if is_clock && best.is_none_or(|(jump, ..)| jump < least_jump) {
+            best = Some((least_jump, left, end, levels));
+        }
+    }
+    best
+}

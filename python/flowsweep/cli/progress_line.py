@@ -1,0 +1,53 @@
+"""The line on stderr that says how far the reading of captures is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flowsweep import printing
+from flowsweep.units import format_size
+
+#: Below this no progress is shown.
+QUIET_S = 1.0
+
+
+def bytes_of(files: Sequence[Path]) -> int | None:
+    """Bytes of all files; None of a stream."""
+    try:
+        return None if Path("-") in files else sum(path.stat().st_size for path in files)
+    except OSError:
+        # The parser says it better.
+        return None
+
+
+def show(total: int | None) -> Callable[[int, int], None] | None:
+    """Rewrites the line; None where nobody watches.
+
+    Args:
+        total: Bytes that will be read; None where that is not known.
+    """
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+
+    def line(read: int, packets: int) -> None:
+        passed = time.monotonic() - start
+        if passed < QUIET_S:
+            return
+        text = f"{packets:,} packets  {format_size(read)}"
+        if total:
+            done = min(read, total)
+            left = passed * (total - done) / done if done else 0
+            text += f" of {format_size(total)}  {100 * done / total:.0f} %  {left:.0f} s left"
+        print(f"\r{text}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
+
+    return line
+
+
+def clear() -> None:
+    """Removes the line."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=printing.raw(sys.stderr))

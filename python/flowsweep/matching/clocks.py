@@ -1,0 +1,89 @@
+"""What manifests of the capture agent tell of clocks."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import combinations
+from typing import Any
+
+#: Numbers of two hosts, a time by the second one's clock, and how far that is ahead of the
+#: first one's, at least and at most, in ns.
+Reading = tuple[int, int, int, tuple[int, int]]
+
+#: Readings of two hosts against a third one are of the same moment within this time, in ns; within
+#: it two clocks drift apart by less than 1 ms, which is added to what the readings leave open.
+SAME_MOMENT = 10_000_000_000
+FASTEST_DRIFT = 1e-4
+
+
+def kernels(manifests: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """A number of each manifest's running kernel; None where it does not say."""
+    numbers: dict[str, int] = {}
+    found: list[int | None] = []
+    for about in manifests:
+        kernel = _part(about, "clock").get("boot_id")
+        known = isinstance(kernel, str) and kernel
+        found.append(numbers.setdefault(str(kernel), len(numbers)) if known else None)
+    return found
+
+
+def readings(hosts: Sequence[tuple[Mapping[str, Any], Sequence[str]]]) -> list[Reading]:
+    """What the agents measured against a host that was captured, too, or against the same other.
+
+    Args:
+        hosts: The manifest of each, and its addresses.
+    """
+    owners = {address: place for place, (_, some) in enumerate(hosts) for address in some}
+    found: list[Reading] = []
+    others: dict[str, list[tuple[int, int, int, int]]] = {}
+    for place, (about, _) in enumerate(hosts):
+        clock = _part(about, "clock")
+        for state in (_part(clock, "at_start"), _part(clock, "at_end")):
+            peer = _part(state, "peer")
+            time = nanoseconds(state.get("time"))
+            ahead, trip = peer.get("offset_ns"), peer.get("round_trip_ns")
+            if time is None or not isinstance(ahead, int) or not isinstance(trip, int) or trip < 0:
+                continue
+            # The agent has the peer's clock minus its own.
+            low, high = -ahead - (trip + 1) // 2, -ahead + (trip + 1) // 2
+            name = _address(str(peer.get("address")))
+            owner = owners.get(name)
+            if owner is None:
+                others.setdefault(name, []).append((place, time, low, high))
+            elif owner != place:
+                found.append((owner, place, time, (low, high)))
+    for some in others.values():
+        for (first, one, low, high), (second, two, least, most) in combinations(some, 2):
+            if first != second and abs(one - two) <= SAME_MOMENT:
+                drift = round(abs(one - two) * FASTEST_DRIFT)
+                found.append((first, second, two, (least - high - drift, most - low + drift)))
+    return found
+
+
+def _address(peer: str) -> str:
+    """The host of `HOST:PORT`, an IPv6 address without brackets."""
+    host = peer.rpartition(":")[0].strip("[]")
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host
+
+
+def _part(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = about.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def nanoseconds(value: Any) -> int | None:
+    """A time such as 2026-11-21T03:20:55.809270648Z in ns since 1970; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    whole, _, fraction = value.removesuffix("Z").partition(".")
+    digits = f"{fraction:0<9}"
+    try:
+        seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
+        return int(seconds) * 1_000_000_000 + (int(digits) if len(digits) == 9 else 0)
+    except (ValueError, OverflowError):
+        return None
