@@ -9,11 +9,13 @@ from pathlib import Path
 import build
 import polars as pl
 import pytest
-from conversation import ACK, FIN, MS, RST, US, Conversation, Kind, tables, whole
+from conversation import ACK, FIN, MS, RST, RTT, US, Conversation, Kind, tables, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsweep.analysis.capture_summary import summarise
+from flowsweep.captures import Table
+from flowsweep.parsing import Settings
 from flowsweep.render.terminal import capture
 
 KINDS = st.builds(
@@ -259,3 +261,27 @@ def test_a_summary_counts_copies_as_asked() -> None:
     assert max(both.out_mbit_s) == pytest.approx(2 * max(once.out_mbit_s))
     assert [flow["retransmitted_packets"] for flow in once.top] == [0, 0]
     assert [flow["retransmitted_packets"] for flow in both.top] == [4, 2]
+
+
+@pytest.mark.parametrize("queue", [0, 60 * MS])
+def test_captures_of_both_ends_count_each_packet_once(queue: int, tmp_path: Path) -> None:
+    """The other end sees a packet half a round trip later, and later behind a queue.
+
+    One that was lost on the way and sent again has another identification, and is no copy.
+    """
+    made = whole(Kind(), pings=20)
+    ends: tuple[list[tuple[int, bytes]], ...] = ([], [])
+    for number, (time, frame) in enumerate(made.packets):
+        side = int(frame[26:30] != bytes([10, 0, 0, 1]))
+        ends[side].append((time, frame))
+        if number == 7:  # a ping that never arrives: nobody but its sender sees it
+            continue
+        ends[1 - side].append((time + RTT // 2 + queue, frame))
+    paths = [tmp_path / "client.pcap", tmp_path / "server.pcap"]
+    for path, packets in zip(paths, ends, strict=True):
+        made.packets[:] = sorted(packets, key=lambda packet: packet[0])
+        made.write(path)
+    rows = pl.DataFrame(Table("packets", tuple(paths), Settings()))
+    both_ways = min(map(len, ends))
+    # Of the first ones of a side nobody knows yet whether it numbers its packets.
+    assert both_ways - 5 <= rows["copy_of"].is_not_null().sum() <= both_ways

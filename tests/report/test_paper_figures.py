@@ -43,9 +43,9 @@ def test_each_row_is_a_mark_of_what_is_published_and_of_ours(folder: Path) -> No
     here = rows.filter(pl.col("ours").is_not_null().any().over("paper", "item", "panel"))
     figure = figure_of(folder, rows)
     drawn = str(svg.render(figure.chart, paper_figures.QUERY))
-    told = re.findall(r'(published|ours): ([^"<]*)"', drawn)
-    assert len([one for one in told if one[0] == "published"]) == here.height
-    assert len([one for one in told if one[0] == "ours"]) == here["ours"].count()
+    numbers = re.findall(r'(published|ours): ([^"<]*)"', drawn)
+    assert len([one for one in numbers if one[0] == "published"]) == here.height
+    assert len([one for one in numbers if one[0] == "ours"]) == here["ours"].count()
     assert (here.height < rows.height) == (f"of {rows.height} values are drawn" in figure.caption)
     for name in paper_figures.LOOKS:
         assert f">{name}</text>" in drawn

@@ -28,6 +28,7 @@ type Readings = Vec<(u16, u16, i64, (i64, i64))>;
 /// Matches the captures of `hosts` into Parquet files; a summary.
 #[pyfunction]
 #[pyo3(signature = (hosts, readings, places, *, window_ns, window_packets, notes, progress))]
+#[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
 pub(crate) fn match_captures(
     py: Python<'_>,
     hosts: Vec<Host>,

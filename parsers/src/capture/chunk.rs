@@ -206,9 +206,7 @@ impl Chunk {
                 && !self.with_identities;
             let last = rows.len().saturating_sub(1);
             let row = rows.get_mut(interface.min(last)).unwrap_or(&mut nobody);
-            let back = row.time_regressions;
-            row.count(records, before);
-            notice.back |= row.time_regressions > back;
+            notice.back |= row.count(records, before);
             before = records[records.len() - 1].time;
             for (record, owner) in records.iter().zip(&mut owners) {
                 if let Some(later) = self.segments.get(position + AHEAD) {

@@ -78,11 +78,12 @@ impl CaptureRow {
         Self::new(file, UNDESCRIBED, Interface::undescribed())
     }
 
-    /// Counts `records`; `before` is the time of the one before them in the file.
-    pub(crate) fn count(&mut self, records: &[Record], mut before: i64) {
+    /// Counts `records`, and says whether a time went back; `before` is that of the record before them in the file.
+    pub(crate) fn count(&mut self, records: &[Record], mut before: i64) -> bool {
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
-            return;
+            return false;
         };
+        let regressions = self.time_regressions;
         self.packets += records.len() as i64;
         self.first_time.get_or_insert(first.time);
         self.last_time = Some(last.time);
@@ -97,6 +98,7 @@ impl CaptureRow {
             }
             before = record.time;
         }
+        self.time_regressions > regressions
     }
 
     /// Counts a TCP packet that is not in a tunnel, no fragment, no SYN.

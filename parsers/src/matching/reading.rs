@@ -93,7 +93,9 @@ pub(crate) fn match_points(
         progress,
     };
     let mut clocks = Clocks::new(reading.offsets.clone());
-    readings.iter().for_each(|read| clocks.read(read));
+    for read in readings {
+        clocks.read(read);
+    }
     let mut first = First::new(clocks, points.len());
     let unread = Known {
         coverage: vec![Coverage::default(); points.len()],

@@ -105,8 +105,8 @@ impl Counts {
 
     pub(super) fn add_delay(&mut self, row: &OneWayRow) {
         let path = self.paths.entry(row.path).or_default();
-        path.negative_delays += u64::from(row.delay.delay.is_some_and(|delay| delay < 0));
-        path.unknown_delays += u64::from(row.delay.delay.is_none());
+        path.negative_delays += u64::from(row.delay.duration.is_some_and(|delay| delay < 0));
+        path.unknown_delays += u64::from(row.delay.duration.is_none());
     }
 
     pub(super) fn finish(self, names: &[String]) -> (Vec<PathCounts>, u64) {

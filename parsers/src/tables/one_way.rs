@@ -70,7 +70,7 @@ columns! {
     Column::new("time_sent_reference", Time, "", "The same time by the reference's clock; null where the sender's clock, or the receiver's, is not known.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.delay.sent));
     Column::new("delay_ns", Int64, "ns", "How long it was under way, by repaired clocks; null where these are not known, or one was being set. Below 0 the repair is wrong, or a capture's stamps are.", "").or_null()
-        => arrays::int64_or_null(rows.each().map(|row| row.delay.delay));
+        => arrays::int64_or_null(rows.each().map(|row| row.delay.duration));
     Column::new("delay_error_ns", Int64, "ns", "By how much the delay may be wrong, the same for all packets between two hosts from one step of a clock to the next: how the round trip divides into both ways.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.delay.error));
     Column::new("queue_ns", Int64, "ns", "Delay above the least one of the same two hosts and direction, from one step of a clock to the next; known without the clocks' offsets. Null while a clock was being set.", "").or_null()

@@ -73,7 +73,7 @@ def match(
     from flowsweep.matching import hosts, tables
 
     found = hosts.find(paths, hosts.parse_addresses(stated))
-    # All is read twice, and the begin of each capture once more.
+    # All is read twice, and the start of each capture once more.
     size = progress_line.bytes_of([path for host in found for path in host.captures])
     summary = tables.write(
         found,

@@ -36,7 +36,7 @@ class Chart:
 
     def encode(self, **channels: Channel | str) -> Chart:
         """The chart with more channels; one with no options is its field alone: `"end:Q"`."""
-        made = {name: _channel(name, told) for name, told in channels.items()}
+        made = {name: _channel(name, given) for name, given in channels.items()}
         return self.properties(encoding={**self._spec.get("encoding", {}), **made})
 
     def filtered(self, expression: str) -> Chart:
@@ -61,8 +61,8 @@ class Chart:
         return {"data": {"name": name}, **spec}
 
 
-def _channel(name: str, told: Channel | str) -> Channel:
-    channel = field(told) if isinstance(told, str) else told
+def _channel(name: str, given: Channel | str) -> Channel:
+    channel = field(given) if isinstance(given, str) else given
     if name not in _SECONDARY:
         return channel
     return {key: part for key, part in channel.items() if key != "type"}

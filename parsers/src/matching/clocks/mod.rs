@@ -35,6 +35,15 @@ pub struct Reading {
     pub bounds: (i64, i64),
 }
 
+/// A reading without the rough offsets.
+#[derive(Debug)]
+struct PairReading {
+    /// In the order of their numbers.
+    pair: (u16, u16),
+    time: i64,
+    bounds: (f64, f64),
+}
+
 /// Collects differences of clocks.
 #[derive(Debug)]
 pub(super) struct Clocks {
@@ -42,8 +51,7 @@ pub(super) struct Clocks {
     rough: Vec<i64>,
     shift: u32,
     pairs: BTreeMap<(u16, u16), Windows>,
-    /// With a time and bounds that lack the rough offsets, of pairs in the order of their numbers.
-    readings: Vec<((u16, u16), i64, (f64, f64))>,
+    readings: Vec<PairReading>,
 }
 
 impl Clocks {
@@ -57,10 +65,10 @@ impl Clocks {
     }
 
     /// Notes a packet with its times by the clocks of both ends, both without the rough offset.
-    pub(super) fn add(&mut self, (sender, receiver): (u16, u16), sent: i64, received: i64) {
-        let difference = received.saturating_sub(sent);
+    pub(super) fn add(&mut self, (sender, receiver): (u16, u16), sent: i64, arrived: i64) {
+        let difference = arrived.saturating_sub(sent);
         if sender < receiver {
-            self.note((sender, receiver), true, (received, difference));
+            self.note((sender, receiver), true, (arrived, difference));
         } else {
             self.note((receiver, sender), false, (sent, difference));
         }
@@ -83,7 +91,7 @@ impl Clocks {
             ((reading.second, reading.first), bounds)
         };
         let bounds = (bounds.0 as f64, bounds.1 as f64);
-        self.readings.push((pair, time, bounds));
+        self.readings.push(PairReading { pair, time, bounds });
     }
 
     fn note(&mut self, pair: (u16, u16), is_out: bool, point: hull::Point) {

@@ -99,7 +99,7 @@ struct Piece {
 pub(crate) struct Delay {
     /// When it was sent, by the reference's clock.
     pub sent: Option<i64>,
-    pub delay: Option<i64>,
+    pub duration: Option<i64>,
     pub error: Option<i64>,
     /// Above the least of its piece and direction.
     pub queue: Option<i64>,
@@ -164,9 +164,9 @@ impl Clocks {
         let readings: Vec<_> = self
             .readings
             .iter()
-            .filter(|&&(_, time, _)| (from..=to).contains(&time))
+            .filter(|read| (from..=to).contains(&read.time))
             .collect();
-        let times = || readings.iter().map(|&&(_, time, _)| time);
+        let times = || readings.iter().map(|read| read.time);
         let begins = fits.values().map(|fit| fit.from).chain(times());
         let ends = fits.values().map(|fit| fit.to).chain(times());
         let (from, to) = (begins.min().unwrap_or(from), ends.max().unwrap_or(to));
@@ -177,17 +177,18 @@ impl Clocks {
             for (&(first, second), fit) in &fits {
                 bounds.limit(usize::from(first), usize::from(second), fit.bounds(time));
             }
-            for &&((first, second), read, (least, most)) in &readings {
+            for read in &readings {
+                let ((first, second), (least, most)) = (read.pair, read.bounds);
                 let fit = fits.get(&(first, second));
                 let (slope, error) = fit.map_or((0.0, UNKNOWN), |fit| (fit.slope, fit.slope_error));
-                let passed = time.saturating_sub(read) as f64;
+                let passed = time.saturating_sub(read.time) as f64;
                 let (drift, wide) = (slope * passed, error * passed.abs());
                 let bounds_then = (least + drift - wide, most + drift + wide);
                 bounds.limit(usize::from(first), usize::from(second), bounds_then);
             }
             for (first, kernel) in kernels.iter().enumerate() {
-                for second in first + 1..clocks {
-                    if kernel.is_some() && *kernel == kernels[second] {
+                for (second, other) in kernels.iter().enumerate().skip(first + 1) {
+                    if kernel.is_some() && kernel == other {
                         let ahead = self.rough[second].saturating_sub(self.rough[first]);
                         bounds.limit(first, second, (-ahead as f64, -ahead as f64));
                     }
@@ -204,7 +205,7 @@ impl Clocks {
             })
             .collect();
         let with_reading = |clock: usize| {
-            let pairs = readings.iter().map(|&&(pair, ..)| pair);
+            let pairs = readings.iter().map(|read| read.pair);
             let mut hosts = pairs.flat_map(|(first, second)| [first, second]);
             hosts.any(|host| usize::from(host) == clock)
         };
@@ -330,14 +331,14 @@ impl Solved {
         &self,
         (sender, receiver): (u16, u16),
         sent: i64,
-        received: i64,
+        arrived: i64,
     ) -> Delay {
         let sent = sent.saturating_sub(self.rough[usize::from(sender)]);
-        let received = received.saturating_sub(self.rough[usize::from(receiver)]);
+        let arrived = arrived.saturating_sub(self.rough[usize::from(receiver)]);
         // That of the pair's second point, by whose clock steps have their times.
         let is_out = sender < receiver;
         let (pair, time) = if is_out {
-            ((sender, receiver), received)
+            ((sender, receiver), arrived)
         } else {
             ((receiver, sender), sent)
         };
@@ -349,20 +350,20 @@ impl Solved {
             // It was sent or received while a clock was set: nobody knows by which clock.
             return found;
         }
-        let difference = received.saturating_sub(sent);
+        let difference = arrived.saturating_sub(sent);
         found.queue = piece
             .fits
             .get(&pair)
             .and_then(|fit| fit.excess(is_out, (time, difference)));
-        let ends = [(sender, sent), (receiver, received)];
+        let ends = [(sender, sent), (receiver, arrived)];
         let [Some(here), Some(there)] = ends.map(|(host, _)| piece.lines[usize::from(host)]) else {
             return found;
         };
         let base = self.rough[self.reference];
         let left = sent.saturating_sub(here.at(sent).round() as i64);
         found.sent = Some(left.saturating_add(base));
-        let delay = difference as f64 - there.at(received) + here.at(sent);
-        found.delay = Some(delay.round() as i64);
+        let delay = difference as f64 - there.at(arrived) + here.at(sent);
+        found.duration = Some(delay.round() as i64);
         found.error = Some(piece.error((sender, receiver), (here, there)).ceil() as i64);
         found
     }

@@ -60,7 +60,7 @@ fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
             continue;
         }
         match found.last_mut() {
-            Some(last) if from <= last.to => last.to = to,
+            Some(latest) if from <= latest.to => latest.to = to,
             _ => found.push(Step { from, to }),
         }
     }
@@ -75,7 +75,7 @@ fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
     let height = |time: i64, difference: i64, sign: f64| {
         difference as f64 - sign * fit.slope * (time - fit.base) as f64
     };
-    let least: Vec<Least> = windows
+    let lowest: Vec<Least> = windows
         .iter()
         .map(|window| {
             [(&window.out, 1.0), (&window.back, -1.0)].map(|(bottom, sign)| {
@@ -88,7 +88,7 @@ fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
     let apart = fit.round_trip().unwrap_or_default().max(0.0) as i64 >> shift;
     let (_, left, right, levels) = [0, apart + 1]
         .iter()
-        .find_map(|&apart| best(windows, &least, apart))?;
+        .find_map(|&apart| best(windows, &lowest, apart))?;
     let [before, after] = levels;
     // Above 0 where the second clock was put forward.
     let is_forward = after[0] > before[0];
