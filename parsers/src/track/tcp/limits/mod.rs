@@ -90,11 +90,10 @@ pub(crate) struct Limits {
     /// Data are not acknowledged.
     waiting: bool,
     recovering: bool,
-    /// At the last send: no room for another segment.
-    full_window: bool,
-    /// At the last send: there was less room than a sender keeps back that hands several segments to its card at
-    /// once, and the congestion window is larger.
-    little_room: bool,
+    /// Time of the waits for a full window, without that of waits with little room; half as much of each earlier while.
+    full_less_little_ns: f32,
+    /// At the last send.
+    room: Room,
     /// At the last send: the segment was short, so nothing more was queued.
     short: bool,
     /// At the last send: it had PUSH, ...
@@ -103,6 +102,17 @@ pub(crate) struct Limits {
     alone: bool,
     /// At the last send: a short segment was not acknowledged.
     held: bool,
+}
+
+/// What the receiver's window leaves to send.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Room {
+    #[default]
+    Enough,
+    /// Less than a sender keeps back that hands several segments to its card at once, and the congestion window is larger.
+    Little,
+    /// Less than another segment.
+    Full,
 }
 
 /// What is known when a segment is sent.
@@ -137,7 +147,7 @@ impl Limits {
     /// `released` tells that.
     #[inline]
     pub(crate) fn free(&self, released: bool) -> bool {
-        !(self.recovering | self.full_window | released)
+        !(self.recovering || self.room == Room::Full || released)
     }
 
     /// Nanoseconds to `time` since an acknowledgement last freed octets or room.
@@ -263,7 +273,11 @@ impl Limits {
     pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
         self.alone = self.push || since(time, self.last_send) > THRESHOLDS.buffer_gap_ns;
         self.last_send = self.last_send.max(time);
-        self.full_window = room.is_some_and(|room| room < i64::from(mss));
+        self.room = if room.is_some_and(|room| room < i64::from(mss)) {
+            Room::Full
+        } else {
+            Room::Enough
+        };
     }
 
     /// Takes in the `octets` of one or more segments, which left so many in `flight`, and `room` as in [`Sent`]; `end` is
@@ -280,13 +294,28 @@ impl Limits {
     #[inline]
     fn left(&mut self, room: Option<i64>, flight: u32) {
         self.flight = flight;
-        if self.full_window && !self.recovering {
-            self.full_flight = self.full_flight.max(flight);
+        if self.room == Room::Full {
+            if !self.recovering {
+                self.full_flight = self.full_flight.max(flight);
+            }
+            return;
         }
-        self.little_room = flight < self.full_flight
+        let is_little = flight < self.full_flight
             && room.is_some_and(|room| {
                 room < THRESHOLDS.largest_buffer && 2 * room < i64::from(flight)
             });
+        self.room = if is_little {
+            Room::Little
+        } else {
+            Room::Enough
+        };
+    }
+
+    /// Whether the receiver's window explains a wait with little room: it does where the sender fills the window as
+    /// well. A flight that stays below the window is limited by something else.
+    fn is_held_by_little_room(&mut self, span_ns: i64) -> bool {
+        self.full_less_little_ns -= span_ns as f32;
+        self.full_less_little_ns >= 0.0
     }
 
     /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
@@ -311,7 +340,7 @@ impl Limits {
         };
         if self.recovering {
             lengthen(&mut self.times.network_ns, span);
-        } else if self.full_window {
+        } else if self.room == Room::Full {
             // The window reopened at the release; later than that an application with nothing queued was not ready.
             let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
             let after = if late {
@@ -320,12 +349,12 @@ impl Limits {
                 0
             };
             lengthen(&mut self.times.receiver_ns, span - after);
-            self.recent.had_full_window(span);
+            self.full_less_little_ns += THRESHOLDS.little_room * span as f32;
             lengthen(&mut self.times.app_ns, after);
-        } else if self.little_room
+        } else if self.room == Room::Little
             && !self.short
             && self.was_released(sent.time, rtt)
-            && self.recent.had_little_room(span)
+            && self.is_held_by_little_room(span)
         {
             lengthen(&mut self.times.receiver_ns, span);
         } else {
@@ -333,6 +362,7 @@ impl Limits {
         }
         if self.recent.is_over(sent.time, rtt) {
             self.recent.end(sent.time, rtt, &mut self.times);
+            self.full_less_little_ns /= 2.0;
         }
     }
 
@@ -400,7 +430,7 @@ impl Limits {
             let tail = last.saturating_sub(self.accounted).max(0);
             if self.recovering {
                 lengthen(&mut times.network_ns, tail);
-            } else if self.full_window && !closed {
+            } else if self.room == Room::Full && !closed {
                 lengthen(&mut times.receiver_ns, tail);
             } else {
                 if self.last_answer >= self.last_send {

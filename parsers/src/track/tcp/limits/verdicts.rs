@@ -98,9 +98,6 @@ pub(crate) struct While {
     /// Negative where there is none.
     last_age_ns: f32,
     acks: Acks,
-    /// Time of the waits for a full window, and of those with little room, with half as much of each earlier while.
-    full_ns: f32,
-    little_ns: f32,
     /// Octets that left when a writer woke up, and how often.
     woken_octets: u32,
     wakings: u16,
@@ -151,17 +148,6 @@ impl While {
         (self.last_span_ns, self.last_age_ns) = (span, age);
     }
 
-    pub(crate) fn had_full_window(&mut self, span_ns: i64) {
-        self.full_ns += span_ns as f32;
-    }
-
-    /// Whether the receiver's window explains a wait with little room: it does where the sender fills the window as
-    /// well. A flight that stays below the window is limited by something else.
-    pub(crate) fn had_little_room(&mut self, span_ns: i64) -> bool {
-        self.little_ns += span_ns as f32;
-        self.little_ns <= THRESHOLDS.little_room * self.full_ns
-    }
-
     /// The application's: its queue was empty, and no acknowledgement ended the wait.
     pub(crate) fn owned(&mut self, span_ns: i64) {
         self.own_ns += span_ns as f32;
@@ -210,8 +196,6 @@ impl While {
             last_span_ns: self.last_span_ns,
             last_age_ns: self.last_age_ns,
             flight_before: self.flight,
-            full_ns: self.full_ns / 2.0,
-            little_ns: self.little_ns / 2.0,
             acks: Acks {
                 octets: 0,
                 fast: 0,
