@@ -25,6 +25,33 @@ def test_json_has_hosts_records_and_paths(match):
     assert found["damage"] == []
 
 
+def test_delays_of_the_paths_are_those_of_the_table(match, table):
+    done = match(RUN, "--format", "json")
+    paths = {(path["sender"], path["receiver"]): path for path in json.loads(done.stdout)["delays"]}
+    rows = table("one_way")
+    assert set(paths) == set(rows.select("sender", "receiver").unique().iter_rows())
+    for (sender, receiver), path in paths.items():
+        own = rows.filter(sender=sender, receiver=receiver)
+        delays, queues = (own[name].sort().to_list() for name in ("delay_ns", "queue_ns"))
+        assert path["packets"] == len(delays)
+        assert path["delay_min_ns"] == delays[0]
+        # Half of the values are at most the median, and 99 % at most the other one.
+        assert delays[(len(delays) - 1) // 2] == path["delay_p50_ns"]
+        assert queues[int(0.99 * (len(queues) - 1))] == path["queue_p99_ns"]
+    # The emulator's link delays by half of 64 ms, and one site's own network by nothing.
+    assert 32_000_000 < paths["pc1", "pc3"]["delay_min_ns"] < 32_100_000
+    assert paths["pc1", "pc2"]["delay_min_ns"] < 100_000
+
+
+def test_text_says_delays_and_clocks(match):
+    done = match(RUN)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    least = {(line[0], line[1]): float(line[2]) for line in lines if len(line) == 7}
+    assert 32 < least["pc3", "pc1"] < 32.1
+    assert "clock of pc3: 0.008 ms behind pc1's (± 32.037 ms), drift +0.9 ppm" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_captures_by_name_need_no_record_of_the_run(match, table):
     done = match(RUN / "pc1.pcap.zst", RUN / "pc3.pcap.zst")
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowsweep import printing
 from flowsweep.cli import progress_line
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 
 #: Columns of the printed table, with the fates that each counts.
 SHOWN = ("delivered", "lost", "not_captured", "duplicated", "unknown")
+#: What the methods of the table `clocks` are in words; the usual one, packets both ways, has none.
+METHODS = {
+    "same_kernel": "hosts of one kernel",
+    "packets_and_readings": "agent's readings used",
+    "one_way": "packets went one way only",
+    "nothing": "no packets lead from the reference to this host",
+    "inconsistent": "its packets contradict each other or those of other hosts",
+}
+#: Columns of the table of delays, and their heads.
+DELAYS = {
+    "delay_min_ns": "least (ms)",
+    "delay_p50_ns": "median",
+    "delay_p99_ns": "99 %",
+    "queue_p50_ns": "queueing (ms): median",
+    "queue_p99_ns": "99 %",
+}
 
 
 def arguments(parser: Parser) -> None:
@@ -70,7 +86,7 @@ def match(
 
     Example: flowsweep match results/demo/runs/nqueens-baseline-r1 --output matched
     """
-    from flowsweep.matching import hosts, tables
+    from flowsweep.matching import delays, hosts, tables
 
     found = hosts.find(paths, hosts.parse_addresses(stated))
     # All is read twice, and the start of each capture once more.
@@ -83,11 +99,13 @@ def match(
         progress=progress_line.show(2 * size if size else None),
     )
     progress_line.clear()
+    known = delays.summarise(output)
     if output_format == "json":
-        about = {"addresses": {host.name: host.addresses for host in found}, **summary}
+        addresses = {host.name: host.addresses for host in found}
+        about = {"addresses": addresses, **summary, "delays": known}
         printing.exact(json.dumps(about, indent=2) + "\n")
     else:
-        _print(summary)
+        _print(summary, known)
     records = counted(sum(summary["records"].values()), "packet")
     print(f"{counted(len(found), 'host')}, {records} -> {output}", file=sys.stderr)
     for damage in summary["damage"][1:]:
@@ -107,10 +125,9 @@ def match(
     return 0
 
 
-def _print(summary: MatchSummary) -> None:
-    """A line for each path, and what is on none."""
-    head = ["from", "to", *SHOWN, "reordered", "sent again"]
-    rows = [
+def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
+    """A line for each path, its delays, each clock, and what is on no path."""
+    fates = [
         [
             path["sender"],
             path["receiver"],
@@ -120,6 +137,24 @@ def _print(summary: MatchSummary) -> None:
         ]
         for path in summary["paths"]
     ]
+    _print_table(["from", "to", *SHOWN, "reordered", "resent"], fates)
+    if delays:
+        print()
+        known = [
+            [path["sender"], path["receiver"], *(_in_ms(path[name]) for name in DELAYS)]
+            for path in delays
+        ]
+        _print_table(["from", "to", *DELAYS.values()], known)
+        print()
+    _print_clocks(summary)
+    if summary["outside"]:
+        print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
+    if without := sum(summary["without_ip"].values()):
+        print(f"{counted(without, 'record')} without a readable IP packet")
+
+
+def _print_table(head: list[str], rows: list[list[str]]) -> None:
+    """Prints rows below their head; all but the first two columns are numbers."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         cells = [
@@ -127,11 +162,10 @@ def _print(summary: MatchSummary) -> None:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
-    _print_clocks(summary)
-    if summary["outside"]:
-        print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
-    if without := sum(summary["without_ip"].values()):
-        print(f"{counted(without, 'record')} without a readable IP packet")
+
+
+def _in_ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:,.3f}"
 
 
 def _print_clocks(summary: MatchSummary) -> None:
@@ -141,13 +175,16 @@ def _print_clocks(summary: MatchSummary) -> None:
         if clock["method"] == "reference":
             continue
         if clock["offset_ns"] is None:
-            about += f"not known ({clock['method']})"
+            about += f"not known: {METHODS[clock['method']]}"
         else:
+            ahead = clock["offset_ns"]
             about += (
-                f"{clock['offset_ns'] / 1e6:+,.3f} ms beside {clock['reference']}, to "
-                f"{(clock['offset_error_ns'] or 0) / 1e6:,.3f} ms, "
-                f"drift {clock['drift_ppm'] or 0.0:+.1f} ppm ({clock['method']})"
+                f"{_in_ms(abs(ahead))} ms {'ahead of' if ahead >= 0 else 'behind'} "
+                f"{clock['reference']}'s (± {_in_ms(clock['offset_error_ns'] or 0)} ms), "
+                f"drift {clock['drift_ppm'] or 0.0:+.1f} ppm"
             )
+            if clock["method"] != "packets":
+                about += f", {METHODS[clock['method']]}"
         print(about)
     for path in summary["paths"]:
         if path["negative_delays"]:
