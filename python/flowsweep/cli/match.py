@@ -15,10 +15,16 @@ from flowsweep.parsing import DamagedCaptureError
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flowsweep._parsers import MatchSummary
+    from flowsweep.matching.sweep import MatchedRun
 
 #: Columns of the printed table, with the fates that each counts.
 SHOWN = ("delivered", "lost", "not_captured", "duplicated", "unknown")
+#: Of a run of a sweep: fates that are counted, and delays between the sites.
+RUN_FATES = ("delivered", "lost", "unknown")
+RUN_DELAYS = {"delay_min_ns": "least (ms)", "delay_p50_ns": "median", "delay_p99_ns": "99 %"}
 #: What the methods of the table `clocks` are in words; the usual one, packets both ways, has none.
 METHODS = {
     "same_kernel": "hosts of one kernel",
@@ -44,9 +50,10 @@ def arguments(parser: Parser) -> None:
         metavar="PATH",
         nargs="+",
         type=Path,
-        help="The folder of a run, or a capture of each host, called as the host is.",
+        help="The folder of a run or of an experiment, or a capture of each host, called as the "
+        "host is.",
     )
-    add_output(parser, "Folder for <table>.parquet.")
+    add_output(parser, "Folder for <table>.parquet, of an experiment in run=<run>.")
     parser.add_argument(
         "--address",
         dest="stated",
@@ -71,7 +78,10 @@ def match(
 ) -> int:
     """Find every packet where it was sent and where it arrived, and what became of it.
 
-    PATH is the folder of one run, with captures <host>.pcap and so on, or a capture of each host.
+    PATH is the folder of one run, with captures <host>.pcap and so on, or a capture of each host,
+    or results/<experiment>: then each of its runs is matched, and each has a line with the delays
+    between its sites.
+
     The table fates has a row for each IP packet: delivered, lost, not captured at one of the
     hosts, duplicated, unknown where the captures do not tell, or outside, where its other end was
     not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
@@ -86,8 +96,18 @@ def match(
 
     Example: flowsweep match results/demo/runs/nqueens-baseline-r1 --output matched
     """
-    from flowsweep.matching import delays, hosts, tables
+    from flowsweep.matching import delays, hosts, sweep, tables
 
+    runs = sweep.find_runs(paths[0]) if len(paths) == 1 else None
+    if runs is not None:
+        matched = sweep.match_runs(
+            runs,
+            output,
+            hosts.parse_addresses(stated),
+            window_ns=window_ns,
+            window_packets=window_packets,
+        )
+        return _end_sweep(paths[0], output, matched, output_format)
     found = hosts.find(paths, hosts.parse_addresses(stated))
     # All is read twice, and the start of each capture once more.
     size = progress_line.bytes_of([path for host in found for path in host.captures])
@@ -125,6 +145,49 @@ def match(
     return 0
 
 
+def _end_sweep(
+    folder: Path,
+    output: Path,
+    matched: Iterator[MatchedRun | FlowsweepError],
+    output_format: str,
+) -> int:
+    """Matches the runs of an experiment, and prints a line for each; 1 if one cannot be."""
+    runs: list[MatchedRun] = []
+    failed = 0
+    for run in matched:
+        if isinstance(run, FlowsweepError):
+            failed += 1
+            print(f"error: {run}", file=sys.stderr)
+            continue
+        runs.append(run)
+        for damage in run.summary["damage"]:
+            failed += 1
+            print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
+    if not runs and not failed:
+        raise FlowsweepError(
+            f"{folder}: no run has captures",
+            found=f"folders in {folder / 'runs'} without captures",
+            expected="<host>.pcap of two hosts or more in each",
+        )
+    if output_format == "json":
+        about = {run.name: {**run.summary, "delays": run.delays} for run in runs}
+        printing.exact(json.dumps({"runs": about}, indent=2) + "\n")
+    else:
+        _print_runs(runs)
+    print(f"{counted(len(runs), 'run')} -> {output}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _print_runs(runs: list[MatchedRun]) -> None:
+    rows = []
+    for run in runs:
+        fates = [path["fates"] for path in run.summary["paths"]]
+        counts = [f"{sum(path.get(fate, 0) for path in fates):,}" for fate in RUN_FATES]
+        known = [_in_ms(run.between[name]) if run.between else "-" for name in RUN_DELAYS]
+        rows.append([run.name, *counts, *known])
+    _print_table(["run", *RUN_FATES, *RUN_DELAYS.values()], rows, names=1)
+
+
 def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
     """A line for each path, its delays, each clock, and what is on no path."""
     fates = [
@@ -153,12 +216,12 @@ def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
         print(f"{counted(without, 'record')} without a readable IP packet")
 
 
-def _print_table(head: list[str], rows: list[list[str]]) -> None:
-    """Prints rows below their head; all but the first two columns are numbers."""
+def _print_table(head: list[str], rows: list[list[str]], names: int = 2) -> None:
+    """Prints rows below their head; all columns behind those with `names` are numbers."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         cells = [
-            cell.ljust(width) if place < 2 else cell.rjust(width)
+            cell.ljust(width) if place < names else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())

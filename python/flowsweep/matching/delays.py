@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-#: Quantiles of a path's delays.
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Quantiles of delays.
 QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
@@ -16,18 +20,41 @@ def summarise(folder: Path) -> list[dict[str, Any]]:
     `queue_p50_ns` and `queue_p99_ns` of what exceeds the least of the direction. Quantiles are
     values that occur.
     """
+    paths = _known(folder).group_by("sender", "receiver").agg(*_statistics())
+    return paths.sort("sender", "receiver").collect().to_dicts()
+
+
+def summarise_between(folder: Path, sites: Mapping[str, str]) -> dict[str, Any] | None:
+    """The same of all packets between hosts of different sites; of all packets without sites."""
     import polars as pl
 
-    delay, queue = pl.col("delay_ns"), pl.col("queue_ns")
-    rows = pl.scan_parquet(folder / "one_way.parquet").filter(delay.is_not_null())
-    paths = rows.group_by("sender", "receiver").agg(
+    rows = _known(folder)
+    if sites:
+        sender, receiver = (
+            pl.col(end).replace_strict(sites, default=None, return_dtype=pl.String)
+            for end in ("sender", "receiver")
+        )
+        rows = rows.filter(sender != receiver)
+    found = rows.select(*_statistics()).collect().row(0, named=True)
+    return found if found["packets"] else None
+
+
+def _known(folder: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_parquet(folder / "one_way.parquet").filter(pl.col("delay_ns").is_not_null())
+
+
+def _statistics() -> list[pl.Expr]:
+    import polars as pl
+
+    return [
         pl.len().alias("packets"),
-        delay.min().alias("delay_min_ns"),
+        pl.col("delay_ns").min().alias("delay_min_ns"),
         *(
-            values.quantile(share, "lower").cast(pl.Int64).alias(f"{what}_{name}_ns")
-            for what, values in (("delay", delay), ("queue", queue))
+            pl.col(f"{what}_ns").quantile(share, "lower").cast(pl.Int64).alias(f"{what}_{name}_ns")
+            for what in ("delay", "queue")
             for name, share in QUANTILES.items()
         ),
         pl.col("delay_error_ns").max(),
-    )
-    return paths.sort("sender", "receiver").collect().to_dicts()
+    ]

@@ -1,0 +1,80 @@
+"""All runs of an experiment, matched one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.matching import delays, hosts, tables
+from flowsweep.runs import records, run_folder
+
+if TYPE_CHECKING:
+    from flowsweep._parsers import MatchSummary
+
+
+@dataclass(frozen=True)
+class MatchedRun:
+    """What became of the packets of one run.
+
+    Attributes:
+        name: Of the run.
+        summary: Counts, and clocks.
+        delays: A row for each path, as `delays.summarise` gives it.
+        between: The same of all packets between the sites together, or of all packets where
+            run.json names no sites; None where no delay is known.
+    """
+
+    name: str
+    summary: MatchSummary
+    delays: list[dict[str, Any]]
+    between: dict[str, Any] | None
+
+
+def find_runs(folder: Path) -> list[Path] | None:
+    """The folders of an experiment's runs with captures; None where `folder` has no `runs`."""
+    runs = folder / "runs"
+    if not runs.is_dir():
+        return None
+    found = sorted(path for path in runs.iterdir() if path.is_dir() and path.name[0] != ".")
+    return [path for path in found if run_folder.captures_by_host(path)]
+
+
+def match_runs(
+    runs: Sequence[Path],
+    output: Path,
+    stated: Mapping[str, Sequence[str]],
+    *,
+    window_ns: int,
+    window_packets: int,
+) -> Iterator[MatchedRun | FlowsweepError]:
+    """Matches each run into `output/run=<run>/<table>.parquet`; an error is that of one run."""
+    for run in runs:
+        folder = output / f"run={run.name}"
+        try:
+            summary = tables.write(
+                hosts.find([run], stated),
+                folder,
+                window_ns=window_ns,
+                window_packets=window_packets,
+            )
+            sites = _sites(run / "run.json")
+        except FlowsweepError as error:
+            yield error
+            continue
+        yield MatchedRun(
+            run.name, summary, delays.summarise(folder), delays.summarise_between(folder, sites)
+        )
+
+
+def _sites(path: Path) -> dict[str, str]:
+    """The site of each host, where run.json tells it."""
+    record, _ = records.read(path) or ({}, "")
+    sites = record.get("sites")
+    return {
+        str(host): str(site)
+        for site, members in (sites.items() if isinstance(sites, dict) else ())
+        for host in (members if isinstance(members, list) else ())
+    }
