@@ -26,17 +26,19 @@ def draw(context: Context) -> Markup | None:
     if not rows:
         return None
     names: list[str] = []
+    lines: list[tuple[str, str]] = []
     for row in rows:
-        title = Markup("{}<small>{}</small>").format(row["paper"], row["title"])
-        names += [title, *[""] * (len(LINES) - 1)]
+        # A paper may state less than all four.
+        stated = [(LINES[column], _sentence(row[column])) for column in LINES if row[column]]
+        title = Markup("{}<small>{}</small>").format(row["paper"], row["title"] or "")
+        names += [title, *[""] * (len(stated) - 1)]
+        lines += stated
     return table(
         "paper_answers",
         [
             Column("paper", names, is_number=False),
-            Column("", list(LINES.values()) * len(rows), is_number=False),
-            Column(
-                "", [_sentence(row[column]) for row in rows for column in LINES], is_number=False
-            ),
+            Column("", [what for what, _ in lines], is_number=False),
+            Column("", [text for _, text in lines], is_number=False),
         ],
     )
 
