@@ -11,7 +11,6 @@ import errno
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 
 from flowsweep import extras, printing, signals
@@ -75,6 +74,13 @@ def _failed(failure: BaseException) -> int:
     return error.exit_code
 
 
+def _is_in_temporary_folder(text: str) -> bool:
+    """Whether a message names a file in the folder for temporary files."""
+    import tempfile  # some milliseconds of each start, for what happens rarely
+
+    return f"{tempfile.gettempdir()}{os.sep}" in text
+
+
 def _error_of(failure: BaseException) -> FlowsweepError:
     """An exception that no command expects, as a message."""
     if isinstance(failure, ModuleNotFoundError):
@@ -89,7 +95,7 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         return _system(failure)
     if (number := _number_in(text)) is not None:
         expected, remedy = SYSTEM[number]
-        if number in _NO_ROOM and f"{tempfile.gettempdir()}{os.sep}" in text:
+        if number in _NO_ROOM and _is_in_temporary_folder(text):
             remedy = "make room, or set TMPDIR to a folder on another disk"
         return FlowsweepError(_shortened(text), expected=expected, remedy=remedy)
     return FlowsweepError(
