@@ -115,5 +115,5 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
     table = page.build(tmp_path).html.partition('id="goodput-table"')[2].partition("</table>")[0]
     cells = [cell.strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)]
     at = cells.index("lambda, memory to memory, both ways")
-    assert cells[at + 1 : at + 5] == ["185.0", "185.0", "185.0", "92 %"]
+    assert cells[at + 1 : at + 5] == ["185.0", "185.0", "185.0", "92\u00a0%"]
     assert cells[cells.index("tcp, memory to memory") + 4] == numbers.NONE

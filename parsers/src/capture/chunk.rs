@@ -187,6 +187,12 @@ impl Chunk {
         let mut owners = self.owners[from - self.found..].iter_mut();
         let mut position = from;
         let mut rest = records;
+        // Files of other names are of other places: two hosts at the ends of a path number their interfaces alike.
+        let named = if self.with_identities {
+            rows.first().map_or(0, CaptureRow::file_hash)
+        } else {
+            0
+        };
         while let Some(first) = rest.first() {
             // Behind the rows of the interfaces there may be one of those that no block describes.
             let count = if interfaces.len().max(rows.len()) > 1 {
@@ -238,9 +244,7 @@ impl Chunk {
                     notice.packet(owner, packet, record.bytes(bytes), record.time);
                 }
                 if self.with_identities {
-                    // Each file is of a place of its own: two hosts at the ends of a path number their interfaces alike.
-                    let place = record.interface ^ (file as u32) << 16;
-                    let seen_at = (link.map_or(0, Link::number), place);
+                    let seen_at = (link.map_or(0, Link::number), record.interface ^ named);
                     let frame = record.bytes(bytes);
                     let identity = Identity::new(packet, frame, seen_at, &self.hashing);
                     self.identities.push(identity);

@@ -1,5 +1,9 @@
 //! The counts of each file and interface.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
 use crate::capture::datagrams::{DatagramSizes, LONGEST_JUMBO};
 use crate::decode::{Checksum, Outcome, Packet, UDP};
 use crate::records::{Interface, Record, UNDESCRIBED};
@@ -71,6 +75,11 @@ impl CaptureRow {
     /// The row of a pcapng file that describes no interface.
     pub(crate) fn without_interface(file: &str) -> Self {
         Self::new(file, 0, Interface::undescribed())
+    }
+
+    /// A number of the file's name.
+    pub(crate) fn file_hash(&self) -> u32 {
+        FixedState::default().hash_one(&self.file) as u32
     }
 
     /// The row of the interfaces that no block of a pcapng file describes.

@@ -12,6 +12,7 @@ from sentences.engines import ENGINES
 from sentences.flows import FLOWS
 from sentences.needs import FRONTIER, NEEDS
 from sentences.over_time import SERIES, WAN
+from sentences.papers import PAPERS
 from sentences.transfers import TRANSFERS
 
 __all__ = ["SENTENCES", "Asked", "Sentence"]
@@ -26,4 +27,5 @@ SENTENCES = [
     *DISTRIBUTIONS,
     *ENGINES,
     *TRANSFERS,
+    *PAPERS,
 ]
