@@ -73,7 +73,7 @@ def test_the_verdict_has_one_sentence_for_the_variants(varied: Path) -> None:
     verdict = made.html.replace("\u00a0", " ").split('<div class="verdict">')[1].split("</div>")[0]
     assert verdict.count("<p>") <= 3
     assert "Its 2 variants take from" in verdict
-    assert "<b>2.00\xa0times</b> (no-flush, RTT 8 ms)" in verdict
+    assert "<b>2.00 times</b> (no-flush, RTT 8 ms)" in verdict
     assert "a difference is sure at 2 of 4 points" in verdict
     assert 'id="side_by_side-table"' in made.html
 
