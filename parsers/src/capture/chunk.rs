@@ -182,17 +182,12 @@ impl Chunk {
                 };
             }
         }
+        let named = self.place_of(rows);
         let (recent, packet) = (&mut self.recent, &mut self.packet);
         let mut nobody = CaptureRow::default();
         let mut owners = self.owners[from - self.found..].iter_mut();
         let mut position = from;
         let mut rest = records;
-        // Files of other names are of other places: two hosts at the ends of a path number their interfaces alike.
-        let named = if self.with_identities {
-            rows.first().map_or(0, CaptureRow::file_hash)
-        } else {
-            0
-        };
         while let Some(first) = rest.first() {
             // Behind the rows of the interfaces there may be one of those that no block describes.
             let count = if interfaces.len().max(rows.len()) > 1 {
@@ -336,6 +331,13 @@ impl Chunk {
                 outer,
             });
         }
+    }
+
+    /// A number of the place where the file of `rows` was recorded. Files of other names are of other places: two hosts
+    /// at the ends of a path number their interfaces alike.
+    fn place_of(&self, rows: &[CaptureRow]) -> u32 {
+        let first = rows.first().filter(|_| self.with_identities);
+        first.map_or(0, CaptureRow::file_hash)
     }
 
     /// Why the receiver of the packet at `position` refuses it.
