@@ -39,7 +39,7 @@ def test_every_figure_is_one_of_vega_lite(experiment: str, least: int, request: 
         valid(figure.chart)
 
 
-def of_altair(chart: Any) -> dict[str, Any]:
+def specify_by_altair(chart: Any) -> dict[str, Any]:
     """What Altair makes of a chart, with the rows where they are used, and without its settings."""
     spec = chart.to_dict()
     del spec["config"], spec["$schema"]
@@ -80,7 +80,7 @@ def test_a_chart_is_what_altair_would_make() -> None:
         charts.concat(stack, line, columns=2, align="all"), charts.hconcat(line), spacing=4
     ).specification()
     assert list(made["datasets"].values()) == [ROWS, OTHERS]
-    assert with_rows(made, made.pop("datasets"), None) == of_altair(alike)
+    assert with_rows(made, made.pop("datasets"), None) == specify_by_altair(alike)
 
 
 def test_a_chart_is_left_as_it_is_by_those_made_of_it() -> None:

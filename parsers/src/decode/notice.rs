@@ -41,7 +41,7 @@ pub(crate) struct Notice {
     left: bool,
 }
 
-/// What a packet is remembered by.
+/// A hash of the headers that a packet and its copies share, with the packet's time.
 struct Mark {
     hash: u64,
     time: i64,
@@ -71,7 +71,7 @@ impl Mark {
         (self.hash >> SLOT_SHIFT) as usize % SLOTS
     }
 
-    /// What is remembered there.
+    /// The upper bits of the hash and the time, as they are stored in the slot.
     #[inline]
     fn stamped(&self) -> u64 {
         let time = (self.time >> TIME_SHIFT) as u64 & ((1 << TIME_BITS) - 1);

@@ -31,11 +31,11 @@ pub struct PathCounts {
 pub struct ClockFound {
     /// Name of the host.
     pub host: String,
-    /// That of the reference.
+    /// Name of the host whose clock the others are compared with.
     pub reference: String,
-    /// How far it is ahead at its beginning, and by how much that may be wrong until its end; none where nothing tells.
+    /// How far the host's clock is ahead at the start of this row; none where it is not known.
     pub offset_ns: Option<i64>,
-    /// See above.
+    /// By how much `offset_ns` may be wrong, until the end of this row.
     pub error_ns: Option<i64>,
     /// How fast it gains on the reference.
     pub drift_ppm: Option<f64>,

@@ -11,7 +11,7 @@ use crate::decode::segment::since;
 /// Packets that are remembered.
 const MOST: usize = 1 << 16;
 
-/// What was seen of each content of the latest packets.
+/// Remembers the latest packets by content, and how often and where each content was recorded.
 pub(super) struct Contents {
     /// Places in `seen`.
     places: HashMap<u64, u32, RandomState>,

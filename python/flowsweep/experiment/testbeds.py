@@ -28,7 +28,7 @@ def _settings(kind: str) -> type[Settings]:
     return found
 
 
-def _of_any_kind() -> type[Model]:
+def _combine_settings() -> type[Model]:
     """What a file may say: the settings of all kinds side by side.
 
     One kind leaves alone what is said for another: a sweep moves from machines to namespaces by
@@ -47,7 +47,7 @@ def _of_any_kind() -> type[Model]:
     )
 
 
-def _of_its_kind(given: Any) -> Settings:
+def _select_settings(given: Any) -> Settings:
     """The settings of the kind that was chosen."""
     settings = _settings(given.kind)
     return settings(**{name: getattr(given, name) for name in settings.model_fields})
@@ -63,4 +63,4 @@ if TYPE_CHECKING:
 
     Testbed = Settings
 else:
-    Testbed = Annotated[_of_any_kind(), AfterValidator(_of_its_kind)]
+    Testbed = Annotated[_combine_settings(), AfterValidator(_select_settings)]

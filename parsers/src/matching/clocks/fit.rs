@@ -21,7 +21,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Of the packets of `windows` from `from` to `to`.
+    /// Collects the hulls of all packets in `windows` whose times lie between `from` and `to`.
     pub(super) fn gather(windows: &[Window], from: i64, to: i64) -> Self {
         let mut found = Self::default();
         for window in windows {

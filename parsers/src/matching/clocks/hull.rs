@@ -13,7 +13,7 @@ pub(super) fn reduce_to_hull(points: &mut Vec<Point>) {
     for place in 0..points.len() {
         let point = points[place];
         if kept > 0 && points[kept - 1].0 == point.0 {
-            // Of equal times the first is the lowest.
+            // Points are sorted, so the first one with a time is the lowest at that time.
             continue;
         }
         while kept > 1 && turn(points[kept - 2], points[kept - 1], point) <= 0 {

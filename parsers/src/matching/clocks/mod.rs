@@ -22,12 +22,12 @@ pub(crate) use solved::{ClockRow, Delay, Method};
 /// Windows of all pairs together.
 const ALL_WINDOWS: usize = 1 << 14;
 
-/// What somebody measured of two clocks.
+/// A measured difference of two hosts' clocks, such as a reading by NTP in a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Numbers of the two points.
     pub first: u16,
-    /// That whose clock has the time.
+    /// The point by whose clock `time` is given.
     pub second: u16,
     /// By the second one's clock.
     pub time: i64,

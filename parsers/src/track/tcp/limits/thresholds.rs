@@ -84,9 +84,9 @@ thresholds! {
     no_queue: f64 = 1.05;
     /// Flight over that of the while before, from which the congestion window grows.
     growing_flight: f64 = 2.0;
-    /// Share of the octets that are acknowledged at more than twice the usual rate: from here on in clumps, ...
+    /// Share of the bytes that are acknowledged at more than twice the usual rate: above it, ACKs come in clumps, ...
     clumped: f64 = 0.37;
-    /// ... and up to here evenly.
+    /// ... and below it, evenly.
     evenly: f64 = 0.2;
 
     // Shares of the time of a while.
