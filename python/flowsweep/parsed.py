@@ -11,7 +11,14 @@ from pathlib import Path
 from flowsweep.captures import DamagedCaptureWarning
 from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.files.file_sets import file_set
-from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
+from flowsweep.parsing import (
+    ALL_TABLES,
+    DamagedCaptureError,
+    Options,
+    Settings,
+    named,
+    write_tables,
+)
 from flowsweep.units import counted
 
 
@@ -83,14 +90,8 @@ def parse(
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
     folder = Path(output)
-    options = Options(
-        bin_ns,
-        udp_timeout_ns,
-        verify_checksums,
-        keep_duplicates=keep_duplicates,
-        packets=packets,
-        threads=threads,
-    )
+    settings = Settings(bin_ns, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
+    options = Options(settings, packets=packets, threads=threads)
     names = [f"{table}.parquet" for table in ALL_TABLES]
     with file_set(folder, "tables", names, is_alone=True) as hidden:
         written = {table: hidden / f"{table}.parquet" for table in options.tables}

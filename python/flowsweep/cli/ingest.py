@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    return write(Found.of(run_dir), output, engine, Options(**reading))
+    return write(Found.of(run_dir), output, engine, Options.of(**reading))
 
 
 def write(found: Found, output: Path, engine: str, options: Options) -> int:
@@ -181,7 +181,7 @@ def _write(
                 converted += tables.write_logs(
                     host,
                     files,
-                    options.bin_ns,
+                    options.settings.bin_ns,
                     has_capture=host in native,
                     dropped=_dropped(found.captures.get(host, [])),
                 )
@@ -207,8 +207,8 @@ def _logs_of_zeek(
     program.command(scratch)
     running: list[subprocess.Popen[bytes]] = []
     settings = [
-        f"Flowsweep::bin={options.bin_ns / 1e9:.9f}sec",
-        f"udp_inactivity_timeout={options.udp_timeout_ns / 1e9:.9f}sec",
+        f"Flowsweep::bin={options.settings.bin_ns / 1e9:.9f}sec",
+        f"udp_inactivity_timeout={options.settings.udp_timeout_ns / 1e9:.9f}sec",
     ]
 
     def one(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
@@ -300,7 +300,7 @@ def _ingest_hosts(
 
     workers = options.threads or len(os.sched_getaffinity(0))
     # Hosts are the better unit of work; threads left over help within a host.
-    options = replace(options, threads=max(1, workers // len(hosts)))
+    options = options._replace(threads=max(1, workers // len(hosts)))
     is_stopped = False
 
     def look(_read: int, _packets: int) -> None:
