@@ -44,6 +44,8 @@ pub(crate) struct ChunkOptions {
     pub verify: bool,
     /// Decode every packet the long way.
     pub without_fast_frames: bool,
+    /// Give each packet an owner that says all: they are put into another order.
+    pub with_owners: bool,
     /// Keep what tells a packet from its copies: it is to be sifted.
     pub with_identities: bool,
     /// Networks are parts of keys.
@@ -77,6 +79,7 @@ pub(crate) struct Chunk {
     identities: Vec<Identity>,
     hashing: RandomState,
     with_places: bool,
+    with_owners: bool,
     with_identities: bool,
     by_network: bool,
     with_rdma: bool,
@@ -106,6 +109,7 @@ impl Chunk {
             refused: Vec::new(),
             identities: Vec::new(),
             with_places: options.with_places,
+            with_owners: options.with_owners,
             with_identities: options.with_identities,
             by_network: options.by_network,
             with_rdma: options.with_rdma,
@@ -168,6 +172,7 @@ impl Chunk {
     ) {
         let from = self.count;
         self.count += records.len();
+        notice.count(records.len());
         lengthen(&mut self.segments, self.count);
         if self.with_places {
             lengthen(&mut self.places, self.count);
@@ -221,6 +226,9 @@ impl Chunk {
                     && plain(record, bytes, &self.hashing, recent, notice, slot)
                 {
                     row.count_plain(segment.ip_bytes(), segment.payload);
+                    if self.with_owners {
+                        recent.forget_latest();
+                    }
                     continue;
                 }
                 any(
@@ -268,29 +276,30 @@ impl Chunk {
         }
     }
 
-    /// Takes out all packets in their order, for sifting.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(Held)) {
-        let mut options = self.options.iter().peekable();
-        let mut tunnelled = self.tunnelled.iter().peekable();
-        let mut rdma = self.rdma.iter().peekable();
-        for position in 0..self.count {
-            let at = position as u32;
-            take(Held {
-                owner: self.owners[position],
-                segment: self.segments[position],
-                place: self.places[position],
-                identity: self.identities[position],
-                options: options
-                    .next_if(|it| it.position == at)
-                    .map(|it| Box::new(it.options)),
-                tunnel: tunnelled
-                    .next_if(|it| it.position == at)
-                    .map(|it| Box::new((it.from_high, it.outer))),
-                rdma: rdma.next_if(|it| it.0 == at).map(|it| Box::new(it.1)),
-                number: 0,
-            });
+    /// Takes out the first packet that is left, for sifting.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> Option<Held> {
+        let position = self.found;
+        if position == self.count {
+            return None;
         }
-        self.count = 0;
+        self.found += 1;
+        Some(Held {
+            owner: self.owners[position],
+            segment: self.segments[position],
+            place: self.places[position],
+            identity: self.identities.get(position).copied().unwrap_or_default(),
+            options: listed(&self.options, position, |it| it.position).map(|it| it.options.into()),
+            tunnel: listed(&self.tunnelled, position, |it| it.position)
+                .map(|it| Box::new((it.from_high, it.outer))),
+            rdma: listed(&self.rdma, position, |it| it.0).map(|it| Box::new(it.1)),
+            number: 0,
+        })
+    }
+
+    /// Whether no packet is left to take out.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.found == self.count
     }
 
     /// Puts a packet that was sifted behind those there are.
@@ -349,6 +358,16 @@ impl Chunk {
         let index = self.refused.binary_search_by_key(&position, |it| it.0);
         Some(self.refused[index.ok()?].1)
     }
+}
+
+/// The one at `position` of `list`, which is in the order of positions.
+#[inline]
+fn listed<T: Copy>(list: &[T], position: usize, position_of: impl Fn(&T) -> u32) -> Option<T> {
+    if list.is_empty() {
+        return None;
+    }
+    let found = list.binary_search_by_key(&(position as u32), position_of);
+    found.ok().map(|index| list[index])
 }
 
 /// Room for so many, in large pages, because it is read all over.

@@ -89,14 +89,14 @@ pub(crate) struct Reading<'a> {
     notice: Notice,
     suspicion: Suspicion,
     /// It ends as soon as something odd is noticed.
-    quick: bool,
+    ends_early: bool,
     careful: Option<Box<Careful>>,
 }
 
 /// Packets read at once for sifting.
 const SIFTED_AT_ONCE: usize = 1 << 10;
 
-/// A careful reading.
+/// A careful reading, or one in the order of time.
 struct Careful {
     /// Packets on their way to the sifter.
     chunk: Chunk,
@@ -116,15 +116,14 @@ pub(crate) struct Found {
 }
 
 impl<'a> Reading<'a> {
-    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way. The quick way
-    /// raises `suspicion` by what `notice` finds; the careful one has a `sifter`, and a chunk whose packets keep their
-    /// identities.
+    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way. What `notice` finds
+    /// raises `suspicion`, which ends the reading if `ends_early`. A careful one has a `sifter`, and a chunk for it.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
         manifests: &'a HashMap<String, Manifest>,
         without_fast: bool,
         progress: &'a Progress,
-        (notice, suspicion): (Notice, Suspicion),
+        (notice, suspicion, ends_early): (Notice, Suspicion, bool),
         sifter: Option<(Sifter, Chunk)>,
     ) -> Self {
         inputs.reverse();
@@ -139,7 +138,7 @@ impl<'a> Reading<'a> {
             finished: Vec::new(),
             notice,
             suspicion,
-            quick: sifter.is_none(),
+            ends_early,
             careful: sifter.map(|(sifter, chunk)| {
                 Box::new(Careful {
                     chunk,
@@ -168,7 +167,10 @@ impl<'a> Reading<'a> {
         size: usize,
     ) -> Result<bool, Error> {
         while chunk.count() < size {
-            if let Some(sifted) = careful.sifter.next(careful.ended) {
+            if let Some(sifted) = careful
+                .sifter
+                .next(careful.ended && careful.chunk.is_taken())
+            {
                 if sifted.copy_of.is_some() {
                     let place = sifted.packet.place;
                     let counts = careful
@@ -179,26 +181,19 @@ impl<'a> Reading<'a> {
                     counts.duplicate_bytes += i64::from(sifted.packet.segment.wire);
                 }
                 chunk.push(sifted);
+            } else if let Some(packet) = careful.chunk.take_first() {
+                let place = (packet.place.file, packet.place.interface);
+                let order = careful.sifter.take(packet);
+                if order != Order::InTime {
+                    let counts = careful.counts.entry(place).or_default();
+                    counts.reordered_packets += i64::from(order == Order::Reordered);
+                    counts.late_packets += i64::from(order == Order::TooLate);
+                }
             } else if careful.ended {
                 return Ok(false);
             } else {
                 careful.chunk.begin(SIFTED_AT_ONCE);
                 careful.ended = !self.read(&mut careful.chunk, SIFTED_AT_ONCE)?;
-                let Careful {
-                    chunk: read,
-                    sifter,
-                    counts,
-                    ..
-                } = careful;
-                read.drain(|packet| {
-                    let place = (packet.place.file, packet.place.interface);
-                    let order = sifter.take(packet);
-                    if order != Order::InTime {
-                        let counts = counts.entry(place).or_default();
-                        counts.reordered_packets += i64::from(order == Order::Reordered);
-                        counts.late_packets += i64::from(order == Order::TooLate);
-                    }
-                });
             }
         }
         Ok(true)
@@ -213,10 +208,8 @@ impl<'a> Reading<'a> {
     fn read(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         while chunk.count() < size {
             self.progress.go_on()?;
-            if self.notice.is_odd() {
-                self.suspicion.raise();
-            }
-            if self.quick && self.suspicion.is_raised() {
+            self.notice.report(&self.suspicion);
+            if self.ends_early && self.suspicion.is_raised() {
                 return Ok(false);
             }
             self.open_files()?;

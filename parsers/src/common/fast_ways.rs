@@ -21,9 +21,11 @@ impl FastWays {
 
     /// `pipeline/run.rs`: a capture in which nothing odd is noticed is not sifted.
     pub const QUICK: Self = Self(64);
+    /// `pipeline/run.rs`: one in which only times go back is put in order, and no more.
+    pub const ORDER: Self = Self(128);
 
     /// Each of them by name.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 8] = [
         ("blocks", Self::BLOCKS),
         ("frames", Self::FRAMES),
         ("runs", Self::RUNS),
@@ -31,6 +33,7 @@ impl FastWays {
         ("segments", Self::SEGMENTS),
         ("bursts", Self::BURSTS),
         ("quick", Self::QUICK),
+        ("order", Self::ORDER),
     ];
 
     /// The one called `name`.

@@ -1,21 +1,36 @@
 //! What the quick reading of a capture cannot decide: once something odd is noticed, the capture is read again with care.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// A time went back.
+const ORDER: u8 = 1;
+/// Anything else.
+const OTHER: u8 = 2;
 
 /// Whether something odd was noticed; shared by the stages of a reading.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Suspicion(Arc<AtomicBool>);
+pub(crate) struct Suspicion(Arc<AtomicU8>);
 
 impl Suspicion {
     /// Asks for a careful reading.
     pub(crate) fn raise(&self) {
-        self.0.store(true, Relaxed);
+        self.0.fetch_or(OTHER, Relaxed);
+    }
+
+    /// Asks for a reading in the order of time.
+    pub(crate) fn raise_order(&self) {
+        self.0.fetch_or(ORDER, Relaxed);
     }
 
     #[inline]
     pub(crate) fn is_raised(&self) -> bool {
-        self.0.load(Relaxed)
+        self.0.load(Relaxed) != 0
+    }
+
+    /// Whether a time went back: that may explain whatever else was noticed.
+    pub(crate) fn is_of_order(&self) -> bool {
+        self.0.load(Relaxed) & ORDER != 0
     }
 }

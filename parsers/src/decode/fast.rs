@@ -72,6 +72,13 @@ impl Recent {
         self.before = None;
     }
 
+    /// The next packet has an owner that says all.
+    #[inline]
+    pub(crate) fn forget_latest(&mut self) {
+        self.before = None;
+        self.slots[usize::from(self.slot)] = NOBODY;
+    }
+
     /// That packet may have begun another connection between these endpoints.
     pub(crate) fn forget(&mut self, key: &Key) {
         if key.v6 {

@@ -3,6 +3,7 @@
 use super::checksum::is_left;
 use super::segment::Owner;
 use super::{Packet, UDP, flag};
+use crate::common::suspicion::Suspicion;
 
 /// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
 const SLOTS: usize = 1 << 12;
@@ -25,7 +26,7 @@ const PEEKED: usize = 32;
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Notice {
     /// Each with its time in the low bits.
-    marks: Box<[u64]>,
+    marks: Box<[u64; SLOTS]>,
     /// Looks for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
@@ -33,7 +34,7 @@ pub(crate) struct Notice {
     alike: bool,
     /// ... two RSTs so often, ...
     alike_resets: u64,
-    /// ... among so many packets.
+    /// ... among so many packets, of all kinds.
     noted: u64,
     /// A time went back.
     pub back: bool,
@@ -78,9 +79,14 @@ impl Mark {
         self.hash << TIME_BITS | time
     }
 
-    /// Whether it may be of a copy of the packet that `before` was remembered of.
+    /// Whether it is of a packet that looks like the one `before` was remembered of, whenever that was.
     #[inline]
-    fn repeats(&self, before: u64) -> bool {
+    fn is_like(&self, before: u64) -> bool {
+        self.hash << TIME_BITS == before >> TIME_BITS << TIME_BITS
+    }
+
+    /// Whether it follows that packet as soon as a copy would.
+    fn is_soon(&self, before: u64) -> bool {
         let now = self.stamped();
         let steps = if self.has_ident {
             IDENTIFIED_STEPS
@@ -89,14 +95,14 @@ impl Mark {
         };
         // Files may be a little out of order.
         let waited = now.wrapping_sub(before).wrapping_add(OTHER_STEPS) & ((1 << TIME_BITS) - 1);
-        (now ^ before) >> TIME_BITS == 0 && waited <= steps + OTHER_STEPS
+        waited <= steps + OTHER_STEPS
     }
 }
 
 impl Notice {
     pub(crate) fn new(copies: bool, order: bool) -> Self {
         Self {
-            marks: vec![0; SLOTS].into_boxed_slice(),
+            marks: Box::new([0; SLOTS]),
             copies,
             order,
             alike: false,
@@ -107,26 +113,42 @@ impl Notice {
         }
     }
 
-    /// Something that is looked for was noticed.
-    pub(crate) fn is_odd(&self) -> bool {
+    /// Raises `suspicion` of what is looked for and was noticed.
+    pub(crate) fn report(&self, suspicion: &Suspicion) {
         let alike = self.alike || self.alike_resets * RESETS > self.noted;
-        self.copies && alike || self.order && self.back
+        if self.copies && alike {
+            suspicion.raise();
+        } else if self.order && self.back {
+            suspicion.raise_order();
+        }
     }
 
     #[inline]
     fn note(&mut self, mark: &Mark) {
         self.compare(mark);
-        self.noted += 1;
         self.marks[mark.slot()] = mark.stamped();
     }
 
     /// Looks whether `mark` was seen before.
     #[inline]
     fn compare(&mut self, mark: &Mark) {
-        if mark.repeats(self.marks[mark.slot()]) {
+        let before = self.marks[mark.slot()];
+        if mark.is_like(before) {
+            self.note_alike(mark, before);
+        }
+    }
+
+    #[cold]
+    fn note_alike(&mut self, mark: &Mark, before: u64) {
+        if mark.is_soon(before) {
             self.alike |= !mark.is_reset;
             self.alike_resets += 1;
         }
+    }
+
+    /// Takes in that so many more packets come.
+    pub(crate) fn count(&mut self, packets: usize) {
+        self.noted += packets as u64;
     }
 
     /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.
@@ -223,9 +245,16 @@ mod tests {
     fn noticed(frames: impl IntoIterator<Item = ([u8; 54], i64)>) -> bool {
         let mut notice = Notice::new(true, true);
         for (head, time) in frames {
+            notice.count(1);
             notice.frame(&head, time);
         }
-        notice.is_odd()
+        is_odd(&notice)
+    }
+
+    fn is_odd(notice: &Notice) -> bool {
+        let suspicion = Suspicion::default();
+        notice.report(&suspicion);
+        suspicion.is_raised()
     }
 
     #[test]
@@ -283,8 +312,8 @@ mod tests {
             bytes[60] = number;
             notice.packet(&Owner::default(), &packet, &bytes, 0);
         }
-        assert!(!notice.is_odd());
+        assert!(!is_odd(&notice));
         notice.packet(&Owner::default(), &packet, &bytes, 0);
-        assert!(notice.is_odd());
+        assert!(is_odd(&notice));
     }
 }

@@ -163,7 +163,8 @@ impl Segment {
     /// Its sender, or the network, says something of congestion marks.
     #[inline]
     pub(crate) fn tells_of_marks(&self) -> bool {
-        self.ip >> ECN != 0 || self.tcp() && self.has(flag::ECE | flag::CWR | flag::AE)
+        // What is not TCP has none of these flags.
+        self.ip >> ECN | u32::from(self.bits & (flag::ECE | flag::CWR | flag::AE)) != 0
     }
 
     #[inline]

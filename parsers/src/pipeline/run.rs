@@ -71,13 +71,17 @@ fn run_here(
     let early = [Table::Packets, Table::Messages];
     let hands_on = early.iter().any(|table| options.tables.contains(table));
     let may_restart = !stream && (sink.can_restart() || !hands_on);
-    let mut careful = !may_restart || options.without_fast.has(FastWays::QUICK);
+    let mut care = if !may_restart || options.without_fast.has(FastWays::QUICK) {
+        Care::Full
+    } else {
+        Care::Little
+    };
     let mut known = Known::default();
     let (mut pass, found) = loop {
-        let mut pass = Pass::new(options, progress, &budget, &known, careful);
-        pass.counting.settles = !stream && (careful || sink.can_restart());
+        let mut pass = Pass::new(options, progress, &budget, &known, care);
+        pass.counting.settles = !stream && (care == Care::Full || sink.can_restart());
         let Some(found) = pass.read(in_time_order(inputs)?, sink)? else {
-            careful = true;
+            care = care.after(&pass.suspicion, options);
             restart_all(options, sink)?;
             continue;
         };
@@ -114,7 +118,7 @@ fn run_here(
                 ..options.clone()
             };
             known.turned = connections.turned.iter().copied().collect();
-            let mut second = Pass::new(&only, progress, &budget, &known, careful);
+            let mut second = Pass::new(&only, progress, &budget, &known, care);
             if let Some(found) = second.read(again(inputs, &found)?, sink)? {
                 second.finish(&found, sink)?;
             }
@@ -159,6 +163,29 @@ fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// How carefully a capture is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// Packets count as they come; the reading ends where something odd is noticed.
+    Little,
+    /// Packets are put in the order of their times; it ends where something else is noticed.
+    Order,
+    /// Packets are sifted.
+    Full,
+}
+
+impl Care {
+    /// With which all is read again where `suspicion` ended a reading.
+    fn after(self, suspicion: &Suspicion, options: &Options) -> Self {
+        let puts_in_order = !options.without_fast.has(FastWays::ORDER);
+        if self == Self::Little && suspicion.is_of_order() && puts_in_order {
+            Self::Order
+        } else {
+            Self::Full
+        }
+    }
+}
+
 /// Findings of an earlier reading that came too late for its own rows.
 #[derive(Default)]
 struct Known {
@@ -178,8 +205,7 @@ struct Pass<'a> {
     connections: Connections,
     counting: Counting,
     budget: &'a Budget,
-    /// Packets are sifted; else the reading ends where something odd is noticed.
-    careful: bool,
+    care: Care,
     suspicion: Suspicion,
 }
 
@@ -189,7 +215,7 @@ impl<'a> Pass<'a> {
         progress: &'a Progress,
         budget: &'a Budget,
         known: &Known,
-        careful: bool,
+        care: Care,
     ) -> Self {
         let suspicion = Suspicion::default();
         Self {
@@ -205,12 +231,12 @@ impl<'a> Pass<'a> {
             ),
             counting: Counting::new(options, &suspicion),
             budget,
-            careful,
+            care,
             suspicion,
         }
     }
 
-    /// Reads all packets; nothing where the quick way noticed what it cannot decide. Rows that are made of all packets are
+    /// Reads all packets; nothing where something was noticed that this care cannot decide. Rows that are made of all packets are
     /// still to be made.
     fn read(&mut self, inputs: Vec<Waiting>, sink: &dyn Sink) -> Result<Option<Found>, Error> {
         let options = self.options;
@@ -221,35 +247,39 @@ impl<'a> Pass<'a> {
             with_places: counting.packets.is_some(),
             verify: options.verify_checksums,
             without_fast_frames: without.has(FastWays::FRAMES),
+            with_owners: false,
             with_identities: false,
             by_network: options.by_network,
             with_rdma: options.tables.contains(&Table::Rdma),
         };
-        let sifter = self.careful.then(|| {
+        let is_full = self.care == Care::Full;
+        let sifter = (self.care != Care::Little).then(|| {
             let options = SiftOptions {
                 window_ns: options.order_window_ns,
                 window_packets: options.order_window_packets,
                 keep_duplicates: options.keep_duplicates,
+                only_order: !is_full,
             };
             let chunk = connections.chunk(ChunkOptions {
                 with_places: true,
-                with_identities: true,
+                with_owners: true,
+                with_identities: is_full,
                 // They tell copies from packets that were sent again, whatever tables are wanted.
-                with_rdma: true,
+                with_rdma: is_full || wanted.with_rdma,
                 ..wanted
             });
             (connections.sifter(options), chunk)
         });
         let notice = Notice::new(
-            !self.careful && !options.keep_duplicates,
-            !self.careful && options.order_window_ns > 0,
+            !is_full && !options.keep_duplicates,
+            self.care == Care::Little && options.order_window_ns > 0,
         );
         let mut reading = Reading::new(
             inputs,
             &options.manifests,
             without.has(FastWays::BLOCKS),
             progress,
-            (notice, self.suspicion.clone()),
+            (notice, self.suspicion.clone(), !is_full),
             sifter,
         );
         stages::pass(
@@ -262,7 +292,7 @@ impl<'a> Pass<'a> {
             budget,
         )?;
         let found = reading.finish();
-        if !self.careful && self.suspicion.is_raised() {
+        if !is_full && self.suspicion.is_raised() {
             return Ok(None);
         }
         self.check_end()?;

@@ -18,8 +18,6 @@ mod parts;
 mod seen;
 mod window;
 
-use std::collections::VecDeque;
-
 use foldhash::fast::RandomState;
 
 use self::copies::Copies;
@@ -38,6 +36,8 @@ pub(crate) struct SiftOptions {
     pub window_packets: usize,
     /// Copies of other packets count as packets.
     pub keep_duplicates: bool,
+    /// Packets are put in order, and not judged.
+    pub only_order: bool,
 }
 
 /// A packet, and what was decided about it.
@@ -52,12 +52,16 @@ pub(crate) struct Sifted {
 /// Packets that wait, and what is known of those before them.
 pub(crate) struct Sifter {
     window: Window,
+    judge: Option<Judge>,
+    /// Packets taken.
+    number: u64,
+}
+
+/// What is known of the packets before.
+struct Judge {
     copies: Option<Copies>,
     lives: Lives,
     hashing: RandomState,
-    /// Packets taken.
-    number: u64,
-    judged: VecDeque<Sifted>,
 }
 
 impl Sifter {
@@ -65,48 +69,43 @@ impl Sifter {
     pub(crate) fn new(options: SiftOptions, hashing: &RandomState) -> Self {
         Self {
             window: Window::new(options.window_ns, options.window_packets),
-            copies: (!options.keep_duplicates).then(|| Copies::new(hashing)),
-            lives: Lives::new(hashing),
-            hashing: hashing.clone(),
+            judge: (!options.only_order).then(|| Judge {
+                copies: (!options.keep_duplicates).then(|| Copies::new(hashing)),
+                lives: Lives::new(hashing),
+                hashing: hashing.clone(),
+            }),
             number: 0,
-            judged: VecDeque::new(),
         }
     }
 
-    /// Takes the next packet of the files; how it comes.
+    /// Takes the next packet of the files, once [`Self::next`] has no more of those before it; how it comes.
+    #[inline]
     pub(crate) fn take(&mut self, mut packet: Held) -> Order {
         self.number += 1;
         packet.number = self.number;
         let order = self.window.order(&packet);
         self.window.push(packet);
-        while let Some(packet) = self.window.pop(false) {
-            let sifted = self.judge(packet);
-            self.judged.push_back(sifted);
-        }
         order
     }
 
     /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.
+    #[inline]
     pub(crate) fn next(&mut self, ended: bool) -> Option<Sifted> {
-        if let Some(sifted) = self.judged.pop_front() {
-            return Some(sifted);
-        }
         let packet = self.window.pop(ended)?;
         Some(self.judge(packet))
     }
 
+    #[inline]
     fn judge(&mut self, mut packet: Held) -> Sifted {
         let (mut copy_of, mut refused) = (None, None);
-        if packet.owner.kind != OwnerKind::None {
-            let tcp = packet.owner.key.protocol == TCP;
-            let follows = tcp && packet.segment.tcp();
-            let pair = follows.then(|| self.lives.pair(&packet));
-            let copies = self.copies.as_mut();
-            copy_of = copies.and_then(|copies| copies.find(&packet, pair, &mut self.window));
+        if let Some(judge) = &mut self.judge
+            && packet.owner.kind != OwnerKind::None
+        {
+            copy_of = judge.find_other(&packet, &mut self.window);
             if copy_of.is_some() {
                 packet.owner.kind = OwnerKind::None;
-            } else if tcp {
-                refused = self.find_life(&mut packet);
+            } else if packet.owner.key.protocol == TCP {
+                refused = judge.find_life(&mut packet, &mut self.window);
             }
         }
         Sifted {
@@ -116,9 +115,24 @@ impl Sifter {
         }
     }
 
+    /// Bytes that its tables may grow by at once with so many more packets.
+    pub(crate) fn growth(&self, more: usize) -> u64 {
+        let judge = self.judge.as_ref();
+        judge.map_or(0, |judge| judge.lives.growth(more))
+    }
+}
+
+impl Judge {
+    /// Number of the packet that `packet` is a copy of.
+    fn find_other(&mut self, packet: &Held, window: &mut Window) -> Option<u64> {
+        let pair = packet.is_tcp().then(|| self.lives.pair(packet));
+        let copies = self.copies.as_mut()?;
+        copies.find(packet, pair, window)
+    }
+
     /// Sets the life of a TCP packet; why it is refused there.
-    fn find_life(&mut self, packet: &mut Held) -> Option<Refusal> {
-        let (life, refused) = self.lives.assign(packet, &mut self.window);
+    fn find_life(&mut self, packet: &mut Held, window: &mut Window) -> Option<Refusal> {
+        let (life, refused) = self.lives.assign(packet, window);
         packet.owner.key.life = life;
         if packet.owner.kind == OwnerKind::Whole {
             packet.owner.hash = packet.owner.key.hash(&self.hashing);
@@ -127,11 +141,6 @@ impl Sifter {
             }
         }
         refused
-    }
-
-    /// Bytes that its tables may grow by at once with so many more packets.
-    pub(crate) fn growth(&self, more: usize) -> u64 {
-        self.lives.growth(more)
     }
 }
 

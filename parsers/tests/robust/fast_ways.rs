@@ -26,21 +26,27 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-/// A capture of two hosts that take the steps, on one of several ports.
-fn history(steps: &[(Step, u8)]) -> Vec<u8> {
+/// How long before the last packet a packet was recorded that stands behind it in the file, in ns.
+fn lateness() -> impl Strategy<Value = u64> {
+    prop_oneof![12 => Just(0_u64), 1 => 0..20_000_u64, 1 => 0..2_000_000_000_u64]
+}
+
+/// A capture of two hosts that take the steps, on one of several ports, the last packet of each step late.
+fn history(steps: &[(Step, u8, u64)]) -> Vec<u8> {
     let mut next = [[1000_u32, 90_000]; 4];
-    let mut time = 1_000_000_000;
+    let mut time = 10_000_000_000;
     let mut frames = Vec::new();
-    for &((back, flags, octets, off, behind, times, wait), port) in steps {
+    for &((back, flags, octets, off, behind, times, wait), port, late) in steps {
         let next = &mut next[usize::from(port)];
         time += wait;
-        for _ in 0..times {
+        for left in (0..times).rev() {
             time += 1500;
+            let late = if left == 0 { late } else { 0 };
             let seq = next[usize::from(back)].wrapping_add_signed(off);
             let acknowledged = next[usize::from(!back)].wrapping_sub(u32::from(behind) * 1448);
             let mut frame = segment(back, flags, seq, acknowledged, octets);
             frame[if back { 37 } else { 35 }] = port;
-            frames.push((time, frame));
+            frames.push((time - late, frame));
             next[usize::from(back)] =
                 seq.wrapping_add(u32::from(octets) + u32::from(flags & 3 != 0));
         }
@@ -51,7 +57,7 @@ fn history(steps: &[(Step, u8)]) -> Vec<u8> {
 proptest! {
     #[test]
     fn the_tables_do_not_depend_on_the_fast_ways(
-        steps in prop::collection::vec((step(), 0_u8..4), 1..60),
+        steps in prop::collection::vec((step(), 0_u8..4, lateness()), 1..60),
         threads in 1..3_usize,
     ) {
         let bytes = history(&steps);
