@@ -80,7 +80,6 @@ def readable_errors() -> Iterator[None]:
         raise CaptureError(what, found=found, expected=expected, remedy=remedy) from None
 
 
-# Importing `dataclasses` would take a tenth of the time of a start.
 class Settings(NamedTuple):
     """How captures are read."""
 

@@ -174,18 +174,9 @@ impl Chunk {
         self.count += records.len();
         notice.count(records.len());
         lengthen(&mut self.segments, self.count);
-        if self.with_places {
-            lengthen(&mut self.places, self.count);
-        }
         lengthen(&mut self.owners, self.count - self.found);
         if self.with_places {
-            for (place, record) in self.places[from..].iter_mut().zip(records) {
-                *place = RecordPlace {
-                    file_offset: start + u64::from(record.at),
-                    interface: record.interface,
-                    file: file as u32,
-                };
-            }
+            self.keep_places(records, from, start, file);
         }
         let named = self.place_of(rows);
         let (recent, packet) = (&mut self.recent, &mut self.packet);
@@ -263,9 +254,9 @@ impl Chunk {
                         outer: packet.outer,
                     });
                 }
-                if let Some(rdma) = packet.rdma.filter(|_| self.with_rdma) {
-                    self.rdma.push((position as u32 - 1, rdma));
-                }
+                let rdma = packet.rdma.filter(|_| self.with_rdma);
+                self.rdma
+                    .extend(rdma.map(|rdma| (position as u32 - 1, rdma)));
                 if segment.lists_options() {
                     self.options.push(ListedOptions {
                         position: position as u32 - 1,
@@ -273,6 +264,18 @@ impl Chunk {
                     });
                 }
             }
+        }
+    }
+
+    /// Notes where each of `records` lies, from position `from` on.
+    fn keep_places(&mut self, records: &[Record], from: usize, start: u64, file: usize) {
+        lengthen(&mut self.places, self.count);
+        for (place, record) in self.places[from..].iter_mut().zip(records) {
+            *place = RecordPlace {
+                file_offset: start + u64::from(record.at),
+                interface: record.interface,
+                file: file as u32,
+            };
         }
     }
 

@@ -26,7 +26,7 @@ const PEEKED: usize = 32;
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Notice {
     /// Each with its time in the low bits.
-    marks: Box<[u64; SLOTS]>,
+    marks: Box<[u64]>,
     /// Looks for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
@@ -102,7 +102,7 @@ impl Mark {
 impl Notice {
     pub(crate) fn new(copies: bool, order: bool) -> Self {
         Self {
-            marks: Box::new([0; SLOTS]),
+            marks: vec![0; SLOTS].into_boxed_slice(),
             copies,
             order,
             alike: false,
