@@ -159,14 +159,13 @@ impl Chunk {
         &self.segments[..self.count]
     }
 
-    /// Decodes `records` behind the packets so far and counts them in `rows`, one per interface. `before` is the
-    /// time of the packet before them in their file.
+    /// Decodes `records` behind the packets so far and counts what they hold in `rows`, one per interface. `numbers` of them
+    /// are there where they were put into another order.
     pub(crate) fn append(
         &mut self,
-        records: &[Record],
+        (records, numbers): (&[Record], &[u64]),
         interfaces: &[Interface],
         (bytes, start): (&[u8], u64),
-        mut before: i64,
         (file, rows): (usize, &mut [CaptureRow]),
         notice: &mut Notice,
     ) {
@@ -177,6 +176,7 @@ impl Chunk {
         lengthen(&mut self.owners, self.count - self.found);
         if self.with_places {
             self.keep_places(records, from, start, file);
+            self.numbers.extend(numbers);
         }
         let named = self.place_of(rows);
         let (recent, packet) = (&mut self.recent, &mut self.packet);
@@ -203,8 +203,6 @@ impl Chunk {
                 && !self.with_identities;
             let last = rows.len().saturating_sub(1);
             let row = rows.get_mut(interface.min(last)).unwrap_or(&mut nobody);
-            notice.back |= row.count(records, before);
-            before = records[records.len() - 1].time;
             for (record, owner) in records.iter().zip(&mut owners) {
                 if let Some(later) = self.segments.get(position + AHEAD) {
                     prefetch(later);
@@ -436,10 +434,9 @@ mod tests {
             let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());
             let mut notice = Notice::new(false, false);
             chunk.append(
-                &[record],
+                (&[record], &[]),
                 &[interface],
                 (&frame, 0),
-                0,
                 (0, &mut []),
                 &mut notice,
             );

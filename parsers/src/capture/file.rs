@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::counts::CaptureRow;
 use crate::capture::chunk::Chunk;
+use crate::capture::order::RecordOrder;
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
@@ -34,8 +35,13 @@ pub(crate) struct CaptureFile {
     /// What was found behind the records.
     status: Status,
     records: Vec<Record>,
-    /// How many of them were handed on.
+    /// How many of them were handed on, ...
     taken: usize,
+    /// ... and may be.
+    ready: usize,
+    order: Option<RecordOrder>,
+    /// A time went back, and the order stands.
+    pub went_back: bool,
     /// One for each interface; behind them that of interfaces which no block describes, once there is a packet of such.
     pub rows: Vec<CaptureRow>,
     pub kept: u64,
@@ -44,14 +50,15 @@ pub(crate) struct CaptureFile {
 
 impl CaptureFile {
     /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
-    /// file as it was when it was opened before. `without_fast`: its records are found the long way.
+    /// file as it was when it was opened before. `without_fast`: its records are found the long way. `order` puts them into
+    /// the order of time.
     pub(crate) fn new(
         input: &Input,
         number: usize,
         room: usize,
         read: Arc<AtomicU64>,
         before: Option<Stamp>,
-        without_fast: bool,
+        (without_fast, order): (bool, Option<RecordOrder>),
     ) -> Result<Self, Error> {
         let name = input.name().to_owned();
         let mut source = Source::open(input, room, read, before)?;
@@ -66,6 +73,9 @@ impl CaptureFile {
             status: Status::Full,
             records: Vec::new(),
             taken: 0,
+            ready: 0,
+            order,
+            went_back: false,
             rows: Vec::new(),
             kept: 0,
             last_time: i64::MIN,
@@ -83,30 +93,97 @@ impl CaptureFile {
     /// so that it may take more memory.
     pub(crate) fn refill(&mut self, alone: bool) -> bool {
         let ahead = alone && several_threads();
-        while self.taken == self.records.len() {
-            self.records.clear();
-            self.taken = 0;
+        while self.taken == self.ready {
             match self.status {
-                Status::Full => {}
+                Status::Full => self.forget_taken(),
                 Status::Need(need) => {
+                    self.forget_taken();
+                    let held = self.at - self.base;
                     if ahead {
-                        self.source.advance_ahead(self.at, need);
+                        self.source.advance_ahead(self.base, held + need);
                     } else {
-                        self.source.advance(self.at, need);
+                        self.source.advance(self.base, held + need);
                     }
-                    self.at = 0;
+                    (self.base, self.at) = (0, held);
+                }
+                _ if self.ready < self.records.len() => {
+                    self.ready = self.records.len();
+                    break;
                 }
                 _ => return false,
             }
-            self.base = self.at;
+            let held = self.records.len();
             let bytes = self.source.bytes().get(self.at..).unwrap_or_default();
             let last = self.source.is_last();
             let (used, status) = self.reader.fill(bytes, last, &mut self.records, BATCH);
+            let before = (self.at - self.base) as u32;
+            let new = self.records[held..].iter_mut();
+            for record in new.take_while(|_| before > 0) {
+                record.at += before;
+                record.data += before;
+            }
             self.at += used;
             self.status = status;
             self.add_rows();
+            let went_back = self.count(held);
+            self.went_back |= self.sort(held).map_or(went_back, |is_sorted| !is_sorted);
         }
         true
+    }
+
+    /// Forgets the records that were handed on, and the bytes before the first that was not.
+    fn forget_taken(&mut self) {
+        self.records.drain(..self.taken);
+        if let Some(order) = &mut self.order {
+            order.forget(self.taken);
+        }
+        (self.taken, self.ready) = (0, 0);
+        let end = (self.at - self.base) as u32;
+        let first = self.records.iter().map(|record| record.at).min();
+        let before = first.unwrap_or(end);
+        self.base += before as usize;
+        for record in &mut self.records {
+            record.at -= before;
+            record.data -= before;
+        }
+    }
+
+    /// Counts the new records, from `held` on, in the order of the file; whether a time went back.
+    fn count(&mut self, held: usize) -> bool {
+        let mut went_back = false;
+        let mut rest = &self.records[held..];
+        while let Some(first) = rest.first() {
+            let same = |record: &&Record| record.interface == first.interface;
+            let (records, others) = if self.rows.len() > 1 {
+                rest.split_at(rest.iter().take_while(same).count())
+            } else {
+                (rest, &[][..])
+            };
+            rest = others;
+            let last = self.rows.len().saturating_sub(1);
+            if let Some(row) = self.rows.get_mut((first.interface as usize).min(last)) {
+                went_back |= row.count(records, self.last_time);
+            }
+            self.last_time = records[records.len() - 1].time;
+        }
+        went_back
+    }
+
+    /// Puts the new records, from `held` on, into the order of time, if that is wanted; whether it could be done.
+    fn sort(&mut self, held: usize) -> Option<bool> {
+        let Some(order) = &mut self.order else {
+            self.ready = self.records.len();
+            return None;
+        };
+        let rows = &mut self.rows;
+        let last = rows.len().saturating_sub(1);
+        let is_sorted = order.sort(&mut self.records, held, |record| {
+            if let Some(row) = rows.get_mut((record.interface as usize).min(last)) {
+                row.sifted.reordered_packets += 1;
+            }
+        });
+        self.ready = order.release(&self.records, (self.at - self.base) as u32);
+        Some(is_sorted)
     }
 
     /// Makes a row for each interface that became known.
@@ -129,7 +206,7 @@ impl CaptureFile {
     /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
     pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64, notice: &mut Notice) {
         let room = size - chunk.count();
-        let left = &self.records[self.taken..];
+        let left = &self.records[self.taken..self.ready];
         let mut count = left.len().min(room);
         if until < i64::MAX {
             // The first is taken in any case: nobody has an earlier one.
@@ -142,17 +219,17 @@ impl CaptureFile {
         let records = &left[..count];
         let bytes = self.source.bytes().get(self.base..).unwrap_or_default();
         let start = self.source.start() + self.base as u64;
+        let numbers = self.order.as_ref().map_or(&[][..], |order| {
+            &order.numbers()[self.taken..self.taken + count]
+        });
+        notice.back |= self.went_back;
         chunk.append(
-            records,
+            (records, numbers),
             self.reader.interfaces(),
             (bytes, start),
-            self.last_time,
             (self.number, &mut self.rows),
             notice,
         );
-        if let Some(last) = records.last() {
-            self.last_time = last.time;
-        }
         self.taken += count;
         // The next one's turn comes after those of other files.
         if let Some(next) = self.records.get(self.taken)
@@ -170,7 +247,6 @@ impl CaptureFile {
         let record = *self.records.get(self.taken)?;
         self.taken += 1;
         self.kept += 1;
-        self.last_time = record.time;
         let interface = self.reader.interfaces().get(record.interface as usize);
         let link = interface.and_then(|interface| Link::find(interface.link_type));
         let bytes = self.source.bytes().get(self.base..).unwrap_or_default();

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::counts::{CaptureRow, Manifest, SiftedCounts};
 use crate::capture::chunk::Chunk;
 use crate::capture::file::CaptureFile;
+use crate::capture::order::RecordOrder;
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
 use crate::common::suspicion::Suspicion;
@@ -80,6 +81,8 @@ pub(crate) struct Reading<'a> {
     /// The capture agent's manifest of each file, by the file's name.
     manifests: &'a HashMap<String, Manifest>,
     without_fast: bool,
+    /// How far records may lie out of order for their file to put them right, in ns.
+    reach_ns: Option<i64>,
     progress: &'a Progress,
     /// The next input is the last.
     waiting: Vec<Waiting>,
@@ -116,12 +119,13 @@ pub(crate) struct Found {
 }
 
 impl<'a> Reading<'a> {
-    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way. What `notice` finds
+    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way; each file puts them into
+    /// the order of time where they lie at most `reach_ns` out of it. What `notice` finds
     /// raises `suspicion`, which ends the reading if `ends_early`. A careful one has a `sifter`, and a chunk for it.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
         manifests: &'a HashMap<String, Manifest>,
-        without_fast: bool,
+        (without_fast, reach_ns): (bool, Option<i64>),
         progress: &'a Progress,
         (notice, suspicion, ends_early): (Notice, Suspicion, bool),
         sifter: Option<(Sifter, Chunk)>,
@@ -131,6 +135,7 @@ impl<'a> Reading<'a> {
         Self {
             manifests,
             without_fast,
+            reach_ns,
             progress,
             waiting: inputs,
             opened: 0,
@@ -231,7 +236,8 @@ impl<'a> Reading<'a> {
             let earliest = self.open.peek().map(|open| open.time);
             earliest.is_none_or(|time| next.first_time.is_none_or(|first| first <= time))
         }) {
-            let room = window(self.open.len());
+            let order = self.reach_ns.map(RecordOrder::new);
+            let room = window(self.open.len()) << u32::from(order.is_some());
             let read = Arc::clone(&self.progress.read);
             let file = CaptureFile::new(
                 &next.input,
@@ -239,7 +245,7 @@ impl<'a> Reading<'a> {
                 room,
                 read,
                 next.before,
-                self.without_fast,
+                (self.without_fast, order),
             )?;
             self.opened += 1;
             self.go_on(Box::new(file));

@@ -5,4 +5,5 @@ pub(crate) mod counts;
 mod datagrams;
 pub(crate) mod file;
 pub(crate) mod merge;
+pub(crate) mod order;
 pub(crate) mod sizes;

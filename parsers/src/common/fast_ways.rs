@@ -21,7 +21,7 @@ impl FastWays {
 
     /// `pipeline/run.rs`: a capture in which nothing odd is noticed is not sifted.
     pub const QUICK: Self = Self(64);
-    /// `pipeline/run.rs`: one in which only times go back is put in order, and no more.
+    /// `pipeline/run.rs`: one in which only times go back is put in order, and no more is done.
     pub const ORDER: Self = Self(128);
 
     /// Each of them by name.

@@ -104,8 +104,14 @@ impl<'a> PointReader<'a> {
             let number = self.open.len();
             let room = window(number);
             let read = Arc::clone(&self.progress.read);
-            self.open
-                .push(CaptureFile::new(input, number, room, read, None, false)?);
+            self.open.push(CaptureFile::new(
+                input,
+                number,
+                room,
+                read,
+                None,
+                (false, None),
+            )?);
         }
     }
 }

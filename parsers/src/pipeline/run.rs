@@ -8,6 +8,7 @@ use crate::capture::chunk::ChunkOptions;
 use crate::capture::counts::CaptureRow;
 use crate::capture::file::first_time;
 use crate::capture::merge::{FileSummary, Found, Reading, Waiting};
+use crate::capture::order::HELD;
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::{Damage, Error};
 use crate::common::fast_ways::FastWays;
@@ -81,7 +82,7 @@ fn run_here(
         let mut pass = Pass::new(options, progress, &budget, &known, care);
         pass.counting.settles = !stream && (care == Care::Full || sink.can_restart());
         let Some(found) = pass.read(in_time_order(inputs)?, sink)? else {
-            care = care.after(&pass.suspicion, options);
+            care = care.after(&pass.suspicion, inputs.len(), options);
             restart_all(options, sink)?;
             continue;
         };
@@ -168,6 +169,9 @@ fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
 enum Care {
     /// Packets count as they come; the reading ends where something odd is noticed.
     Little,
+    /// Those of one file are put in the order of their times where they lie a little out of it; it ends where something else
+    /// is noticed.
+    Near,
     /// Packets are put in the order of their times; it ends where something else is noticed.
     Order,
     /// Packets are sifted.
@@ -176,13 +180,21 @@ enum Care {
 
 impl Care {
     /// With which all is read again where `suspicion` ended a reading.
-    fn after(self, suspicion: &Suspicion, options: &Options) -> Self {
-        let puts_in_order = !options.without_fast.has(FastWays::ORDER);
-        if self == Self::Little && suspicion.is_of_order() && puts_in_order {
-            Self::Order
-        } else {
-            Self::Full
+    fn after(self, suspicion: &Suspicion, files: usize, options: &Options) -> Self {
+        if !suspicion.is_of_order() || options.without_fast.has(FastWays::ORDER) {
+            return Self::Full;
         }
+        match self {
+            // Of several files the window decides which of equally early packets comes first.
+            Self::Little if files == 1 && options.order_window_packets > HELD => Self::Near,
+            Self::Little | Self::Near => Self::Order,
+            Self::Order | Self::Full => Self::Full,
+        }
+    }
+
+    /// Packets go through the window of the sifter.
+    fn waits(self) -> bool {
+        matches!(self, Self::Order | Self::Full)
     }
 }
 
@@ -253,7 +265,7 @@ impl<'a> Pass<'a> {
             with_rdma: options.tables.contains(&Table::Rdma),
         };
         let is_full = self.care == Care::Full;
-        let sifter = (self.care != Care::Little).then(|| {
+        let sifter = self.care.waits().then(|| {
             let options = SiftOptions {
                 window_ns: options.order_window_ns,
                 window_packets: options.order_window_packets,
@@ -272,12 +284,15 @@ impl<'a> Pass<'a> {
         });
         let notice = Notice::new(
             !is_full && !options.keep_duplicates,
-            self.care == Care::Little && options.order_window_ns > 0,
+            !self.care.waits() && options.order_window_ns > 0,
         );
         let mut reading = Reading::new(
             inputs,
             &options.manifests,
-            without.has(FastWays::BLOCKS),
+            (
+                without.has(FastWays::BLOCKS),
+                (self.care == Care::Near).then_some(options.order_window_ns),
+            ),
             progress,
             (notice, self.suspicion.clone(), !is_full),
             sifter,

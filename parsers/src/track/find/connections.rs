@@ -345,7 +345,13 @@ mod tests {
             let interfaces = std::slice::from_ref(&interface);
             let mut notice = Notice::new(false, false);
             let frames = (frames.as_flattened(), 0);
-            chunk.append(&records, interfaces, frames, 0, (0, &mut []), &mut notice);
+            chunk.append(
+                (&records, &[]),
+                interfaces,
+                frames,
+                (0, &mut []),
+                &mut notice,
+            );
             connections.assign(&mut chunk, 0, &mut numbers);
         }
         numbers
