@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def test_delays_of_the_paths_are_those_of_the_table(match, table):
         assert path["delay_min_ns"] == delays[0]
         # Half of the values are at most the median, and 99 % at most the other one.
         assert delays[(len(delays) - 1) // 2] == path["delay_p50_ns"]
-        assert queues[int(0.99 * (len(queues) - 1))] == path["queue_p99_ns"]
+        assert queues[math.ceil(0.99 * len(queues)) - 1] == path["queue_p99_ns"]
     # The emulator's link delays by half of 64 ms, and one site's own network by nothing.
     assert 32_000_000 < paths["pc1", "pc3"]["delay_min_ns"] < 32_100_000
     assert paths["pc1", "pc2"]["delay_min_ns"] < 100_000

@@ -18,7 +18,7 @@ def summarise(folder: Path) -> list[dict[str, Any]]:
 
     `delay_min_ns`, `delay_p50_ns`, `delay_p99_ns` and `delay_error_ns` are of the delay,
     `queue_p50_ns` and `queue_p99_ns` of what exceeds the least of the direction. Quantiles are
-    values that occur.
+    values that occur, as in all queries: the least one below or at which the share of all lies.
     """
     paths = _known(folder).group_by("sender", "receiver").agg(*_statistics())
     return paths.sort("sender", "receiver").collect().to_dicts()
@@ -52,9 +52,17 @@ def _statistics() -> list[pl.Expr]:
         pl.len().alias("packets"),
         pl.col("delay_ns").min().alias("delay_min_ns"),
         *(
-            pl.col(f"{what}_ns").quantile(share, "lower").cast(pl.Int64).alias(f"{what}_{name}_ns")
+            _quantile(f"{what}_ns", share).alias(f"{what}_{name}_ns")
             for what in ("delay", "queue")
             for name, share in QUANTILES.items()
         ),
         pl.col("delay_error_ns").max(),
     ]
+
+
+def _quantile(column: str, share: float) -> pl.Expr:
+    import polars as pl
+
+    values = pl.col(column).drop_nulls().sort()
+    place = (values.len() * share).ceil().cast(pl.Int64) - 1
+    return values.get(place, null_on_oob=True)
