@@ -40,6 +40,7 @@ rule parse_run:
     params:
         bin=EXPERIMENT.bin_ns,
         engine=EXPERIMENT.flows.engine,
+        match="--match" if EXPERIMENT.analysis.match else "",
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES.get(wildcards.run_id, wildcards.run_id)}",
         # A file that is gone, or came with an old date, changes the tables too.
         recorded=lambda wildcards: captures_of(wildcards.run_id),
@@ -48,7 +49,7 @@ rule parse_run:
         "Parsing {wildcards.run_id}"
     shell:
         "flowsweep ingest --output {params.tables:q} --bin {params.bin}ns"
-        " --engine {params.engine} -- {params.run_directory:q}"
+        " --engine {params.engine} {params.match} -- {params.run_directory:q}"
         " 2> >(tee -i {log:q} >&2)"
         # 1: what could be read is in the tables, and the report grades what was damaged.
         " || [ $? -eq 1 ]"

@@ -48,9 +48,15 @@ def arguments(parser: Parser) -> None:
         default="native",
         help="Who makes flows of captures: flowsweep's parser, Zeek, or both. Default: native.",
     )
+    parser.add_argument(
+        "--match",
+        dest="is_matched",
+        action="store_true",
+        help="Put the captures of all hosts together, too: tables one_way and fates.",
+    )
 
 
-def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
+def ingest(*, run_dir: Path, output: Path, engine: str, is_matched: bool, **reading: Any) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
     RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; files that the
@@ -61,10 +67,13 @@ def ingest(*, run_dir: Path, output: Path, engine: str, **reading: Any) -> int:
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    return write(Found.of(run_dir), output, engine, Options.of(**reading))
+    options = Options.of(**reading)
+    return write(Found.of(run_dir), output, engine, options, run_dir if is_matched else None)
 
 
-def write(found: Found, output: Path, engine: str, options: Options) -> int:
+def write(
+    found: Found, output: Path, engine: str, options: Options, matched: Path | None = None
+) -> int:
     """Writes all tables of a run, and says what was read; the exit code.
 
     Args:
@@ -72,12 +81,13 @@ def write(found: Found, output: Path, engine: str, options: Options) -> int:
         output: Folder of the experiment's tables.
         engine: Who makes flows of captures.
         options: How they are read.
+        matched: The run's folder, where its captures are to be put together.
 
     Raises:
         DamagedCaptureError: A capture could not be read to its end; the tables are there.
         FlowsweepError: There are no new tables.
     """
-    summaries, converted, refused = _write(found, output, engine, options)
+    summaries, converted, refused = _write(found, output, engine, options, matched)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     counts = [f"{counted(len({*found.captures, *found.logs}), 'host')}"]
@@ -154,7 +164,7 @@ class Found:
 
 
 def _write(
-    found: Found, output: Path, engine: str, options: Options
+    found: Found, output: Path, engine: str, options: Options, matched: Path | None
 ) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
     """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
     logs = dict(found.logs)
@@ -176,6 +186,8 @@ def _write(
             for host, error in refused.items():
                 if host not in cut:
                     raise error
+            if matched is not None:
+                _match(matched, tables)
             converted: list[Converted] = []
             for host, files in logs.items():
                 converted += tables.write_logs(
@@ -186,6 +198,17 @@ def _write(
                     dropped=_dropped(found.captures.get(host, [])),
                 )
     return summaries, converted, list(refused.values())
+
+
+def _match(run_dir: Path, tables: _Tables) -> None:
+    """Puts the captures of a run together; a note where that cannot be done."""
+    from flowsweep.matching import by_host, hosts
+
+    try:
+        found = hosts.find([run_dir], {})
+        by_host.write(found, lambda host, table: tables.folder / tables.below(host, table))
+    except FlowsweepError as error:
+        print(f"note: not matched: {error}", file=sys.stderr)
 
 
 def _logs_of_zeek(

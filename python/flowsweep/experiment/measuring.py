@@ -62,6 +62,11 @@ class Analysis(Model):
     """Settings of the tables."""
 
     bin_ns: Duration = Field(BIN_NS, alias="bin", description="Bin of the throughput table.")
+    match: bool = Field(
+        False,
+        description="Whether the captures of all hosts are put together: one-way delays, and what "
+        "became of each packet. Takes about as long again as the other tables.",
+    )
 
 
 class Flows(Model):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files.owned import TABLE_MARK
 
 #: Below a table's folder.
 PARTITIONS = "run=*/host=*"
@@ -59,6 +60,21 @@ def of_plain(paths: Sequence[Path]) -> str:
     """A query over files that hold all of their columns, as facts do; by the columns' names."""
     files = ", ".join(quoted(literal(path)) for path in paths)
     return f"select * from read_parquet([{files}], hive_partitioning = false, union_by_name = true)"  # noqa: S608 - quoted
+
+
+def copy(query: str, path: Path, mark: str, options: str = "") -> str:
+    """A statement that writes the rows of a query as one of flowsweep's tables.
+
+    Args:
+        query: The rows.
+        path: The file to write.
+        mark: What the file is called in its metadata.
+        options: Further ones of `copy`, each behind a comma.
+    """
+    return (
+        f"copy ({query}\n) to {quoted(str(path))} (format parquet, compression zstd, "
+        f"use_tmp_file false, kv_metadata {{'{TABLE_MARK.decode()}': {quoted(mark)}}}{options})"
+    )
 
 
 def _is_partitioned(path: Path) -> bool:

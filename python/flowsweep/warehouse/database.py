@@ -17,7 +17,6 @@ import duckdb
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, layout, names, parquet_files
-from flowsweep.files.owned import TABLE_MARK
 from flowsweep.warehouse import answers, computed, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
 from flowsweep.warehouse.facts import Kept
@@ -243,12 +242,8 @@ class Warehouse:
         narrow = ", ".join(f'"{name}"::bigint as "{name}"' for name in wide)
         chosen = f"* replace ({narrow})" if wide else "*"
         rows = query.strip().rstrip(";")
-        place = parquet_files.quoted(str(path))
-        mark = f"{{'{TABLE_MARK.decode()}': '{path.parent.name}'}}"
-        self._execute(
-            f"copy (select {chosen} from ({rows}\n)) to {place} (format parquet, "  # noqa: S608
-            f"compression zstd, use_tmp_file false, kv_metadata {mark}{groups})"
-        )
+        query = f"select {chosen} from ({rows}\n)"  # noqa: S608 - a query of reports/
+        self._execute(parquet_files.copy(query, path, path.parent.name, groups))
 
     def lack(self, name: str) -> str | None:
         """Why the query `name` has no rows here and what it would need; None if nothing tells.

@@ -1,0 +1,22 @@
+-- One row per run and direction between two hosts: how long packets were under way.
+with
+
+final as (
+    select
+        run,
+        host as sender,
+        receiver,
+        count(*) as packets,
+        min(delay_ns) as delay_min_ns,
+        quantile_disc(delay_ns, 0.5) as delay_p50_ns,
+        quantile_disc(delay_ns, 0.99) as delay_p99_ns,
+        max(delay_error_ns) as delay_error_ns,
+        quantile_disc(queue_ns, 0.5) as queue_p50_ns,
+        quantile_disc(queue_ns, 0.99) as queue_p99_ns,
+        max(queue_ns) as queue_max_ns,
+    from stg_one_way
+    where delay_ns is not null or queue_ns is not null
+    group by run, host, receiver
+)
+
+select * from final

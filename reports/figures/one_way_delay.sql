@@ -1,0 +1,38 @@
+-- One row per application, problem, point and direction between two hosts: how long packets were
+-- under way, and how much of that above the least; medians over runs.
+with
+
+final as (
+    select
+        points.* exclude (label),
+        delays.sender,
+        delays.receiver,
+        senders.site <> receivers.site as is_between_sites,
+        count(*) as runs_used,
+        if(count(*) = 1, any_value(delays.run), null) as run,
+        quantile_disc(delays.packets, 0.5) as packets,
+        median(delays.delay_min_ns) / 1e6 as delay_min_ms,
+        median(delays.delay_p50_ns) / 1e6 as delay_p50_ms,
+        median(delays.delay_p99_ns) / 1e6 as delay_p99_ms,
+        max(delays.delay_error_ns) / 1e6 as delay_error_ms,
+        median(delays.queue_p50_ns) / 1e6 as queue_p50_ms,
+        median(delays.queue_p99_ns) / 1e6 as queue_p99_ms,
+        max(delays.queue_max_ns) / 1e6 as queue_max_ms,
+    from path_delays as delays
+    inner join point_runs using (run)
+    inner join points on point_runs.point = points.point
+    left join hosts as senders
+        on delays.run = senders.run and delays.sender = senders.host
+    left join hosts as receivers
+        on delays.run = receivers.run and delays.receiver = receivers.host
+    group by all
+)
+
+select
+    * replace (
+        round(rtt_ms, 4) as rtt_ms,
+        round(rate_mbit_s, 4) as rate_mbit_s
+    ),
+from final
+order by
+    app, problem, is_baseline desc, point, is_between_sites desc, sender, receiver

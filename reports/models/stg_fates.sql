@@ -1,0 +1,27 @@
+-- One row per packet that some host captured, as the sender's part of the matched tables has it;
+-- columns that the files lack are null.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,            -- who sent it; who received it where nobody captured that
+        null::varchar as sender,
+        null::varchar as receiver,
+        null::varchar as protocol,
+        null::timestamptz_ns as time_sent,
+        null::bigint as packet_sent,
+        null::varchar as fate,
+        null::boolean as is_retransmission,
+        null::bigint as reordered_by
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_fates
+)
+
+select * from filled
+where run not in (select run from left_out)

@@ -1,0 +1,25 @@
+-- One row per packet that two hosts captured, as the sender's part of the matched tables has it;
+-- columns that the files lack are null.
+with
+
+contract as (
+    select
+        null::varchar as run,
+        null::varchar as host,            -- who sent it
+        null::varchar as receiver,
+        null::varchar as protocol,
+        null::bigint as packet_sent,
+        null::bigint as delay_ns,         -- by repaired clocks
+        null::bigint as delay_error_ns,
+        null::bigint as queue_ns          -- above the least delay of the direction
+    where false
+),
+
+filled as (
+    select * from contract
+    union all by name
+    select * from file_one_way
+)
+
+select * from filled
+where run not in (select run from left_out)

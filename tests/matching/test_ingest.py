@@ -1,0 +1,120 @@
+"""`flowsweep ingest --match`, and the questions on one-way delays and losses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flowsweep.analysis import adds_up
+from flowsweep.warehouse import Warehouse
+
+DEMO = Path(__file__).parents[2] / "workflows" / "experiments" / "captured" / "demo" / "runs"
+RUNS = ("nqueens-rtt_64ms-r1", "nqueens-baseline-r1")
+
+
+def flowsweep(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flowsweep", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("matched")
+    runs = folder / "runs"
+    runs.mkdir()
+    for run in RUNS:
+        (runs / run).symlink_to(DEMO / run)
+        done = flowsweep("ingest", "--match", runs / run, "--output", folder / "tables")
+        assert done.returncode == 0, done.stderr
+    done = flowsweep("runs", runs, "--output", folder / "tables" / "runs.parquet")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_delays_are_those_that_match_prints(results: Path, tmp_path: Path) -> None:
+    from flowsweep.matching import delays
+
+    rows = Warehouse(results).rows("one_way_delay")
+    for run in RUNS:
+        done = flowsweep("match", DEMO / run, "--output", tmp_path / run)
+        assert done.returncode == 0, done.stderr
+        ours = {
+            (row["sender"], row["receiver"]): row
+            for row in rows.filter(pl.col("run") == run).to_dicts()
+        }
+        printed = delays.summarise(tmp_path / run)
+        assert len(printed) == len(ours) >= 6
+        for path in printed:
+            row = ours[path["sender"], path["receiver"]]
+            assert row["packets"] == path["packets"]
+            for name in ("delay_min", "delay_p50", "delay_p99", "queue_p50", "queue_p99"):
+                assert row[f"{name}_ms"] == pytest.approx(path[f"{name}_ns"] / 1e6), name
+
+
+def test_delays_grow_by_half_of_the_round_trip_and_queues_by_what_they_hold(results: Path) -> None:
+    rows = Warehouse(results).rows("one_way_delay").filter(pl.col("is_between_sites"))
+    assert set(rows["rtt_asked_ms"]) == {0.3, 64.0}
+    for row in rows.to_dicts():
+        assert row["delay_min_ms"] == pytest.approx(row["rtt_ms"] / 2, abs=0.05)
+        full_queue_ms = row["queue_bytes"] * 8 / (row["rate_mbit_s"] * 1e3)
+        assert row["queue_p99_ms"] < full_queue_ms * 1.05 + 3
+
+
+def test_every_packet_has_one_fate_and_claims_hold(results: Path) -> None:
+    warehouse = Warehouse(results)
+    rows = warehouse.rows("losses_by_place")
+    fates = pl.concat(
+        pl.read_parquet(path) for path in (results / "tables").rglob("fates.parquet")
+    ).filter(pl.col("sender").is_not_null() & pl.col("receiver").is_not_null())
+    assert rows["packets"].sum() == len(fates)
+    assert rows["lost"].sum() == fates.filter(pl.col("fate") == "lost").height > 0
+    with_losses = rows.filter(pl.col("lost") > 0)
+    assert (with_losses["loss_bursts"] > 0).all()
+    assert (with_losses["longest_loss_burst"] <= with_losses["lost"]).all()
+    for name in ("one_way_delay", "losses_by_place"):
+        assert adds_up.contradictions(warehouse, [name]) == []
+
+
+def test_bursts_are_losses_without_an_arrival_between_them(tmp_path: Path) -> None:
+    import tiny
+
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    letters = {"a": "delivered", "x": "lost", "?": "unknown"}
+    for sender, receiver, story in (("pc1", "pc3", "axxaxa?xx"), ("pc3", "pc1", "aaa")):
+        rows = [
+            {
+                "sender": sender,
+                "receiver": receiver,
+                "protocol": "tcp",
+                "sent_time": tiny.T0 + place,
+                "packet_sent": place + 1,
+                "fate": letters[letter],
+                "is_retransmission": False,
+                "reordered_by": 0 if letter == "a" else None,
+            }
+            for place, letter in enumerate(story)
+        ]
+        tiny.table(tmp_path, "fates", "r", sender, rows)
+    for path in tmp_path.rglob("fates.parquet"):
+        pl.read_parquet(path).rename({"sent_time": "time_sent"}).write_parquet(path)
+    there, back = Warehouse(tmp_path).rows("losses_by_place").sort("sender").to_dicts()
+    assert (there["packets"], there["delivered"], there["lost"], there["unknown"]) == (9, 3, 5, 1)
+    assert (there["loss_bursts"], there["longest_loss_burst"]) == (3, 2)
+    assert there["lost_share"] == pytest.approx(5 / 8)
+    assert (back["lost"], back["loss_bursts"], back["longest_loss_burst"]) == (0, 0, 0)
+
+
+def test_a_run_that_cannot_be_matched_has_its_other_tables(tmp_path: Path) -> None:
+    run = tmp_path / "alone"
+    run.mkdir()
+    (run / "pc1.pcap.zst").symlink_to(DEMO / RUNS[0] / "pc1.pcap.zst")
+    done = flowsweep("ingest", "--match", run, "--output", tmp_path / "tables")
+    assert done.returncode == 0, done.stderr
+    assert "not matched" in done.stderr
+    assert "captures of two hosts or more" in done.stderr
+    assert [*(tmp_path / "tables").rglob("flows.parquet")]
+    assert not [*(tmp_path / "tables").rglob("fates.parquet")]
