@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::counts::CaptureRow;
 use crate::capture::chunk::Chunk;
-use crate::capture::order::RecordOrder;
+use crate::capture::order::{HELD, RecordOrder};
 use crate::common::error::{Damage, Error, Fault};
 use crate::common::memory::prefetch;
 use crate::common::threads::several_threads;
@@ -18,6 +18,8 @@ use crate::source::{Source, Stamp};
 
 /// Records that are looked for together: they stay in the nearest cache.
 const BATCH: usize = 1024;
+/// Records that are sorted together at most: a window of fewer packets would leave some of them in another order.
+pub(crate) const MOST_SORTED: usize = HELD + BATCH;
 /// Bytes to look for a first packet in.
 const FIRST: usize = 16 << 10;
 

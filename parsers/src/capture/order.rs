@@ -78,12 +78,13 @@ impl RecordOrder {
         true
     }
 
-    /// How many of the sorted `records` need not be held back; `end` is where the last of them ends.
+    /// How many of the sorted `records` need not be held back; `end` is where the last in the file ends. One with a time far
+    /// ahead is not held back as soon as too much lies behind it.
     pub(crate) fn release(&mut self, records: &[Record], end: u32) -> usize {
         let mut held = HELD.min(records.len());
         let bytes = |held: usize| {
-            let first = records[records.len() - held..].first();
-            first.map_or(0, |record| end.saturating_sub(record.at))
+            let first = records[records.len() - held..].iter().map(|it| it.at).min();
+            first.map_or(0, |first| end.saturating_sub(first))
         };
         while bytes(held) > HELD_BYTES {
             held /= 2;
@@ -154,6 +155,15 @@ mod tests {
             });
             prop_assert_eq!(sorted(&times, at_once, 1_000_000), Some((expected, late.count())));
         }
+    }
+
+    #[test]
+    fn a_stamp_far_ahead_holds_no_more_bytes_back() {
+        let mut times: Vec<i64> = (0..10_000).collect();
+        times[100] = 900_000;
+        assert_eq!(sorted(&times, 1024, 1_000_000), None);
+        times.truncate(500);
+        assert!(sorted(&times, 1024, 1_000_000).is_some());
     }
 
     #[test]

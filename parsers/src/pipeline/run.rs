@@ -6,9 +6,8 @@ use rayon::prelude::*;
 
 use crate::capture::chunk::ChunkOptions;
 use crate::capture::counts::CaptureRow;
-use crate::capture::file::first_time;
+use crate::capture::file::{MOST_SORTED, first_time};
 use crate::capture::merge::{FileSummary, Found, Reading, Waiting};
-use crate::capture::order::HELD;
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::{Damage, Error};
 use crate::common::fast_ways::FastWays;
@@ -186,7 +185,7 @@ impl Care {
         }
         match self {
             // Of several files the window decides which of equally early packets comes first.
-            Self::Little if files == 1 && options.order_window_packets > HELD => Self::Near,
+            Self::Little if files == 1 && options.order_window_packets >= MOST_SORTED => Self::Near,
             Self::Little | Self::Near => Self::Order,
             Self::Order | Self::Full => Self::Full,
         }

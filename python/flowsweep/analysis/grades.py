@@ -367,7 +367,7 @@ def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note("repeated_packets", line, "D")
     midstream = _number(facts, "midstream_connections")
     if midstream:
-        line = f"{counted(midstream, 'connection')} began before the capture"
+        line = f"{counted(midstream, 'connection')} without a captured SYN"
         yield Note("midstream_connections", line, "B")
 
 
