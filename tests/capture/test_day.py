@@ -185,8 +185,8 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
     assert sum(written.values()) == 2 * len(stamps)
     assert len(hours) == 23  # and a silent one
 
-    def look() -> list[str]:
-        done = command("flowsweep", "watch", folder, "--once", cwd=disk)
+    def look(*options: str) -> list[str]:
+        done = command("flowsweep", "watch", folder, "--once", *options, cwd=disk)
         assert done.returncode == 0, done.stderr
         return [line.split(":")[0] for line in done.stderr.splitlines() if " hosts, " in line]
 
@@ -197,7 +197,7 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
         for path in hours[hour]:
             shutil.copy2(path, folder / path.relative_to(made))
         if hour in (7, 15):
-            told += look()
+            told += look("--no-report")
         if hour == 15:  # the ring removes what is older
             for path in hours[0]:
                 (folder / path.relative_to(made)).unlink()

@@ -65,11 +65,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def once(command, folder: Path):
-    """One look at the folder; what is printed, without the line of the report."""
+def once_with_report(command, folder: Path):
+    """One look at the folder, up to the report."""
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         return command("flowsweep", "watch", folder, "--once", *options, cwd=folder.parent)
+
+    return run
+
+
+@pytest.fixture
+def once(once_with_report):
+    """One look at the folder that makes tables alone: a report takes ten times as long."""
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        return once_with_report("--no-report", *options)
 
     return run
 
@@ -83,19 +93,19 @@ def packets(folder: Path, table: str = "captures") -> dict[tuple[str, str], int]
     return {(run, host): count for run, host, count in rows.iter_rows()}
 
 
-def test_hours_of_two_hosts_are_runs_that_are_parsed_once(folder, once):
+def test_hours_of_two_hosts_are_runs_that_are_parsed_once(folder, once_with_report):
     write(folder / "pc1.pcap", 10, 20)
     write(folder / "pc1-00001.pcap", HOUR_S + 1)
     write(folder / "pc2/eth0.pcap", 30, 3_500)
-    done = once()
+    done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
     # Hours of the clock, not of the files.
     wanted = {(FIRST, "pc1"): 2, (FIRST, "pc2"): 2, (SECOND, "pc1"): 1}
     assert packets(folder) == packets(folder, "flows") == wanted
-    again = once()
+    again = once_with_report()
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
     write(folder / "pc2/eth0-00001.pcap", HOUR_S + 2)
-    late = once()
+    late = once_with_report()
     assert f"{SECOND}: 2 hosts, 2 packets" in late.stderr
     assert f"{FIRST}: " not in late.stderr
     assert packets(folder) == wanted | {(SECOND, "pc2"): 1}
@@ -314,21 +324,21 @@ def test_it_goes_on_until_a_signal_and_after_it(folder, until):
     assert len(packets(folder)) == 5
 
 
-def test_a_report_that_a_kill_kept_from_the_last_hour_is_made(folder, once):
+def test_a_report_that_a_kill_kept_from_the_last_hour_is_made(folder, once_with_report):
     write(folder / "pc1.pcap", 10)
-    once()
+    once_with_report()
     age(folder.parent / "results/ring/report.html")
-    done = once()
+    done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
-    assert once().stdout == ""
+    assert once_with_report().stdout == ""
 
 
 def test_a_report_that_was_killed_is_an_error(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=-9))
     log = watch._Log()
-    assert not watch._Watch(None, None, tmp_path, log)._report()
+    assert not watch._Watch(None, None, tmp_path, log)._conclude()
     assert log.status == 2
-    assert "report.html: was not made\n  found     flowsweep runs: killed by SIGKILL" in (
+    assert "runs.parquet: was not made\n  found     flowsweep runs: killed by SIGKILL" in (
         capsys.readouterr().err
     )
 
@@ -437,13 +447,13 @@ YEAR_2200_S = 7_258_118_400
         ((LAST_NS - 10**9,), "1970-01-01-00h00m00s"),
     ],
 )
-def test_times_out_of_every_range_stop_nothing(command, folder, once, times, run):
+def test_times_out_of_every_range_stop_nothing(command, folder, once_with_report, times, run):
     far(folder / "pc1.pcapng", *times)
-    done = once()
+    done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
     assert [name for name, _ in packets(folder)] == [run]
     # Nor the next start, nor another command.
     write(folder / "pc2.pcap", 10)
-    assert once().returncode == 0
+    assert once_with_report().returncode == 0
     told = command("flowsweep", "query", "run_table", folder.parent / "results/ring")
     assert told.returncode == 0, told.stderr

@@ -35,6 +35,13 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="Folder of the captures.")
     add_output(parser, "Folder of the results. Default: results/FOLDER.", required=False)
     parser.add_argument("--once", action="store_true", help="End when all that is whole is parsed.")
+    parser.add_argument(
+        "--no-report",
+        dest="is_reporting",
+        action="store_false",
+        help="Keep the tables alone up to date; `flowsweep report` makes the report when it is "
+        "wanted.",
+    )
     for option, default, about in (
         ("--interval", "1min", "Time from look to look."),
         ("--period", "1h", "Length of a run, in whole seconds."),
@@ -47,7 +54,14 @@ def arguments(parser: Parser) -> None:
 
 
 def watch(
-    *, folder: Path, output: Path | None, once: bool, interval: float, period: float, quiet: float
+    *,
+    folder: Path,
+    output: Path | None,
+    once: bool,
+    is_reporting: bool,
+    interval: float,
+    period: float,
+    quiet: float,
 ) -> int:
     """Parse what arrives in FOLDER, and keep results/FOLDER with tables and report up to date.
 
@@ -74,7 +88,8 @@ def watch(
     captures.arrivals()  # says now where there is no such folder
     results = output or Path("results") / folder.resolve().name
     claim(results)
-    watched = _Watch(captures, Periods(folder, results, int(period)), results, log)
+    periods = Periods(folder, results, int(period))
+    watched = _Watch(captures, periods, results, log, is_reporting=is_reporting)
     try:
         while True:
             watched.look()
@@ -113,17 +128,27 @@ class _Log:
 class _Watch:
     """Looks at the folder, and brings the results up to date."""
 
-    def __init__(self, captures: Folder, periods: Periods, results: Path, log: _Log) -> None:
+    def __init__(
+        self,
+        captures: Folder,
+        periods: Periods,
+        results: Path,
+        log: _Log,
+        *,
+        is_reporting: bool = True,
+    ) -> None:
         self._captures, self._periods = captures, periods
         self._results, self._log = results, log
-        self._is_current = _is_reported(results)
+        self._is_reporting = is_reporting
+        last = "report.html" if is_reporting else "tables/runs.parquet"
+        self._is_current = _is_current(results, results / last)
 
     def status(self) -> int:
         """The exit code of a single look."""
         return self._log.status
 
     def look(self) -> None:
-        """Parses what is ready; the report is made anew where something was."""
+        """Parses what is ready; the table of the runs and the report follow where something was."""
         try:
             arrivals = self._captures.arrivals()
         except FlowsweepError as error:
@@ -136,7 +161,7 @@ class _Watch:
                 self._is_current = False
         self._tell(arrivals)
         if not self._is_current and self._periods.has_any():
-            self._is_current = self._report()
+            self._is_current = self._conclude()
 
     def _tell(self, arrivals: list[Arrival]) -> None:
         """Says of which captures there are no tables, and why."""
@@ -187,17 +212,19 @@ class _Watch:
             self._log.failed(damaged)
         self._periods.record(run, arrivals, drops)
 
-    def _report(self) -> bool:
-        """Makes the report anew, by the commands of the workflow's rules; whether it is there.
+    def _conclude(self) -> bool:
+        """Makes runs.parquet and the report anew, by the commands of the workflow's rules.
+
+        Returns whether they are there.
 
         In processes of their own: what a report takes of memory would stay taken for months.
         """
         results, table = self._results, self._results / "tables" / "runs.parquet"
         experiment = f"--experiment={results / 'experiment.yaml'}"
-        for words in (
-            ["runs", experiment, "--output", table, "--", results / "runs"],
-            ["report", "--", results],
-        ):
+        commands = [["runs", experiment, "--output", table, "--", results / "runs"]]
+        if self._is_reporting:
+            commands.append(["report", "--", results])
+        for words in commands:
             done = subprocess.run(
                 [sys.executable, "-m", "flowsweep", *map(str, words)], check=False
             )
@@ -205,7 +232,7 @@ class _Watch:
                 name = signal.Signals(-done.returncode).name
                 self._log.failed(
                     FlowsweepError(
-                        f"{results / 'report.html'}: was not made",
+                        f"{table if words[0] == 'runs' else results / 'report.html'}: was not made",
                         found=f"flowsweep {words[0]}: killed by {name}",
                         expected="a process that ends by itself",
                         remedy="dmesg tells whether memory was used up; the next look tries again",
@@ -217,12 +244,11 @@ class _Watch:
         return True
 
 
-def _is_reported(results: Path) -> bool:
-    """Whether the report was made after the last period was parsed; a kill may come in between."""
-    report = results / "report.html"
-    if not report.exists():
+def _is_current(results: Path, last: Path) -> bool:
+    """Whether the last output is newer than the last period: a kill may come between the two."""
+    if not last.exists():
         return False
-    made_ns = report.stat().st_mtime_ns
+    made_ns = last.stat().st_mtime_ns
     return all(path.stat().st_mtime_ns <= made_ns for path in results.glob("runs/*/run.json"))
 
 

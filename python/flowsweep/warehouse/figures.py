@@ -20,7 +20,14 @@ def paths(folder: Path) -> dict[str, Path]:
     Args:
         folder: The folder `reports`.
     """
-    found = [*(folder / "figures").glob("*.sql"), *(folder / "papers").glob("*/figures/*.sql")]
+    folders = [folder / "figures", *(folder / "papers").glob("*/figures")]
+    return dict(_found(tuple((one, one.stat().st_mtime_ns) for one in folders if one.is_dir())))
+
+
+@cache
+def _found(folders: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
+    # A report asks for them hundreds of times. Folders have their times, as files may be added.
+    found = [path for folder, _ in folders for path in folder.glob("*.sql")]
     return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
