@@ -68,7 +68,7 @@ final as (
     select
         counted.*,
         coalesce(burst_sizes.loss_bursts, 0) as loss_bursts,
-        coalesce(burst_sizes.longest_loss_burst, 0) as longest_loss_burst,
+        burst_sizes.longest_loss_burst,
     from counted
     left join burst_sizes using (run, sender, receiver)
 )

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 MAX_ROWS = 60
+#: Columns that are there to tell rows apart.
+KEYS = ("app", "problem")
 
 
 def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Markup | None:
     """The first rows of a query, without columns that nothing fills, such as other axes.
+
+    Where all rows are of one application, or of one problem, it has no column.
 
     Args:
         context: Answers the query.
@@ -36,7 +40,7 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     columns = [
         _joined(printed, column, head) if "{" in column else _column(printed[column], head)
         for column, head in heads.items()
-        if "{" in column or _is_filled(rows[column])
+        if "{" in column or _is_filled(rows[column]) and _tells_apart(rows, column)
     ]
     return table(name, columns) + cut_note(printed.height, rows.height, name)
 
@@ -44,6 +48,10 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
 def _is_filled(values: pl.Series) -> bool:
     filled = values.drop_nulls()
     return not filled.is_empty() and bool((filled.cast(pl.String) != "").any())
+
+
+def _tells_apart(rows: pl.DataFrame, column: str) -> bool:
+    return column not in KEYS or rows.height == 1 or rows[column].n_unique() > 1
 
 
 def _joined(rows: pl.DataFrame, pattern: str, head: str) -> Column:
