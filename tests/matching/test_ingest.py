@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,15 @@ def test_every_packet_has_one_fate_and_claims_hold(results: Path) -> None:
     assert (with_losses["longest_loss_burst"] <= with_losses["lost"]).all()
     for name in ("one_way_delay", "losses_by_place"):
         assert adds_up.contradictions(warehouse, [name]) == []
+
+
+def test_what_is_lost_or_unknown_between_the_sites_is_what_the_emulator_dropped(results) -> None:
+    rows = Warehouse(results).rows("losses_by_place").filter(pl.col("is_between_sites"))
+    for run in RUNS:
+        about = json.loads((DEMO / run / "run.json").read_text())
+        own = rows.filter(pl.col("run") == run)
+        dropped = sum(link["dropped_queue"] for link in about["emulator"]["links"])
+        assert own["lost"].sum() + own["unknown"].sum() == dropped, run
 
 
 def test_bursts_are_losses_without_an_arrival_between_them(tmp_path: Path) -> None:

@@ -58,3 +58,13 @@ def test_an_experiment_without_captures_says_so(match, tmp_path):
     done = match(tmp_path / "none")
     assert done.returncode == 2
     assert "no run has captures" in done.stderr
+
+
+def test_results_of_captures_elsewhere_say_where_to_look(match, tmp_path):
+    tables = tmp_path / "results" / "tables"
+    tables.mkdir(parents=True)
+    (tables / "runs.parquet").touch()
+    done = match(tmp_path / "results")
+    assert done.returncode == 2
+    assert "the captures of this experiment lie elsewhere" in done.stderr
+    assert "name the folder that `captured` in its experiment file names" in done.stderr

@@ -34,9 +34,20 @@ class MatchedRun:
 
 
 def find_runs(folder: Path) -> list[Path] | None:
-    """The folders of an experiment's runs with captures; None where `folder` has no `runs`."""
+    """The folders of an experiment's runs with captures; None where `folder` has no `runs`.
+
+    Raises:
+        FlowsweepError: It holds the results of runs that lie elsewhere.
+    """
     runs = folder / "runs"
     if not runs.is_dir():
+        if (folder / "tables" / "runs.parquet").is_file():
+            raise FlowsweepError(
+                f"{folder}: the captures of this experiment lie elsewhere",
+                found="its tables, and no folder runs",
+                expected="runs/<run>/<host>.pcap of two hosts or more",
+                remedy="name the folder that `captured` in its experiment file names",
+            )
         return None
     found = sorted(path for path in runs.iterdir() if path.is_dir() and path.name[0] != ".")
     return [path for path in found if run_folder.captures_by_host(path)]

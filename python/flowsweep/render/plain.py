@@ -40,7 +40,7 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     columns = [
         _joined(printed, column, head) if "{" in column else _column(printed[column], head)
         for column, head in heads.items()
-        if "{" in column or _is_filled(rows[column]) and _tells_apart(rows, column)
+        if "{" in column or (_is_filled(rows[column]) and _tells_apart(rows, column))
     ]
     return table(name, columns) + cut_note(printed.height, rows.height, name)
 
