@@ -93,24 +93,8 @@ def test_bursts_are_losses_without_an_arrival_between_them(tmp_path: Path) -> No
     import tiny
 
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
-    letters = {"a": "delivered", "x": "lost", "?": "unknown"}
-    for sender, receiver, story in (("pc1", "pc3", "axxaxa?xx"), ("pc3", "pc1", "aaa")):
-        rows = [
-            {
-                "sender": sender,
-                "receiver": receiver,
-                "protocol": "tcp",
-                "sent_time": tiny.T0 + place,
-                "packet_sent": place + 1,
-                "fate": letters[letter],
-                "is_retransmission": False,
-                "reordered_by": 0 if letter == "a" else None,
-            }
-            for place, letter in enumerate(story)
-        ]
-        tiny.table(tmp_path, "fates", "r", sender, rows)
-    for path in tmp_path.rglob("fates.parquet"):
-        pl.read_parquet(path).rename({"sent_time": "time_sent"}).write_parquet(path)
+    tiny.sent(tmp_path, "r", "pc1", "pc3", "axxaxa?xx")
+    tiny.sent(tmp_path, "r", "pc3", "pc1", "aaa")
     there, back = Warehouse(tmp_path).rows("losses_by_place").sort("sender").to_dicts()
     assert (there["packets"], there["delivered"], there["lost"], there["unknown"]) == (9, 3, 5, 1)
     assert (there["loss_bursts"], there["longest_loss_burst"]) == (3, 2)

@@ -72,8 +72,11 @@ def warehouses(
     """Every query has rows in one of these."""
     changing = reconfigured.make(tmp_path_factory.mktemp("reconfigured"))
     over_ranks = ranked.make(tmp_path_factory.mktemp("ranked"))
+    matched = tiny.runs(tmp_path_factory.mktemp("matched"), [tiny.run("r", baseline=True)])
+    tiny.sent(matched, "r", "pc1", "pc3", "axxaxa?xx")
+    tiny.sent(matched, "r", "pc3", "pc1", "aaa")
     return [
-        *(Warehouse(one, is_anew=True) for one in (full, two_apps, over_ranks, changing)),
+        *(Warehouse(one, is_anew=True) for one in (full, two_apps, over_ranks, changing, matched)),
         Warehouse(plane, against=plane),
     ]
 

@@ -51,11 +51,12 @@ def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, Any]]) -> None:
-    """Writes one Hive partition; columns called *_time or *_start are times in ns."""
+    """Writes one Hive partition; columns called *_time, bin_start or time_sent are times in ns."""
     path = directory / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    times = [column for column in frame.columns if column.endswith(("_time", "bin_start"))]
+    ends = ("_time", "bin_start", "time_sent")
+    times = [column for column in frame.columns if column.endswith(ends)]
     frame.with_columns(pl.col(times).cast(TIME)).write_parquet(path)
 
 
@@ -102,6 +103,33 @@ def message(size: int, **changes: Any) -> dict[str, Any]:
         "at_sender": True, "merged_possible": False,
     }  # fmt: skip
     return row | changes
+
+
+def sent(directory: Path, run: str, sender: str, receiver: str, story: str) -> None:
+    """Writes the matched tables of packets from one host to another, a letter each.
+
+    a: it arrived, after 1 ms and one more for each packet before it; x: it was lost; ?: that is
+    not known.
+    """
+    fates = {"a": "delivered", "x": "lost", "?": "unknown"}
+    packets = [
+        {
+            "sender": sender, "receiver": receiver, "protocol": "tcp",
+            "time_sent": T0 + place * MS, "packet_sent": place + 1, "fate": fates[letter],
+            "is_retransmission": False, "reordered_by": 0 if letter == "a" else None,
+        }
+        for place, letter in enumerate(story)
+    ]  # fmt: skip
+    table(directory, "fates", run, sender, packets)
+    delays = [
+        {
+            "sender": sender, "receiver": receiver, "protocol": "tcp", "packet_sent": place + 1,
+            "delay_ns": (place + 1) * MS, "delay_error_ns": MS // 2, "queue_ns": place * MS,
+        }
+        for place, letter in enumerate(story)
+        if letter == "a"
+    ]  # fmt: skip
+    table(directory, "one_way", run, sender, delays)
 
 
 def bins(src: str, dst: str, sizes: dict[int, int]) -> list[dict[str, Any]]:

@@ -56,7 +56,9 @@ def arguments(parser: Parser) -> None:
     )
 
 
-def ingest(*, run_dir: Path, output: Path, engine: str, is_matched: bool, **reading: Any) -> int:
+def ingest(
+    *, run_dir: Path, output: Path, engine: str, is_matched: bool = False, **reading: Any
+) -> int:
     """Turn every host's capture of one run into tables, partitioned by run and host.
 
     RUN_DIR is the run's folder, with files <host>.pcap or .pcapng, also compressed; files that the
