@@ -15,7 +15,6 @@ final as (
         quantile_disc(queue_ns, 0.99) as queue_p99_ns,
         max(queue_ns) as queue_max_ns,
     from stg_one_way
-    where delay_ns is not null or queue_ns is not null
     group by run, host, receiver
 )
 
