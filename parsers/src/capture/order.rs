@@ -9,7 +9,7 @@ pub(crate) const HELD: usize = 256;
 /// ... and their bytes, which the window on the file keeps.
 const HELD_BYTES: u32 = 96 << 10;
 
-/// What is known of the order of a file's records.
+/// Sorts the records of one file by time; the latest ones are held back, because earlier ones may follow.
 pub(crate) struct RecordOrder {
     /// How long before another record an earlier one may lie behind it, in ns.
     reach_ns: i64,

@@ -163,7 +163,7 @@ impl Segment {
     /// Its sender, or the network, says something of congestion marks.
     #[inline]
     pub(crate) fn tells_of_marks(&self) -> bool {
-        // What is not TCP has none of these flags.
+        // Only TCP segments have these flags set.
         self.ip >> ECN | u32::from(self.bits & (flag::ECE | flag::CWR | flag::AE)) != 0
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct Sifter {
     number: u64,
 }
 
-/// What is known of the packets before.
+/// Finds the copies among the packets, and the connection of each TCP segment.
 struct Judge {
     copies: Option<Copies>,
     lives: Lives,

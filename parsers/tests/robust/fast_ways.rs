@@ -5,20 +5,20 @@ use proptest::prelude::*;
 
 use crate::{capture, segment, tables};
 
-/// What one of two hosts sends: flags, octets, how far its number is off, whether it repeats what the other one has, how
+/// What one of two hosts sends: flags, bytes, how far its number is off, whether it repeats what the other one has, how
 /// often, and how long it waited.
 type Step = (bool, u8, u16, i32, bool, u8, u64);
 
 fn step() -> impl Strategy<Value = Step> {
     let flags = prop_oneof![12 => Just(0x10_u8), 4 => Just(0x18), 1 => Just(0x02), 1 => Just(0x12), 1 => Just(0x11), 1 => any::<u8>()];
-    let octets = prop_oneof![2 => Just(0_u16), 4 => Just(1448), 1 => Just(1), 1 => 0_u16..2000];
+    let bytes = prop_oneof![2 => Just(0_u16), 4 => Just(1448), 1 => Just(1), 1 => 0_u16..2000];
     let off = prop_oneof![12 => Just(0), 1 => Just(-1448), 1 => Just(1448), 1 => -3000..3000_i32];
     let wait = prop_oneof![4 => 0_u64..50_000, 2 => 0_u64..40_000_000, 1 => 0_u64..1_000_000_000];
     let times = prop_oneof![3 => Just(1_u8), 1 => 2_u8..20];
     (
         any::<bool>(),
         flags,
-        octets,
+        bytes,
         off,
         prop::bool::weighted(0.1),
         times,
@@ -36,7 +36,7 @@ fn history(steps: &[(Step, u8, u64)]) -> Vec<u8> {
     let mut next = [[1000_u32, 90_000]; 4];
     let mut time = 10_000_000_000;
     let mut frames = Vec::new();
-    for &((back, flags, octets, off, behind, times, wait), port, late) in steps {
+    for &((back, flags, bytes, off, behind, times, wait), port, late) in steps {
         let next = &mut next[usize::from(port)];
         time += wait;
         for left in (0..times).rev() {
@@ -44,11 +44,11 @@ fn history(steps: &[(Step, u8, u64)]) -> Vec<u8> {
             let late = if left == 0 { late } else { 0 };
             let seq = next[usize::from(back)].wrapping_add_signed(off);
             let acknowledged = next[usize::from(!back)].wrapping_sub(u32::from(behind) * 1448);
-            let mut frame = segment(back, flags, seq, acknowledged, octets);
+            let mut frame = segment(back, flags, seq, acknowledged, bytes);
             frame[if back { 37 } else { 35 }] = port;
             frames.push((time - late, frame));
             next[usize::from(back)] =
-                seq.wrapping_add(u32::from(octets) + u32::from(flags & 3 != 0));
+                seq.wrapping_add(u32::from(bytes) + u32::from(flags & 3 != 0));
         }
     }
     capture(&frames)
@@ -60,10 +60,10 @@ proptest! {
         steps in prop::collection::vec((step(), 0_u8..4, lateness()), 1..60),
         threads in 1..3_usize,
     ) {
-        let bytes = history(&steps);
+        let capture = history(&steps);
         let parse = |without_fast| {
             let options = Options { tables: Table::ALL.to_vec(), threads, without_fast, ..Options::default() };
-            tables::parse_with(&[&bytes], &options).unwrap().0.0
+            tables::parse_with(&[&capture], &options).unwrap().0.0
         };
         let with_all = parse(FastWays::default());
         let mut without_any = FastWays::default();
