@@ -134,7 +134,7 @@ def test_an_mpi_program_is_one_world_whose_messages_cross_the_link(make, tmp_pat
 
 
 def test_an_mpi_program_that_fails_is_said_to(make):
-    record, _ = make('test $FLOWSWEEP_RANK = 1 && { echo "error: disk" >&2; exit 3; }', "mpi")
+    record, _ = make('test $FLOWSWEEP_RANK != 1 || { echo "error: disk" >&2; exit 3; }', "mpi")
     assert record["status"] == "failed"
     assert "disk" in record["reason"]
 
