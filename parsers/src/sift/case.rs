@@ -3,10 +3,16 @@
 use super::held::Held;
 use super::pair::Pair;
 use super::seen::{LONGEST_NS, Seen};
+use crate::decode::flag;
 use crate::decode::segment::since;
 
 /// A copy at the same place of a packet with an identification follows sooner than this.
 const SAME_PLACE_NS: i64 = 10_000_000;
+/// Sooner than this no host sends a SYN again (RFC 6298 2), nor any an acknowledgement with the identification that it
+/// had. The quick reading notices what comes as late ([`crate::decode::notice::Notice`]).
+const LATEST_NS: i64 = 50_000_000;
+/// Copies come later than those seen before at most by this factor.
+const LATER: i64 = 2;
 /// A copy of a datagram without identification follows sooner, at the same place and at another one.
 const DATAGRAM_NS: i64 = 500_000;
 const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
@@ -36,6 +42,10 @@ pub(super) struct Case {
     pub(super) is_sure: bool,
     /// The other one was seen at another place more often.
     pub(super) is_elsewhere: bool,
+    /// If it is a copy, others come as late at the same place: its host would not have sent it again so soon.
+    pub(super) shows_delay: bool,
+    /// Time since the other one.
+    pub(super) waited: i64,
     /// A SYN behind the end of its connection: with the number of the SYN before, it may begin the next one.
     pub(super) opens_anew: bool,
     /// The packets before are of a connection that has ended.
@@ -45,16 +55,31 @@ pub(super) struct Case {
 }
 
 impl Case {
-    pub(super) fn new(seen: &Seen, packet: &Held, pair: Option<&Pair>, talk: Option<Talk>) -> Self {
+    /// `late_ns`: how long after a packet its copies came at the same place, where hosts cannot have sent them again.
+    pub(super) fn new(
+        seen: &Seen,
+        packet: &Held,
+        pair: Option<&Pair>,
+        talk: Option<Talk>,
+        late_ns: i64,
+    ) -> Self {
         let (own, other) = (&packet.identity, &seen.identity);
+        let late_ns = late_ns.saturating_mul(LATER).min(LATEST_NS);
+        let is_syn = packet.is_tcp() && packet.segment.has(flag::SYN);
         let identified = match (pair, talk) {
             (Some(pair), _) => pair.is_identified(packet),
             (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts),
         };
+        let is_once = is_syn || identified && !packet.takes_numbers();
         let (here_ns, elsewhere_ns) = match pair {
             _ if identified => (SAME_PLACE_NS, LONGEST_NS),
             Some(pair) => pair.copies_within_ns(),
             None => (DATAGRAM_NS, DATAGRAM_ELSEWHERE_NS),
+        };
+        let here_ns = match pair {
+            Some(_) if is_once => LATEST_NS,
+            Some(_) => here_ns.max(late_ns),
+            None => here_ns,
         };
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
@@ -73,13 +98,17 @@ impl Case {
         let round_trip = pair.and_then(Pair::round_trip_ns);
         let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
         let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
+        let is_late = pair.is_some() && !is_elsewhere && waited <= late_ns;
         let identified_copy = identified && (is_elsewhere || pair.is_some() && sent_once);
+        let late_copy = is_late && (identified || is_syn);
         let routed = is_elsewhere && own.ttl < other.ttl && at_once;
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier,
             within_ns,
-            is_sure: identified_copy || routed,
+            is_sure: identified_copy || late_copy || routed,
             is_elsewhere,
+            shows_delay: pair.is_some() && !is_elsewhere && is_once,
+            waited,
             opens_anew,
             is_other_life: earlier || opens_anew,
             recorded: match (pair, talk) {

@@ -23,7 +23,7 @@ use crate::decode::segment::since;
 /// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
 const LOOKED_BACK: usize = 2048;
 const ENOUGH: usize = 16;
-/// Pairs of interfaces that see the same.
+/// Pairs of interfaces that see the same, and interfaces whose delay is known.
 const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
@@ -34,6 +34,8 @@ pub(super) struct Copies {
     talks: HashMap<u64, Talk, RandomState>,
     /// Two interfaces at which packets were seen that cannot have been sent twice.
     doubled: HashSet<(u32, u32), RandomState>,
+    /// The longest delay of copies at an interface, of packets that their hosts would not have sent again so soon.
+    delays: HashMap<u32, i64, RandomState>,
     beside: Beside,
     asks: Asks,
     hashing: RandomState,
@@ -45,6 +47,7 @@ impl Copies {
             contents: Contents::new(hashing),
             talks: HashMap::with_hasher(hashing.clone()),
             doubled: HashSet::with_hasher(hashing.clone()),
+            delays: HashMap::with_hasher(hashing.clone()),
             beside: Beside::default(),
             asks: Asks::new(hashing),
             hashing: hashing.clone(),
@@ -92,7 +95,8 @@ impl Copies {
             self.contents.insert(content, seen);
             return part_of.map(|(number, _)| number);
         };
-        let mut case = Case::new(seen, packet, pair.as_deref(), talk);
+        let late_ns = self.delays.get(&packet.identity.interface).copied();
+        let mut case = Case::new(seen, packet, pair.as_deref(), talk, late_ns.unwrap_or(0));
         case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
         case.may_be_copied &= case.is_sure || !self.is_resent(packet, case.within_ns);
         let looked = case.may_be_copied.then(|| {
@@ -125,6 +129,10 @@ impl Copies {
             return None;
         }
         seen.note_copy(packet);
+        if case.shows_delay && (late_ns.is_some() || self.delays.len() < MOST_PLACES) {
+            let delay = self.delays.entry(packet.identity.interface).or_default();
+            *delay = case.waited.max(*delay);
+        }
         self.note_places(interfaces.0, packet);
         if let Some(pair) = pair {
             pair.note_copy(packet);
