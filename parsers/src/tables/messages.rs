@@ -71,7 +71,7 @@ columns! {
         => arrays::time(rows.iter().map(|row| row.first_time));
     Column::new("last_time", Time, "", "Time of its last segment.", "")
         => arrays::time(rows.iter().map(|row| row.last_time));
-    Column::new("bytes", Int64, "B", "Its payload bytes, each counted once.", "")
+    Column::new("bytes", Int64, "B", "Its captured payload bytes, each counted once. The first message of a flow whose start is midstream may have begun before the capture.", "")
         => arrays::int64(rows.iter().map(|row| row.bytes as i64));
     Column::new("packets", Int64, "packets", "Segments that carried bytes of it for the first time.", "")
         => arrays::int64(rows.iter().map(|row| i64::from(row.packets)));
