@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import in_flight
 import made
 import pytest
 import ranked
@@ -75,8 +76,10 @@ def warehouses(
     matched = tiny.runs(tmp_path_factory.mktemp("matched"), [tiny.run("r", baseline=True)])
     tiny.sent(matched, "r", "pc1", "pc3", "axxaxa?xx")
     tiny.sent(matched, "r", "pc3", "pc1", "aaa")
+    sending = in_flight.make(tmp_path_factory.mktemp("in_flight"))
+    made_once = (full, two_apps, over_ranks, changing, matched, sending)
     return [
-        *(Warehouse(one, is_anew=True) for one in (full, two_apps, over_ranks, changing, matched)),
+        *(Warehouse(one, is_anew=True) for one in made_once),
         Warehouse(plane, against=plane),
     ]
 

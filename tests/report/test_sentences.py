@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import in_flight
 import made
 import polars as pl
 import pytest
@@ -102,6 +103,13 @@ def test_sentences_are_true_where_neither_rate_nor_rtt_is_known(tmp_path: Path) 
 
 def test_sentences_are_true_of_links_that_change(tmp_path: Path) -> None:
     check(reconfigured.make(tmp_path))
+
+
+@pytest.mark.parametrize(("window", "has_rate"), [(65_000, False), (None, True)])
+def test_sentences_are_true_of_bytes_in_flight(
+    tmp_path: Path, window: int | None, has_rate: bool
+) -> None:
+    check(in_flight.make(tmp_path, window, has_rate=has_rate))
 
 
 def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from sentences.flows import FLOWS
 from sentences.needs import FRONTIER, NEEDS
 from sentences.over_time import SERIES, WAN
 from sentences.papers import PAPERS
+from sentences.path import PATH
 from sentences.transfers import TRANSFERS
 
 __all__ = ["SENTENCES", "Asked", "Sentence"]
@@ -23,6 +24,7 @@ SENTENCES = [
     *FRONTIER,
     *SERIES,
     *WAN,
+    *PATH,
     *FLOWS,
     *DISTRIBUTIONS,
     *ENGINES,

@@ -7,57 +7,25 @@ Where RTT and rate alone were varied their own figures say all of it, and this o
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.experiment.axes import AXES
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import axes, charts, cuts, distributions, outcome_words, points, theme
+from flowsweep.render import axes, charts, cuts, outcome_words, theme
+from flowsweep.render.axis_lines import lines_of
 from flowsweep.render.completion import LEVELS
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
-    from flowsweep.experiment.axis import Column
+    from flowsweep.render.axis_lines import Line
     from flowsweep.render.theme import Series
 
 QUERY = "completion"
 OWN_FIGURES = ("rtt", "rate")
 COLUMNS, GAP, HEIGHT, LEFT, MAX_PANELS = 4, 8, 110, 30, 24
-
-
-@dataclass(frozen=True)
-class Line:
-    """One axis and the ends of its scale.
-
-    Attributes:
-        zero: Where 0 is on the log scale; None where nothing is there.
-        unset: The same of points where the axis is not set.
-    """
-
-    name: str
-    column: Column
-    low: float
-    high: float
-    zero: float | None
-    unset: float | None
-
-    def at(self, x: float | None) -> float:
-        """The place of a value."""
-        if x is None:
-            return self.unset or self.high
-        return x if x > 0 else self.zero or self.low
-
-    def describe(self, x: float | None) -> str:
-        """A value with its unit."""
-        if x is None:
-            return self.column.unset or "unset"
-        unit = "" if self.column.number == "size" else self.column.unit
-        return f"{points.written(self.column, x)} {unit}".strip()
 
 
 def draw(context: Context) -> Figure | None:
@@ -97,9 +65,9 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
         (line, one, own)
         for one in context.series_in(usable)
         for outcome in context.of(usable, one)["outcome"].unique(maintain_order=True)
-        for line in _lines(usable)
+        for line in lines_of(usable)
         if not (
-            own := _of(context.of(usable, one).filter(pl.col("outcome") == outcome), line)
+            own := line.rows_of(context.of(usable, one).filter(pl.col("outcome") == outcome))
         ).is_empty()
     ]
     drawn = found[:MAX_PANELS]
@@ -156,47 +124,10 @@ def _has_interval(rows: pl.DataFrame) -> bool:
     return rows.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_reference")).height > 0
 
 
-def _lines(rows: pl.DataFrame) -> list[Line]:
-    """The axes that were varied, in their order, each with one scale for all applications."""
-    found = []
-    for name, axis in AXES.items():
-        for column in axis.columns:
-            own = rows.filter((pl.col("axis") == name) & (pl.col("unit") == column.unit))
-            if own.is_empty():
-                continue
-            low, high, zero = distributions.log_ends(own["x"].drop_nulls())
-            unset = None
-            if own["x"].null_count():
-                band = (high / low) ** 0.2
-                unset, high = high * math.sqrt(band), high * band
-            found.append(Line(name, column, low, high, zero, unset))
-    return found
-
-
-def _of(rows: pl.DataFrame, line: Line) -> pl.DataFrame:
-    """The points on a line; a line of the reference alone is none."""
-    own = rows.filter((pl.col("axis") == line.name) & (pl.col("unit") == line.column.unit))
-    return own if own.height > 1 else own.clear()
-
-
 def _panel(
     rows: pl.DataFrame, line: Line, one: Series, every: pl.Series, width: int, *, named: str
 ) -> Any:
-    tried = sorted(set(rows["x"].drop_nulls()))
-    names = {line.at(x): points.written(line.column, x) if x else "0" for x in tried}
-    if rows["x"].null_count():
-        names[line.at(None)] = "unset"
-    head = AXES[line.name].label or line.column.head
-    unit = "" if line.column.number in ("size", "share", "count") else f" ({line.column.unit})"
-    x = charts.field(
-        "x:Q",
-        title=f"{head}{unit}",
-        scale=axes.scale(type="log", domain=[line.low, line.high], nice=False),
-        axis=axes.axis(
-            values=list(names), labelExpr=axes.given_labels(names), titleAnchor="start",
-            labelFontSize=11, labelSeparation=6,
-        ),
-    )  # fmt: skip
+    x = line.channel(rows)
     y = axes.slowdown_y(every, title=None)
     places = [
         {
@@ -234,7 +165,7 @@ def _panel(
             if rows["better"][0] == "less"
             else f"baseline ÷ {outcome_words.noun(rows['outcome'][0])}",
             application=one.label,
-            axis=head,
+            axis=line.head,
         ),
     )
 

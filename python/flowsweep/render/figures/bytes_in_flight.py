@@ -1,0 +1,123 @@
+"""Figure `bytes_in_flight`: the most in flight at a point against the bandwidth-delay product."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, charts, theme
+from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
+from flowsweep.render.panels import TIP, about, tip
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+QUERY = "bytes_in_flight"
+HEIGHT = 240
+#: What is less than this share of the scale's top is acknowledgements of a few bytes, or none.
+LEAST_SHARE = 1e-4
+
+
+def draw(context: Context) -> Figure | None:
+    """One panel for each application; None where RTT or rate of no point is known."""
+    every = context.rows(QUERY)
+    known = every.filter(pl.col("bdp_bytes") > 0)
+    top = known.select(pl.max_horizontal("in_flight_bytes", "bdp_bytes").max()).item()
+    drawn = known.filter(pl.col("in_flight_bytes") >= LEAST_SHARE * (top or 0))
+    shown = context.series_in(drawn)
+    if not shown:
+        return None
+    width = theme.FULL_WIDTH if len(shown) == 1 else theme.HALF_WIDTH
+    panels = [
+        _panel(context.of(drawn, one), one, drawn, width, name=one.label if len(shown) > 1 else "")
+        for one in shown
+    ]
+    hidden = every.height - drawn.height
+    return Figure(
+        name=QUERY,
+        caption=sentence(
+            "Each mark is a direction at one point: the connection with most bytes in flight, "
+            "median over the runs. Above the line more was under way than the path holds: the "
+            "rest waits in queues. Below it this connection alone never filled the path.",
+            "Ticks: the receiver's largest window." if _has_window(drawn) else None,
+            f"Not drawn: {numbers.plural(hidden, 'row')} without a known bandwidth-delay product, "
+            "or with hardly a byte in flight."
+            if hidden
+            else None,
+        ),
+        chart=charts.concat(*panels, columns=2, align="all"),
+        rows=every,
+    )
+
+
+def _has_window(rows: pl.DataFrame) -> bool:
+    return rows["window_bytes"].drop_nulls().len() > 0
+
+
+def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
+    x_ends = _ends(every["bdp_bytes"])
+    y_ends = _ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
+    x = _channel("x:Q", "bandwidth-delay product (bytes)", x_ends)
+    y = _channel("y:Q", "bytes in flight", y_ends)
+    ends = max(x_ends[0], y_ends[0]), min(x_ends[1], y_ends[1])
+    layers: list[Any] = []
+    if ends[0] < ends[1]:
+        line = charts.Chart(values([{"x": end, "y": end} for end in ends]))
+        dashed = line.mark("line", strokeDash=[4, 3], color=theme.MUTED, clip=True)
+        layers.append(dashed.encode(x=x, y=y))
+    windows = charts.Chart(
+        values(
+            [
+                {"x": row["bdp_bytes"], "y": row["window_bytes"]}
+                for row in rows.iter_rows(named=True)
+                if row["window_bytes"]
+            ]
+        )
+    )
+    layers.append(
+        windows.mark("tick", orient="horizontal", size=14, color=theme.MUTED).encode(x=x, y=y)
+    )
+    places = [
+        {"x": row["bdp_bytes"], "y": row["in_flight_bytes"], TIP: _tooltip(row)}
+        for row in rows.iter_rows(named=True)
+    ]
+    marks = charts.Chart(values(places)).mark(
+        "point", size=50, shape=one.shape, color=one.colour, filled=True, opacity=0.85
+    )
+    layers.append(marks.encode(x=x, y=y))
+    return charts.layer(*layers).properties(
+        width=width,
+        height=HEIGHT,
+        title=panel_title("", name, one, width),
+        description=about(application=one.label),
+    )
+
+
+def _ends(sizes: pl.Series) -> tuple[float, float]:
+    """The ends of a log scale, a little beyond what is drawn."""
+    return 0.7 * float(sizes.min()), 1.4 * float(sizes.max())  # type: ignore[arg-type]
+
+
+def _channel(field: str, title: str, ends: tuple[float, float]) -> charts.Channel:
+    ticks = axes.log_ticks(*ends)
+    return charts.field(
+        field,
+        title=title,
+        scale=axes.scale(type="log", domain=list(ends), nice=False),
+        axis=axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
+    )
+
+
+def _tooltip(row: dict[str, Any]) -> str:
+    """A mark in words."""
+    window = row["window_bytes"]
+    return tip(
+        f"{row['from_site']} → {row['to_site']}, {numbers.estimate(row['rtt_ms'])} ms, "
+        f"{numbers.rate(row['rate_mbit_s'] or row['rate_asked_mbit_s'])}",
+        f"{numbers.size(row['in_flight_bytes'])} in flight, "
+        f"{numbers.estimate(row['of_bdp'])} times the bandwidth-delay product",
+        f"receiver's window {numbers.size(window)}" if window else None,
+        f"median of {numbers.plural(row['runs_used'], 'run')}",
+    )

@@ -1,0 +1,81 @@
+-- One row per line of the sweep, point on it and direction between two places: mean throughput
+-- over the run, and the goodput in it, along every axis that was varied.
+with
+
+placed as (
+    select
+        flows.run,
+        coalesce(senders.place, 'elsewhere') as from_site,
+        coalesce(receivers.place, 'elsewhere') as to_site,
+        flows.wire_bytes,
+        flows.payload_bytes - coalesce(flows.retransmitted_bytes, 0) as new_bytes,
+    from flows
+    left join places as senders
+        on flows.run = senders.run and flows.src_ip = senders.address
+    left join places as receivers
+        on flows.run = receivers.run and flows.dst_ip = receivers.address
+    where flows.is_counted and flows.is_on_path
+),
+
+-- of what is on the wire, payload that was not sent before
+shares as (
+    select
+        run,
+        from_site,
+        to_site,
+        sum(new_bytes) / nullif(sum(wire_bytes), 0) as goodput_share,
+    from placed
+    group by run, from_site, to_site
+),
+
+by_point as (
+    select
+        point_runs.point,
+        rates.from_site,
+        rates.to_site,
+        count(*) as runs_used,
+        median(rates.mean_mbit_s) as throughput_mbit_s,
+        min(rates.mean_mbit_s) as throughput_mbit_s_min,
+        max(rates.mean_mbit_s) as throughput_mbit_s_max,
+        median(rates.mean_mbit_s * shares.goodput_share) as goodput_mbit_s,
+        bool_or(rates.is_far_side) as is_far_side,
+    from wan_summaries as rates
+    inner join point_runs using (run)
+    left join shares using (run, from_site, to_site)
+    where rates.from_site is not null and rates.to_site is not null
+    group by point_runs.point, rates.from_site, rates.to_site
+),
+
+final as (
+    select
+        axis_points.axis,
+        axis_points.kind,
+        axis_points.unit,
+        rounded(axis_points.x) as x,
+        axis_points.shown,
+        axis_points.is_reference,
+        by_point.from_site,
+        by_point.to_site,
+        rounded(by_point.throughput_mbit_s) as throughput_mbit_s,
+        rounded(by_point.throughput_mbit_s_min) as throughput_mbit_s_min,
+        rounded(by_point.throughput_mbit_s_max) as throughput_mbit_s_max,
+        rounded(by_point.goodput_mbit_s) as goodput_mbit_s,
+        -- what the link carries, where one rate holds for all of it
+        if(
+            points.point in (select uneven.point from uneven_points as uneven),
+            null,
+            rounded(
+                coalesce(points.rate_mbit_s, points.rate_asked_mbit_s)
+                * coalesce(points.links, 1)
+            )
+        ) as link_mbit_s,
+        by_point.runs_used,
+        by_point.is_far_side,
+        points.*,
+    from axis_points
+    inner join points using (app, problem, point)
+    inner join by_point on axis_points.point = by_point.point
+)
+
+select * exclude (label) from final
+order by app, axis, unit, problem, x nulls first, point, from_site, to_site
