@@ -12,6 +12,7 @@ import pytest
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results as results_folder
+from flowsweep.warehouse import Warehouse
 
 from .conftest import TINY
 
@@ -43,7 +44,7 @@ def recorded(runs, tmp_path):
 
 
 @pytest.fixture
-def answers(command, snakemake, tmp_path):
+def answers(snakemake, tmp_path):
     """Makes the tables in a folder: what queries say of results/mine, and what was printed."""
 
     def run(folder: str, experiment: Path) -> tuple[dict[str, str], str]:
@@ -52,11 +53,8 @@ def answers(command, snakemake, tmp_path):
         said = made.stdout + made.stderr
         assert made.returncode == 0, said
         results = tmp_path / folder / "results/mine"
-        asked = {
-            name: command("flowsweep", "query", name, results, "--format", "csv").stdout
-            for name in ASKED
-        }
-        return asked, said
+        warehouse = Warehouse(results)
+        return {name: repr(warehouse.rows(name).rows()) for name in ASKED}, said
 
     return run
 
