@@ -1,4 +1,4 @@
-"""The demo on the nodes of a Slurm, as a user types it, beside the demo on one machine."""
+"""The demo on nodes of a Slurm that is asked often, beside the demo on one machine."""
 
 from __future__ import annotations
 
