@@ -51,6 +51,15 @@ TURNS = {
     "testbed": "testbed", "workflow": "testbed", "workloads": "testbed", "cluster": "cluster",
     "capture": "laboratory", "emulator": "laboratory",
 }  # fmt: skip
+#: Files of these folders that need no testbed, as they analyse captures that are there: its line of
+#: turns is the longest by far, and they stand in none.
+WITHOUT_TESTBED = (
+    "tests/workflow/test_captured.py",
+    "tests/workflow/test_names.py",
+    "tests/workflow/test_conventions.py",
+    "tests/workflow/test_container.py",
+    "tests/workflow/test_logs.py",
+)
 #: Files that take longest, begun behind the lines: at the end each would keep one core only.
 LONGEST = (
     "tests/runs/test_watch.py",
@@ -68,7 +77,7 @@ LONGEST = (
 def _line_of(path: str) -> str:
     """The tests that one process runs together: a line of turns, or a file."""
     _, folder, *_ = Path(path).parts
-    return TURNS.get(folder, path)
+    return path if path in WITHOUT_TESTBED else TURNS.get(folder, path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,7 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Also through a fixture that measures for several tests.
         if "measurement" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.measured)
-    order = [*dict.fromkeys(TURNS.values()), *LONGEST]
+        if item.nodeid.startswith(WITHOUT_TESTBED):
+            assert "namespaces" not in item.fixturenames, f"{item.nodeid}: not without a testbed"
+    order = [*dict.fromkeys(TURNS.values()), *LONGEST, *WITHOUT_TESTBED[:2]]
     places = {name: place for place, name in enumerate(order)}
     items.sort(key=lambda item: places.get(_line_of(item.nodeid.partition("::")[0]), len(order)))
 

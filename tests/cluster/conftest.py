@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BOX = ROOT / "tests" / "cluster" / "slurm_box.sh"
 FLOWSWEEP = f"'{sys.executable}' -m flowsweep"
+ASKING_SNAKEMAKE = f"'{sys.executable}' '{ROOT}/tests/cluster/asking_snakemake.py'"
 LIMIT_S = 600.0  # only what hangs takes longer
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,4 +1,4 @@
-"""The demo on the nodes of a Slurm, as a user types it, beside the demo on one machine."""
+"""The demo on nodes of a Slurm that is asked often, beside the demo on one machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from .conftest import ROOT
+from .conftest import ASKING_SNAKEMAKE, ROOT
 from .test_slurm import BIN, record
 
 #: Completion times of single runs are compared: other tests beside them would be seen in these.
@@ -33,12 +33,12 @@ FEWER = {
     r"repetitions: .*": "repetitions: 1",
     r"refine: .*": "refine: 1",
 }
-USUAL = f"{BIN}/snakemake --snakefile {ROOT}/Snakefile"
+FILES = f"--snakefile {ROOT}/Snakefile --configfile demo.yaml"
 THERE = (
-    f"{USUAL} --profile {ROOT}/workflows/profiles/slurm --configfile demo.yaml"
+    f"{ASKING_SNAKEMAKE} {FILES} --profile {ROOT}/workflows/profiles/slurm"
     " --latency-wait 5 --slurm-init-seconds-before-status-checks 2"
 )
-HERE = f"{USUAL} --profile {ROOT}/workflows/profiles/default --configfile demo.yaml"
+HERE = f"{BIN}/snakemake {FILES} --profile {ROOT}/workflows/profiles/default"
 
 
 def points(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT
+from .conftest import ASKING_SNAKEMAKE, ROOT
 
 # Everything here shares the cores of one machine, and the kernel counts their pressure for all.
 EXPERIMENT = f"""\
@@ -223,7 +223,7 @@ def test_from_the_login_node_a_block_of_runs_is_one_job(box, tmp_path: Path) -> 
         f"--profile {ROOT}/workflows/profiles/slurm --slurm-init-seconds-before-status-checks 2"
     )
     box(
-        f"{BIN}/snakemake --configfile one.yaml --snakefile {ROOT}/Snakefile {profile} "
+        f"{ASKING_SNAKEMAKE} --configfile one.yaml --snakefile {ROOT}/Snakefile {profile} "
         "--latency-wait 5 --until capture_on_3_hosts >said 2>&1 || { cat said; exit 9; }",
         nodes=3,
     )

@@ -32,9 +32,12 @@ def one_app(once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
-def one_app_report(one_app: Path) -> Path:
-    """The report of `one_app`."""
-    return page.write(one_app)[0]
+def one_app_report(one_app: Path, once: Once) -> Path:
+    """The report of `one_app`, beside its tables."""
+    name = one_app.name
+    made = once("report", lambda folder: page.write(shutil.copytree(one_app, folder / name)))
+    shutil.copytree(made / name, one_app, dirs_exist_ok=True)
+    return one_app / "report.html"
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import made
 import pytest
 import ranked
 import reconfigured
+import synthetic
 import tiny
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -106,8 +107,7 @@ def test_a_row_that_is_lost_is_seen(warehouses: list[Warehouse], name: str) -> N
 
 
 def test_a_report_that_contradicts_itself_says_so_at_the_top(
-    one_app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     import shutil
 
@@ -120,8 +120,8 @@ def test_a_report_that_contradicts_itself_says_so_at_the_top(
     totals.write_text(
         text.replace("from final\norder", "from final\nwhere is_baseline\norder"), encoding="utf-8"
     )
-    directory = tmp_path / "made"
-    shutil.copytree(one_app, directory)
+    plan = synthetic.Plan(rtts_ms=(1, 16), rates_mbit_s=(100,), repetitions=1, warmup=0)
+    directory = synthetic.make(tmp_path / "made", plan)
     assert "This report contradicts" not in page.build(directory).html.replace("\u00a0", " ")
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
     html = page.build(directory).html.replace("\u00a0", " ")

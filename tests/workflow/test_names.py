@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import results as results_folder
+from flowsweep.warehouse import Warehouse
 
 from .conftest import TINY
 
@@ -43,7 +43,7 @@ def recorded(runs, tmp_path):
 
 
 @pytest.fixture
-def answers(command, snakemake, tmp_path):
+def answers(snakemake, tmp_path):
     """Makes the tables in a folder: what queries say of results/mine, and what was printed."""
 
     def run(folder: str, experiment: Path) -> tuple[dict[str, str], str]:
@@ -52,11 +52,8 @@ def answers(command, snakemake, tmp_path):
         said = made.stdout + made.stderr
         assert made.returncode == 0, said
         results = tmp_path / folder / "results/mine"
-        asked = {
-            name: command("flowsweep", "query", name, results, "--format", "csv").stdout
-            for name in ASKED
-        }
-        return asked, said
+        warehouse = Warehouse(results)
+        return {name: repr(warehouse.rows(name).rows()) for name in ASKED}, said
 
     return run
 
@@ -97,7 +94,7 @@ def test_a_run_or_capture_that_is_taken_out_is_counted_nowhere(
     assert command("flowsweep", "report", results).returncode == 0
     html = (results / "report.html").read_text()
     assert "1 more of which only tables are left" in html
-    assert re.findall(r"[^\n]*try1[^\n]*", html) == ["    <p><code>try1</code></p>"]
+    assert [line for line in html.split("\n") if "try1" in line] == ["    <p><code>try1</code></p>"]
 
 
 def planned(folder: Path, text: str = TINY) -> Path:

@@ -8,6 +8,7 @@ experiment names its papers in `papers` of its file.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
+from flowsweep.files.parquet_files import quoted
 from flowsweep.warehouse import figures, paper_items
 from flowsweep.warehouse.paper_items import COLUMNS, Cell
 from flowsweep.warehouse.values import literal
@@ -150,16 +152,12 @@ def _stated(
 
 
 def _sql(found: list[Cell]) -> str:
-    """The cells of all papers as SQL."""
-    names = [f'"{name}"' for name in COLUMNS]
-    rows = ",\n    ".join(
-        f"({', '.join(literal(cell.get(name)) for name in COLUMNS)})" for cell in found
-    )
-    typed = ",\n    ".join(
-        f"{name}::{kind} as {name}" for name, kind in zip(names, COLUMNS.values(), strict=True)
-    )
+    """The cells of all papers as SQL: one text, as DuckDB takes ten times as long for literals."""
+    rows = json.dumps([{name: cell.get(name) for name in COLUMNS} for cell in found])
+    shape = {name: "varchar" if kind == "json" else kind for name, kind in COLUMNS.items()}
+    typed = ",\n    ".join(f'one."{name}"::{kind} as "{name}"' for name, kind in COLUMNS.items())
     return (
         "-- One row per value that a paper states: reports/papers/*/items.yaml.\n"
-        f"select\n    {typed},\nfrom (\n    values\n    {rows}\n) as stated (\n"
-        f"    {', '.join(names)}\n)\n"
+        f"select\n    {typed},\nfrom (\n    select unnest(from_json(\n"
+        f"        {quoted(rows)},\n        {quoted(json.dumps([shape]))}\n    )) as one\n)\n"
     )

@@ -24,12 +24,24 @@ def frame(connection: duckdb.DuckDBPyConnection, sql: str, are_many: bool = Fals
     """
     import polars as pl
 
-    rows = connection.sql(sql)
-    kinds = {str(name): str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
-    schema = {name: _dtype(kind) for name, kind in kinds.items()}
-    if not are_many or not all(map(_is_taken, kinds.values())):
-        return pl.DataFrame(rows.fetchall(), schema=schema, orient="row", strict=False)
-    taken = pl.DataFrame(rows)
+    if are_many:
+        relation = connection.sql(sql)
+        kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        if all(map(_is_taken, kinds.values())):
+            return _of_arrow(pl.DataFrame(relation), _schema(kinds))
+    # A relation would have DuckDB bind the query twice, which takes as long as to run it.
+    connection.execute(sql)
+    schema = _schema({name: str(kind) for name, kind, *_ in connection.description})
+    return pl.DataFrame(connection.fetchall(), schema=schema, orient="row", strict=False)
+
+
+def _schema(kinds: dict[str, str]) -> dict[str, Any]:
+    return {name: _dtype(kind) for name, kind in kinds.items()}
+
+
+def _of_arrow(taken: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
     zoneless = [
         name
         for name, kind in taken.schema.items()
