@@ -28,8 +28,8 @@ def export(start, tmp_path: Path) -> Export:
         assert done.returncode == status, done.stderr
         about = json.loads(done.stdout)
         trace = traces.read(path)
-        assert len(trace.arrows) == about["arrows"]
-        assert about["messages"] == about["arrows"] + sum(about["without_arrow"].values())
+        assert len(trace.arrows) == about["arrived"]
+        assert about["messages"] == about["arrived"] + sum(about["without_arrival"].values())
         return trace, about
 
     return run

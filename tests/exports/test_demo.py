@@ -45,7 +45,7 @@ def test_every_message_that_a_host_sent_is_there_once_and_arrives(run, tables, e
     sent = [one for one in trace.slices if one.thread.startswith("to ")]
     shown = [(one.process, one.args["bytes"], one.args["packets"]) for one in sent]
     assert sorted(shown) == sorted(expected)
-    assert about["messages"] == about["arrows"] == len(expected) > 250
+    assert about["messages"] == about["arrived"] == len(expected) > 250
     for before, after in trace.arrows:
         assert before.thread == f"to {after.process}"
         assert after.thread.startswith(f"from {before.process}")
@@ -93,7 +93,7 @@ def test_a_wrong_clock_moves_no_message_by_more_than_the_stated_error(
     ingest(command, spoiled, tmp_path / "tables")
     honest, _ = export(tables, "--run", run)
     repaired, about = export(tmp_path / "tables")
-    assert about["arrows"] == about["messages"] == len(honest.arrows)
+    assert about["arrived"] == about["messages"] == len(honest.arrows)
     for before, after in zip(
         *(
             sorted(

@@ -93,7 +93,7 @@ def run(tmp_path_factory, command) -> Path:
 def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, export):
     trace, about = export(run)
     assert trace.processes == ["a", "b"]
-    assert about["without_arrow"] == {"not captured": 2, "lost or not matched": 1, "clock": 0}
+    assert about["without_arrival"] == {"not captured": 2, "lost or not matched": 1, "clock": 0}
     questions = trace.of("a", "to b")
     arrived = trace.of("b", "from a")
     assert [one.args["bytes"] for one in questions] == [2400] * 30
@@ -151,7 +151,7 @@ def test_the_same_tables_give_the_same_bytes_packed_or_not(run, start, tmp_path)
 def test_what_is_printed(run, start, tmp_path):
     done = start(run, "-o", tmp_path / "x.json")
     assert done.stdout.splitlines() == [
-        "61 messages, 58 with an arrow to its arrival",
+        "61 messages, 58 with an arrival",
         "2 without: not captured at both ends",
         "1 without: lost, or their packets were not matched",
     ]

@@ -72,7 +72,7 @@ def test_messages_that_overlap_at_the_receiver_lie_beside_each_other(tmp_path, e
     messages = [message(0), message(10 * US, lasts=5 * US), message(20 * US), message(900 * US)]
     # The last packet of the second message comes when the third is there.
     trace, about = export(run(tmp_path, messages, delays={0: 200 * US, 2: 150 * US}))
-    assert about["arrows"] == 4
+    assert about["arrived"] == 4
     assert len(trace.of("pc1", "to pc2")) == 4
     start = tiny.T0 + 5
     shown = [
@@ -90,7 +90,7 @@ def test_messages_that_overlap_at_the_receiver_lie_beside_each_other(tmp_path, e
 
 def test_no_arrow_points_back(tmp_path, export):
     trace, about = export(run(tmp_path, [message(0), message(US)], delays={0: -3, 1: 0}))
-    assert about["without_arrow"] == {"not captured": 0, "lost or not matched": 0, "clock": 1}
+    assert about["without_arrival"] == {"not captured": 0, "lost or not matched": 0, "clock": 1}
     first, second = trace.of("pc2", "from pc1")
     assert first.start == tiny.T0 + 5 - 3
     assert first.args["no_arrow"] == trace.of("pc1", "to pc2")[0].args["no_arrow"] == "clock"
@@ -100,7 +100,7 @@ def test_no_arrow_points_back(tmp_path, export):
 
 def test_a_delay_that_is_not_known_is_no_loss(tmp_path, export):
     trace, about = export(run(tmp_path, [message(0), message(9 * US)], delays={1: None}))
-    assert about["without_arrow"]["clock"] == 1
+    assert about["without_arrival"]["clock"] == 1
     assert [one.args.get("no_arrow") for one in trace.of("pc1", "to pc2")] == [None, "clock"]
 
 
@@ -133,7 +133,7 @@ def test_a_message_that_its_senders_capture_lacks_is_as_the_receiver_saw_it(tmp_
     trace, about = export(folder)
     (seen,) = trace.of("pc1", "from pc2")
     assert seen.start == tiny.T0 + 50 + 5
-    assert about["without_arrow"]["not captured"] == 1
+    assert about["without_arrival"]["not captured"] == 1
 
 
 def test_ports_that_are_used_again_are_another_connection(tmp_path, export):

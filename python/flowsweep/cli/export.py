@@ -12,7 +12,7 @@ from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_format, add_output
 from flowsweep.units import counted
 
-#: Why messages have no arrow, in words.
+#: Why messages have no arrival, in words.
 REASONS = {
     "not captured": "not captured at both ends",
     "lost or not matched": "lost, or their packets were not matched",
@@ -30,33 +30,39 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--to",
-        choices=("perfetto",),
+        choices=("perfetto", "goal"),
         required=True,
-        help="perfetto: the messages as a trace for ui.perfetto.dev, in Chrome's JSON format.",
+        help="perfetto: a trace for ui.perfetto.dev, in Chrome's JSON format. goal: a schedule for "
+        "LogGOPSim and other simulators that read GOAL.",
     )
     add_output(parser, "File to write; compressed if its name ends with .gz.")
     parser.add_argument("--run", metavar="NAME", help="Which run, where there are several.")
     add_format(parser, "text", "json", about="How the counts are printed.")
 
 
-def export(*, path: Path, to: str, output: Path, run: str | None, output_format: str) -> int:  # noqa: ARG001 - one so far
-    """Write the messages of a run as a trace: who sent what to whom, and when it arrived.
+def export(*, path: Path, to: str, output: Path, run: str | None, output_format: str) -> int:
+    """Write the messages of a run for other programs: who sent what to whom, when it arrived.
 
-    RUN has the tables of flowsweep ingest --match. Each host is a process with a thread for what
-    it sends to each other host, and one for what comes from there; further threads hold messages
-    that overlap. A message is a slice from its first to its last packet at the sender, a slice
-    from the first byte's to the last byte's arrival at the receiver, and an arrow between them.
-    Only TCP has messages.
+    RUN has the tables of flowsweep ingest --match; only TCP has messages. All times are on the
+    clock of the reference; an arrival may be wrong by error_ns against what was sent. A message
+    has no arrival where it was not captured at both ends, was lost or not matched, or where clocks
+    are not known well enough: it would arrive before it was sent.
 
-    All times are on the clock of the reference; an arrival may be wrong by error_ns against what
-    was sent. A message has no arrow where it was not captured at both ends, was lost or not
-    matched, or where clocks are not known well enough: it would arrive before it was sent.
+    perfetto: each host is a process with a thread for what it sends to each other host, and one
+    for what comes from there; further threads hold messages that overlap. A message is a slice
+    from its first to its last packet at the sender, a slice from the first byte's to the last
+    byte's arrival at the receiver, and an arrow between them.
+
+    goal: each host is a rank, and one thread: it sends a message when it has sent the one before
+    and received all that had arrived by then, and after the time that passed since the last of
+    these. That is assumed: captures do not tell what a program waits for. Messages without an
+    arrival are left out.
 
     Exit code 1: there are no messages.
 
     Example: flowsweep export results/mine --run lu-baseline-r1 --to perfetto -o lu.json.gz
     """
-    from flowsweep.exports import messages, perfetto, run_tables
+    from flowsweep.exports import goal, messages, perfetto, run_tables
     from flowsweep.files import file_sets
 
     found = run_tables.find(path, run)
@@ -65,17 +71,18 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
         found.check_matched()
         hosts = found.hosts()
         read = messages.read(hosts, progress)
-    perfetto.write(read, found.run, hosts, output, progress)
+    write = goal.write if to == "goal" else perfetto.write
+    write(read, found.run, hosts, output, progress)
     progress_line.clear()
-    without = read.without_arrow()
+    without = read.without_arrival()
     total = read.rows.height
     if output_format == "json":
         about = {
             "run": found.run,
             "hosts": [*hosts],
             "messages": total,
-            "arrows": total - sum(without.values()),
-            "without_arrow": without,
+            "arrived": total - sum(without.values()),
+            "without_arrival": without,
             "own_clocks": read.own_clocks,
         }
         printing.exact(json.dumps(about, indent=2) + "\n")
@@ -91,9 +98,9 @@ def _show(text: str) -> None:
 
 
 def _print(total: int, without: dict[str, int], own_clocks: Sequence[str]) -> None:
-    """How many messages there are, and why some have no arrow."""
+    """How many messages there are, and why some have no arrival."""
     lacking = sum(without.values())
-    print(f"{counted(total, 'message')}, {total - lacking:,} with an arrow to its arrival")
+    print(f"{counted(total, 'message')}, {total - lacking:,} with an arrival")
     for lack, count in without.items():
         if count:
             print(f"{count:,} without: {REASONS[lack]}")

@@ -53,8 +53,8 @@ class Messages:
     rows: pl.DataFrame
     own_clocks: tuple[str, ...]
 
-    def without_arrow(self) -> dict[str, int]:
-        """How many have no arrival behind what was sent, by the reason."""
+    def without_arrival(self) -> dict[str, int]:
+        """How many have no arrival, or one before they were sent, by the reason."""
         lacks = self.rows["lack"]
         return {lack: self.rows.filter(lacks == lack).height for lack in LACKS}
 

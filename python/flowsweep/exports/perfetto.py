@@ -8,15 +8,14 @@ doubles, which keep nanoseconds of a run, and not those since 1970.
 
 from __future__ import annotations
 
-import gzip
 import json
-import re
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from flowsweep.files import outputs
+from flowsweep.exports.packed import writing
+from flowsweep.exports.run_tables import natural
 from flowsweep.units import format_size
 
 if TYPE_CHECKING:
@@ -37,34 +36,22 @@ def write(
     path: Path,
     progress: Callable[[str], None] | None = None,
 ) -> None:
-    """Writes the trace to `path`, compressed if its name ends with .gz, as a whole or not at all.
+    """Writes the trace to `path`; see `packed.writing`.
 
     Args:
         messages: In the order of their times.
         run: Its name.
-        hosts: Those that have tables, also without messages.
+        hosts: Those that have tables, also without messages, in their order.
         path: What is there is replaced.
         progress: Given how far it is, now and then.
-
-    Raises:
-        FlowsweepError: The system refuses.
     """
-    with outputs.explaining(f"cannot write {path}"), outputs.replacing(path) as stream:
-        trace = _Trace(messages, hosts, progress)
-        if path.suffix != ".gz":
-            _write(trace, run, stream)
-            return
-        # Neither time nor name of the file: the same messages give the same bytes.
-        with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packed:
-            _write(trace, run, packed)
-
-
-def _write(trace: _Trace, run: str, stream: IO[bytes] | gzip.GzipFile) -> None:
-    stream.write(b'{"traceEvents":[\n')
-    for place, lines in enumerate(trace.chunks()):
-        stream.write(((",\n" if place else "") + ",\n".join(lines)).encode())
-    about = {"run": run, "first_message_ns_since_1970": trace.zero}
-    stream.write(f'\n],"metadata":{json.dumps(about)}}}\n'.encode())
+    trace = _Trace(messages, hosts, progress)
+    with writing(path) as stream:
+        stream.write(b'{"traceEvents":[\n')
+        for place, lines in enumerate(trace.chunks()):
+            stream.write(((",\n" if place else "") + ",\n".join(lines)).encode())
+        about = {"run": run, "first_message_ns_since_1970": trace.zero}
+        stream.write(f'\n],"metadata":{json.dumps(about)}}}\n'.encode())
 
 
 class _Trace:
@@ -81,7 +68,7 @@ class _Trace:
         progress: Callable[[str], None] | None,
     ) -> None:
         self._messages = messages.rows
-        self._hosts = {host: 1 + place for place, host in enumerate(sorted(hosts, key=_natural))}
+        self._hosts = {host: 1 + place for place, host in enumerate(hosts)}
         self._own_clocks = messages.own_clocks
         self._progress = progress
         self._slices = _slices(messages.rows.with_row_index("number"))
@@ -152,7 +139,7 @@ class _Trace:
         for host, pid in self._hosts.items():
             name = f"{host} (by its own clock)" if host in self._own_clocks else host
             yield _name("process", f'"pid":{pid}', name, pid)
-        order = sorted(self._threads, key=lambda key: (key[0], key[1], _natural(key[2]), key[3]))
+        order = sorted(self._threads, key=lambda key: (key[0], key[1], natural(key[2]), key[3]))
         for place, (host, kind, track, lane) in enumerate(order):
             name = f"{('to ', 'from ', '')[kind]}{track}" + (f" ({lane + 1})" if lane else "")
             tid = self._threads[host, kind, track, lane]
@@ -198,8 +185,3 @@ def _microseconds(nanoseconds: int) -> str:
 @lru_cache(1 << 12)
 def _json(value: Any) -> str:
     return json.dumps(value)
-
-
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """`pc9` before `pc10`."""
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -30,9 +31,9 @@ class RunTables:
     folder: Path
 
     def hosts(self) -> dict[str, Path]:
-        """The folder of each host, in the order of their names."""
+        """The folder of each host in the order of their names: pc9 before pc10."""
         found = {unquote(path.name.removeprefix(layout.HOST)): path for path in self._folders()}
-        return dict(sorted(found.items()))
+        return {host: found[host] for host in sorted(found, key=natural)}
 
     def _folders(self) -> list[Path]:
         return [path for path in self.folder.glob(f"{layout.HOST}*") if path.is_dir()]
@@ -88,6 +89,11 @@ def find(path: Path, run: str | None) -> RunTables:
             remedy=f"did you mean --run {near[0]}?" if near else None,
         )
     return RunTables(run, folders[run])
+
+
+def natural(name: str) -> list[tuple[int, int | str]]:
+    """A key by which pc9 is before pc10."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _folders(path: Path) -> dict[str, Path]:
