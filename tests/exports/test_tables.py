@@ -167,6 +167,13 @@ def test_hosts_stand_in_the_order_of_their_numbers(tmp_path, export):
     assert export(folder)[0].processes == ["pc2", "pc10"]
 
 
+def test_the_folder_of_a_run_may_be_the_current_one(tmp_path, command):
+    folder = run(tmp_path, [message(0)]) / "tables" / "run=r"
+    words = ("flowsweep", "export", ".", "--to", "goal", "-o", tmp_path / "x.goal")
+    done = command(*words, cwd=folder)
+    assert done.stderr == f"r: 2 hosts -> {tmp_path / 'x.goal'}\n"
+
+
 def test_one_of_several_runs_is_named(tmp_path, start, export):
     for name in ("one", "two"):
         run(tmp_path, [message(0)], name=name)
@@ -216,6 +223,21 @@ def test_a_run_that_was_not_matched_is_refused_with_the_remedy(tmp_path, start):
     assert "the captures of this run were not put together" in done.stderr
     assert f"flowsweep ingest RUNS/r --output {tmp_path / 'tables'} --match" in done.stderr
     assert output.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("content", [b"", b"no table at all", None])
+def test_a_damaged_table_is_named(tmp_path, start, content):
+    folder = run(tmp_path, [message(0)])
+    path = folder / "tables" / "run=r" / "host=pc1" / "one_way.parquet"
+    if content is None:
+        pl.DataFrame({"packet_sent": ["many"]}).write_parquet(path)
+    else:
+        path.write_bytes(content)
+    done = start(folder, "-o", tmp_path / "x.json")
+    assert done.returncode == 2
+    assert f"error: {path}: this table cannot be read\n  found " in done.stderr
+    assert "a fault of flowsweep" not in done.stderr
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_a_trace_appears_whole_or_not_at_all(tmp_path, start):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.errors import FlowsweepError
 from flowsweep.exports.clock import Clock
 from flowsweep.exports.stream import Passage, Segment, Stream
 
@@ -239,17 +240,29 @@ def _owner(address: str, owners: Mapping[str, str]) -> pl.Expr:
 
 
 def _table(folder: Path, name: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of a host's table; those that it lacks are null, and without it there are no rows."""
+    """Columns of a host's table; those that it lacks are null, and without it there are no rows.
+
+    Raises:
+        FlowsweepError: It cannot be read.
+    """
     import polars as pl
 
-    path = folder / f"{name}.parquet"
-    rows = pl.scan_parquet(path) if path.is_file() else pl.LazyFrame()
-    there = rows.collect_schema().names()
-
-    def column(name: str) -> pl.Expr:
+    def column(name: str, there: Sequence[str]) -> pl.Expr:
         time = pl.Datetime("ns", "UTC")
         kind = pl.String if name in TEXTS else time if "time" in name else pl.Int64
         return (pl.col(name) if name in there else pl.lit(None).alias(name)).cast(kind)
 
-    found = rows.select(map(column, columns))
-    return (found if there else found.clear()).collect()
+    path = folder / f"{name}.parquet"
+    if not path.is_file():
+        return pl.DataFrame().select(column(name, ()) for name in columns).clear()
+    try:
+        rows = pl.scan_parquet(path)
+        there = rows.collect_schema().names()
+        return rows.select(column(name, there) for name in columns).collect()
+    except pl.exceptions.PolarsError as error:
+        raise FlowsweepError(
+            f"{path}: this table cannot be read",
+            found=str(error).partition("\n")[0],
+            expected=f"a table {name} as flowsweep ingest --match writes it",
+            remedy="ingest the run again",
+        ) from error

@@ -100,7 +100,8 @@ def _folders(path: Path) -> dict[str, Path]:
     """The folders of the runs' tables by run."""
     real = path.resolve()
     if real.name.startswith(layout.RUN):
-        found = [path]
+        # A run's folder that is the current one has its name and its parent only as a whole path.
+        found = [path if path.name == real.name else real]
     elif real.parent.name == "runs":
         own = real.parent.parent / "tables" / partition("run", real.name)
         found = [own] if own.is_dir() else []
