@@ -51,11 +51,11 @@ def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, Any]]) -> None:
-    """Writes one Hive partition; columns called *_time, bin_start or time_sent are times in ns."""
+    """Writes one Hive partition; what is called as a time is one, in ns since 1970."""
     path = directory / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    ends = ("_time", "bin_start", "time_sent")
+    ends = ("_time", "bin_start", "time_sent", "time_sent_reference")
     times = [column for column in frame.columns if column.endswith(ends)]
     frame.with_columns(pl.col(times).cast(TIME)).write_parquet(path)
 

@@ -27,6 +27,7 @@ COMMANDS = (
     "parse",
     "ingest",
     "match",
+    "export",
     "runs",
     "show",
     "query",

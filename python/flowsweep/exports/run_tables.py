@@ -1,0 +1,130 @@
+"""The tables of the one run that is exported, found from whatever path leads to it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import layout
+from flowsweep.files.names import partition
+from flowsweep.runs import run_folder
+
+#: So many runs are named in a message.
+MAX_NAMED = 12
+EXPECTED = "results/<experiment>, its folder of tables, or its folder of one run"
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """The tables of a run.
+
+    Attributes:
+        run: Its name.
+        folder: Where its hosts' folders lie.
+    """
+
+    run: str
+    folder: Path
+
+    def hosts(self) -> dict[str, Path]:
+        """The folder of each host in the order of their names: pc9 before pc10."""
+        found = {unquote(path.name.removeprefix(layout.HOST)): path for path in self._folders()}
+        return {host: found[host] for host in sorted(found, key=natural)}
+
+    def _folders(self) -> list[Path]:
+        return [path for path in self.folder.glob(f"{layout.HOST}*") if path.is_dir()]
+
+    def check_matched(self) -> None:
+        """Raises where the captures of the run were not put together."""
+        folders = self._folders()
+        if not any((folder / "fates.parquet").is_file() for folder in folders):
+            raise FlowsweepError(
+                f"{self.folder}: the captures of this run were not put together, so that nothing "
+                "tells when its messages arrived",
+                found=f"tables of {len(folders)} hosts, and no fates and one_way among them",
+                expected="the tables of flowsweep ingest --match",
+                remedy=f"flowsweep ingest RUNS/{self.run} --output {self.folder.parent} --match, "
+                "where RUNS/ has the captures",
+            )
+
+
+def find(path: Path, run: str | None) -> RunTables:
+    """The run that `path` means.
+
+    Args:
+        path: Of an experiment's results, of its tables, or of one run.
+        run: Which one, where there are several.
+
+    Raises:
+        FlowsweepError: There are no tables, or they are of several runs and none is named.
+    """
+    if not path.is_dir():
+        raise FlowsweepError(
+            f"{path}: no folder of tables",
+            found="a file" if path.exists() else "nothing",
+            expected=EXPECTED,
+        )
+    folders = _folders(path)
+    if not folders:
+        raise _without_tables(path)
+    if run is None and len(folders) == 1:
+        return RunTables(*next(iter(folders.items())))
+    names = sorted(folders)
+    if run is None:
+        raise FlowsweepError(
+            f"{path}: a trace shows one run",
+            found=f"{len(names)} runs: {_listed(names)}",
+            expected="the name of one of them",
+            remedy=f"--run {names[0]}",
+        )
+    if run not in folders:
+        near = difflib.get_close_matches(run, names, n=1)
+        raise FlowsweepError(
+            f"{path}: no tables of a run {run}",
+            found=_listed(names),
+            remedy=f"did you mean --run {near[0]}?" if near else None,
+        )
+    return RunTables(run, folders[run])
+
+
+def natural(name: str) -> list[tuple[int, int | str]]:
+    """A key by which pc9 is before pc10."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _folders(path: Path) -> dict[str, Path]:
+    """The folders of the runs' tables by run."""
+    real = path.resolve()
+    if real.name.startswith(layout.RUN):
+        # A run's folder that is the current one has its name and its parent only as a whole path.
+        found = [path if path.name == real.name else real]
+    elif real.parent.name == "runs":
+        own = real.parent.parent / "tables" / partition("run", real.name)
+        found = [own] if own.is_dir() else []
+    else:
+        tables = path / "tables" if (path / "tables").is_dir() else path
+        found = [Path(entry.path) for entry in layout.run_folders(tables)]
+    return {unquote(one.resolve().name.removeprefix(layout.RUN)): one for one in found}
+
+
+def _without_tables(path: Path) -> FlowsweepError:
+    """What `path` holds in place of tables, and what makes them of it."""
+    remedy = "flowsweep ingest RUN --output TABLES --match, then flowsweep export TABLES"
+    if (path / "fates.parquet").is_file():
+        found = "matched tables, and no messages beside them"
+    elif run_folder.captures_by_host(path):
+        found, remedy = "captures", remedy.replace("RUN", str(path))
+    elif (path / "runs").is_dir():
+        found, remedy = "captures of runs", remedy.replace("RUN", f"{path / 'runs'}/<run>")
+    else:
+        found = "no tables of a run"
+    return FlowsweepError(f"{path}: no tables", found=found, expected=EXPECTED, remedy=remedy)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

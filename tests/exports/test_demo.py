@@ -1,0 +1,114 @@
+"""The kept demo as traces: every message, also where a clock is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from spoiled import DEMO, change, copy_run
+
+import flowsweep
+
+RUNS = ("nqueens-rate_10Mbit-r1", "nqueens-baseline-r1")
+MS = 1_000_000
+AHEAD = 50 * MS
+
+
+def ingest(command, run: Path, tables: Path) -> Path:
+    done = command("flowsweep", "ingest", run, "--match", "--output", tables)
+    assert done.returncode == 0, done.stderr
+    return tables
+
+
+@pytest.fixture(scope="module")
+def tables(command, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "tables"
+    for run in RUNS:
+        ingest(command, DEMO / run, folder)
+    return folder
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_message_that_a_host_sent_is_there_once_and_arrives(run, tables, export):
+    trace, about = export(tables, "--run", run)
+    assert trace.processes == ["pc1", "pc2", "pc3", "pc4"]
+    expected = []
+    for folder in (tables / f"run={run}").iterdir():
+        host = folder.name.removeprefix("host=")
+        address = {"pc1": "10.77.1.1", "pc2": "10.77.1.2", "pc3": "10.77.2.1", "pc4": "10.77.2.2"}
+        flows = pl.read_parquet(folder / "flows.parquet").filter(src_ip=address[host])
+        rows = pl.read_parquet(folder / "messages.parquet").join(
+            flows.select("connection", "direction"), on=["connection", "direction"]
+        )
+        expected += [(host, *row) for row in rows.select("bytes", "packets").iter_rows()]
+    sent = [one for one in trace.slices if one.thread.startswith("to ")]
+    shown = [(one.process, one.args["bytes"], one.args["packets"]) for one in sent]
+    assert sorted(shown) == sorted(expected)
+    assert about["messages"] == about["arrived"] == len(expected) > 250
+    for before, after in trace.arrows:
+        assert before.thread == f"to {after.process}"
+        assert after.thread.startswith(f"from {before.process}")
+        assert before.start <= after.start <= after.end
+        assert before.end <= after.end
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_message_arrived_when_the_receiver_begins_to_acknowledge_its_last_byte(
+    run, tables, export
+):
+    """By the capture of pc1 alone, whose clock is the reference, and by sizes of messages."""
+    trace, _ = export(tables, "--run", run)
+    rows = pl.DataFrame(flowsweep.read_packets(DEMO / run / "pc1.pcap.zst"))
+    flows = pl.DataFrame(flowsweep.read_flows(DEMO / run / "pc1.pcap.zst"))
+    waits = []
+    for host, address in (("pc2", "10.77.1.2"), ("pc3", "10.77.2.1"), ("pc4", "10.77.2.2")):
+        own = rows.join(flows.filter(dst_ip=address), on=["connection", "direction"])
+        answers = own.sort("packet").select(pl.col("time").dt.epoch("ns"), "ack").rows()
+        # The first acknowledgement is that of the SYN.
+        first = next(ack for _, ack in answers if ack)
+        end = 0
+        for message, arrived in ((a, b) for a, b in trace.arrows if a.process == host):
+            end += message.args["bytes"]
+            covering = (at for at, ack in answers if ack and (ack - first) % 2**32 >= end)
+            covered = next(covering, None)
+            if covered is None:
+                # The last of a connection, answered with a reset.
+                assert "close" in message.args["evidence"]
+                continue
+            waits.append(covered - arrived.end)
+    assert len(waits) > 140
+    assert min(waits) >= 0
+    # Linux delays an acknowledgement by 40 ms at most, and then until its next tick.
+    assert max(waits) < 60 * MS
+    assert sorted(waits)[len(waits) // 2] < MS
+
+
+def test_a_wrong_clock_moves_no_message_by_more_than_the_stated_error(
+    tables, command, tmp_path, export
+):
+    run = RUNS[1]
+    spoiled = copy_run(DEMO / run, tmp_path / run)
+    change(spoiled, "pc3", lambda _, time: time + AHEAD)
+    ingest(command, spoiled, tmp_path / "tables")
+    honest, _ = export(tables, "--run", run)
+    repaired, about = export(tmp_path / "tables")
+    assert about["arrived"] == about["messages"] == len(honest.arrows)
+    for before, after in zip(
+        *(
+            sorted(
+                trace.arrows,
+                key=lambda pair: (
+                    pair[0].args["source"],
+                    pair[0].args["destination"],
+                    pair[0].start,
+                ),
+            )
+            for trace in (honest, repaired)
+        ),
+        strict=True,
+    ):
+        assert before[0].args["bytes"] == after[0].args["bytes"]
+        error = after[1].args["error_ns"] + before[1].args["error_ns"]
+        assert abs(after[0].start - before[0].start) <= error < AHEAD
+        assert abs(after[1].end - before[1].end) <= error
