@@ -1,5 +1,5 @@
 -- One row per run with two sites or more: the wire bytes of its flows, and those of flows to or
--- from an address that no host of a site is known to have: whether these cross cannot be told.
+-- from an address that no host of a site is known to have: it is not known whether these cross.
 with
 
 sited as (

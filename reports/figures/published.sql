@@ -110,7 +110,7 @@ worded as (
                 then 'same shape'
             when is_without_reference
                 then
-                    'not reproduced; its shape cannot be told, because '
+                    'not reproduced; its shape cannot be determined, because '
                     || shape_to
                     || ' is not here'
             else 'not reproduced'

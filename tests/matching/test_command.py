@@ -109,7 +109,7 @@ def test_captures_with_nothing_in_common_are_an_answer(match, tmp_path):
     [
         (["{a}"], "expected  captures of two hosts or more"),
         (["{missing}", "{a}"], "no capture"),
-        (["{a}", "{b}"], "whose capture it is cannot be told"),
+        (["{a}", "{b}"], "do not show whose capture it is"),
         (["{a}", "{b}", "--address", "a"], "HOST=ADDRESS"),
         (["{a}", "{b}", "--address", "c=10.0.0.1"], "no capture is of this host"),
         (

@@ -96,7 +96,7 @@ def test_units_of_time_are_converted_and_others_refused(
     assert [found[rtt]["state"] for rtt in RTTS] == states
     if "1/s" in need:
         assert found[1]["reason"] == "the limit has 1/s, the outcome ms"
-        assert "cannot be told: the limit has 1/s" in page.build(tmp_path).html.replace(
+        assert "cannot be determined: the limit has 1/s" in page.build(tmp_path).html.replace(
             "\u00a0", " "
         )
 
@@ -125,7 +125,7 @@ def test_the_verdict_names_the_points_with_their_intervals(tmp_path: Path) -> No
     assert (
         "app keeps latency &lt; 6 ms at 2 of 4 points (baseline: 3.00 [2.82, 3.19]; "
         "RTT 2 ms: 4.00 [3.76, 4.25]); it does not at RTT 16 ms: 18.0 [16.9, 19.1]; "
-        "it cannot be told at RTT 4 ms: 6.00 [5.65, 6.37]."
+        "it cannot be determined at RTT 4 ms: 6.00 [5.65, 6.37]."
     ) in " ".join(text.split())
 
 

@@ -163,7 +163,9 @@ def test_a_value_that_leaves_its_rule_loses_its_verdict(
     if key == "second":  # an order needs two
         assert found["first"] == "not reproduced"
     if key == "x a":
-        assert found["x b"].startswith("not reproduced; its shape cannot be told, because x a")
+        assert found["x b"].startswith(
+            "not reproduced; its shape cannot be determined, because x a"
+        )
 
 
 @pytest.mark.parametrize(

@@ -163,30 +163,33 @@ def test_a_curve_that_crosses_twice() -> None:
 def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
     row = threshold("rate", state="cannot tell", reason="the baseline itself varies by 14 %")
     assert sentences(row)[0] == (
-        "The rate that lu needs cannot be told: the baseline itself varies by 14 %. "
+        "The rate that lu needs cannot be determined: the baseline itself varies by 14 %. "
         "More runs at 5.00 to 10.0 Mbit/s would help."
     )
 
 
 @pytest.mark.parametrize(("axis", "ends", "text"), [
     ("rtt", (1.0, 32.3), (
-        "The RTT that lu needs cannot be told closer than 1.00 to 32.3 ms: why. "
+        "The RTT that lu needs cannot be determined more closely than 1.00 to 32.3 ms: why. "
         "More runs at the points between would help."
     )),
     ("rtt", (16.0, None), (
-        "The RTT that lu needs cannot be told: why. It stayed within 10 % at every RTT tried up to "
+        "The RTT that lu needs cannot be determined: why. "
+        "It stayed within 10 % at every RTT tried up to "
         "16.0 ms."
     )),
     ("rate", (None, 16.0), (
-        "The rate that lu needs cannot be told: why. It stayed within 10 % at every rate tried "
+        "The rate that lu needs cannot be determined: why. "
+        "It stayed within 10 % at every rate tried "
         "down to 16.0 Mbit/s."
     )),
     ("rtt", (None, 16.0), (
-        "The RTT that lu needs cannot be told: why. It is 10 % slower at 16.0 ms and at every RTT "
+        "The RTT that lu needs cannot be determined: why. "
+        "It is 10 % slower at 16.0 ms and at every RTT "
         "beyond that has valid runs."
     )),
     # The mildest point is the baseline: that it is no slower than itself says nothing.
-    ("rtt", (1.0, None), "The RTT that lu needs cannot be told: why."),
+    ("rtt", (1.0, None), "The RTT that lu needs cannot be determined: why."),
 ])  # fmt: skip
 def test_what_is_sure_of_a_threshold_that_cannot_be_told(
     axis: str, ends: tuple[float | None, float | None], text: str
@@ -264,7 +267,10 @@ def test_why_no_baseline_is_valid_is_said() -> None:
     ("rtts", "said"),
     [
         ((1.0, 1.0), "These runs show what lu sent, not what it needs: neither RTT nor rate"),
-        ((1.0, 9.0), "What lu needs cannot be told: no run at the baseline has a completion time."),
+        (
+            (1.0, 9.0),
+            "What lu needs cannot be determined: no run at the baseline has a completion time.",
+        ),
     ],
 )
 def test_captures_without_a_completion_time_show_what_was_sent(
@@ -356,10 +362,10 @@ def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
 def test_sentences_of_one_application_are_joined_to_one() -> None:
     told = [
         "**a** needs 8 Mbit/s.",
-        "The RTT that **a** needs cannot be told: 1 run.",
+        "The RTT that **a** needs cannot be determined: 1 run.",
         "It is 50 % slower at 2 Mbit/s.",
     ]
-    joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be told: 1 run."
+    joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be determined: 1 run."
     assert _joined(told) == joined
 
 

@@ -79,7 +79,7 @@ BOTH_DIRECTIONS = [
         [((1.5, 1.6, 1.7, 1.8, 2), {}), ((1, 1.6, 1.7, 1.8, 2), {"has_baseline": False})],
     ),
     (
-        "cannot be told closer than",
+        "cannot be determined more closely than",
         ((1, 1.08, 1.1, 1.12, 1.9), UNSURE),
         [(RISING, {}), (LEVEL, {}), (BUMP, {})],
     ),
@@ -132,7 +132,7 @@ def test_an_emulator_that_missed_the_deciding_point_is_named_and_no_other() -> N
         assert any(EMULATOR_OFF in one for one in verdict.printed(missing)[1]) == is_said
 
 
-CANNOT = "The RTT that app needs cannot be told"
+CANNOT = "The RTT that app needs cannot be determined"
 STAYED = "It stayed within 10 % at every RTT tried up to"
 AGAIN = (
     "app gets faster again between 0.300 and 64.0 ms (at 1.00 ms it takes 1.30 [1.2, 1.4] times "
@@ -155,7 +155,7 @@ JUDGED = [
     ("app stayed within 10 % at every RTT tried, up to 64.0 ms: no limit", LEVEL, BUMP),
     (AGAIN, BUMP, RISING),
     ("app is already 1.50 times slower at the mildest RTT after", (1.5, 1.6, 1.7, 2, 3), RISING),
-    (f"{CANNOT} closer than 4.00 to 16.0 ms: why.", RISING, STEP_OUT),
+    (f"{CANNOT} more closely than 4.00 to 16.0 ms: why.", RISING, STEP_OUT),
     (f"{CANNOT}: why. {STAYED} 4.00 ms.", RISING, BUMP),
     (
         f"{CANNOT}: why. It is 10 % slower at 16.0 ms and at every RTT beyond that has valid runs.",

@@ -42,7 +42,7 @@ VALUE = (
 NEED = re.compile(rf"(?:needs|RTT of) {VALUE}")
 SEVERE = re.compile(rf"50 % slower (?:above|below) {VALUE}")
 FALL = re.compile(rf"at {NUMBER} \S+ it takes .* but at {NUMBER} \S+ it takes")
-CLOSER = re.compile(rf"cannot be told closer than {NUMBER} to {NUMBER} ")
+CLOSER = re.compile(rf"cannot be determined more closely than {NUMBER} to {NUMBER} ")
 WITHIN = re.compile(rf"stayed within 10 % at every (?:RTT|rate) tried,? (?:up|down) to {NUMBER}")
 BEYOND = re.compile(rf"It is 10 % slower at {NUMBER} \S+ and at every (?:RTT|rate) beyond")
 
@@ -94,7 +94,7 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
     if "gets faster again" in sentence:
         slower, faster = (_true_at(sweep, _value(one)) for one in FALL.search(sentence).groups())
         claims.append(slower > faster)
-    if "cannot be told" in sentence:
+    if "cannot be determined" in sentence:
         # A refusal is no claim; an interval that it names as its reason is judged apart.
         claims.append(True)
     if not claims:

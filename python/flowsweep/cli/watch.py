@@ -164,7 +164,7 @@ class _Watch:
             self._is_current = self._conclude()
 
     def _tell(self, arrivals: list[Arrival]) -> None:
-        """Says of which captures there are no tables, and why."""
+        """Says which captures have no tables, and why."""
         for one in arrivals:
             if not one.is_whole:
                 self._log.note(f"{one.path}: is being written, and waits until it is whole")

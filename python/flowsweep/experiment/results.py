@@ -126,7 +126,7 @@ def _read(path: Path) -> str | None:
 
 
 def _moved(experiment: Experiment, results: Path) -> bool:
-    """Whether the file is, letter by letter, the one of which a copy lies in the results."""
+    """Whether the file equals, byte by byte, the copy kept in the results."""
     try:
         return (results / "experiment.yaml").read_bytes() == experiment.path.read_bytes()
     except OSError:

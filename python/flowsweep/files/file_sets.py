@@ -120,7 +120,7 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
 
 
 def folder_of_sets(folder: Path) -> Path:
-    """The folder of the places, of which `folder` is a host's or a run's folder, or itself."""
+    """The folder of the places that holds `folder` of a host or a run; or `folder` itself."""
     folder = folder.absolute()
     if folder.name.startswith("host="):
         folder = folder.parent

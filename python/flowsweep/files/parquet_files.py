@@ -99,7 +99,7 @@ def literal(path: Path, *, in_pattern: bool = False) -> str:
         in_pattern: Whether a pattern is to be put behind it.
 
     Raises:
-        FlowsweepError: DuckDB cannot be told of it.
+        FlowsweepError: DuckDB cannot read such a path.
     """
     text = str(path)
     is_pattern = in_pattern or re.search(r"[*?\[]", text) is not None
@@ -113,7 +113,7 @@ def literal(path: Path, *, in_pattern: bool = False) -> str:
         raise FlowsweepError(
             f"{path}: tables cannot be read from this folder",
             found=found,
-            expected="a path that DuckDB can be told",
+            expected="a path that DuckDB can read",
             remedy="rename the folder, or give it a link of another name: ln -s",
         )
     return re.sub(r"[*?\[]", r"[\g<0>]", text) if is_pattern else text

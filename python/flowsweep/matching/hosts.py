@@ -167,7 +167,7 @@ def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, 
         address = addresses.guess(flows)
         if address is None or address in taken:
             raise FlowsweepError(
-                f"{shown(files[0])}: whose capture it is cannot be told from its packets",
+                f"{shown(files[0])}: its packets do not show whose capture it is",
                 found=f"{address}, which is another host's" if address else "no packet of a host",
                 expected="an address that sends packets, and is in most of them",
                 remedy=f"name it: --address {host}=ADDRESS, or record run.json with `hosts`",

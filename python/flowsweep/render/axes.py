@@ -108,7 +108,7 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
 
 
 def rate_labels(top_mbit_s: float) -> dict[str, Any]:
-    """Options of a linear axis of Mbit/s up to this rate; a small one is told in its own unit."""
+    """Options of a linear axis of Mbit/s up to this rate; a small one has its own unit."""
     for size, unit in ((1e-6, "bit/s"), (1e-3, "kbit/s")):
         if top_mbit_s < 100 * size:
             return {

@@ -40,7 +40,7 @@ class Chart:
         return self.properties(encoding={**self._spec.get("encoding", {}), **made})
 
     def filtered(self, expression: str) -> Chart:
-        """The chart of those rows of which an expression of Vega holds."""
+        """The chart of those rows for which an expression of Vega holds."""
         return self.properties(transform=[{"filter": expression}])
 
     def specification(self) -> Spec:

@@ -86,7 +86,7 @@ class Context:
 
     @property
     def has_sites(self) -> bool:
-        """Whether traffic is told between sites; else each host stands for one."""
+        """Whether traffic is shown between sites; else each host stands for one."""
         return self.model("hosts")["site"].drop_nulls().n_unique() > 1
 
     def drawn_runs(self, runs: Iterable[str]) -> str | None:
@@ -151,7 +151,7 @@ def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
     """A figure of nothing but the reason why nothing is drawn; None if there is no reason."""
     if why is None:
         return None
-    return Figure(name, why, empty("nothing that may be told", 760, 60), rows)
+    return Figure(name, why, empty("no capture is good enough for this", 760, 60), rows)
 
 
 def values(rows: list[dict[str, Any]]) -> charts.Data:

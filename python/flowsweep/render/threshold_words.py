@@ -64,7 +64,8 @@ def exception(name: str, row: dict[str, Any]) -> str:
         )
     closer, more = _bracket(row)
     purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.kept(row)}"
-    text = f"The {noun} that {name} needs{purpose} cannot be told{closer}: {row['reason']}.{more}"
+    needed = f"The {noun} that {name} needs{purpose}"
+    text = f"{needed} cannot be determined{closer}: {row['reason']}.{more}"
     return text + _remedy(row, is_bracketed=bool(closer))
 
 
@@ -81,11 +82,11 @@ def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
 
 
 def _bracket(row: dict[str, Any]) -> tuple[str, str]:
-    """What is sure of a threshold that cannot be told: how close, or what lies on one side."""
+    """What is sure of a threshold that is not known: how close, or what lies on one side."""
     noun, unit = AXES[row["axis"]]
     low, high = row["low"], row["high"]
     if low is not None and high is not None:
-        return f" closer than {numbers.estimate(low)} to {numbers.estimate(high)} {unit}", ""
+        return f" more closely than {numbers.estimate(low)} to {numbers.estimate(high)} {unit}", ""
     is_rate = row["axis"] == "rate"
     mild, hard = (high, low) if is_rate else (low, high)
     direction = "down" if is_rate else "up"

@@ -134,7 +134,7 @@ def _first_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Names of the applications of which RTT and rate were varied, but never both at once."""
+    """Names of the applications whose RTT and rate were varied, but never both at once."""
     found = []
     for label, row, own_rows in varied:
         if {one["axis"] for one in own_rows} != {"rtt", "rate"}:
@@ -158,7 +158,7 @@ def _about(
     *,
     is_whole: bool,
 ) -> list[str]:
-    """What is told of one outcome of an application: its main problem, the others, its variants."""
+    """Sentences on one outcome of an application: its main problem, the others, its variants."""
     label, row, own = of_app[0]
     called = verdict_groups.name(row["app"], label, len(of_app))
     if row["baseline_value"] is None:
@@ -198,7 +198,7 @@ def _names(
     labels: dict[tuple[str, str], str],
     varied: Mapping[str, object],
 ) -> list[str]:
-    """A name for each application of which neither RTT nor rate was varied."""
+    """A name for each application whose RTT and rate were not varied."""
     by_app: dict[str, list[str]] = {}
     for row in fixed:
         by_app.setdefault(row["app"], []).append(labels[row["app"], row["problem"]])
@@ -225,7 +225,7 @@ def _variants_of(
 
 
 def _joined(clauses: Sequence[str]) -> str:
-    """One sentence of what is told of an application; where it gets 50 % slower is in the table."""
+    """One sentence on an application; the table says where it gets 50 % slower."""
     kept = [text.removesuffix(".") for text in clauses if not text.startswith(outcome_words.SEVERE)]
     first, *more = kept
     return "; ".join([first, *(text[:1].lower() + text[1:] for text in more)]) + "."
@@ -257,7 +257,7 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
         is_time = row["outcome"] == COMPLETION
         has = "has a completion time" if is_time else f"reports {row['outcome']} above 0"
         return (
-            f"What **{label}** needs cannot be told: no run at the baseline {has}. "
+            f"What **{label}** needs cannot be determined: no run at the baseline {has}. "
             "These runs show what it sent."
         )
     reasons = [

@@ -31,9 +31,8 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
 def _sentence(label: str, rows: Sequence[Row]) -> str:
     first = rows[0]
     if first["limit_value"] is None:
-        return (
-            f"Whether **{label}** keeps its {first['outcome']} cannot be told: {first['reason']}."
-        )
+        kept = f"Whether **{label}** keeps its {first['outcome']}"
+        return f"{kept} cannot be determined: {first['reason']}."
     unit = f" {first['unit']}" if first["unit"] else ""
     limit = f"{first['outcome']} {first['relation']} {numbers.plain(first['limit_value'])}{unit}"
     states = {
@@ -47,7 +46,7 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
     if states["fails"]:
         parts.append(f"it does not at {_named(states['fails'])}")
     if states["cannot tell"]:
-        parts.append(f"it cannot be told at {_named(states['cannot tell'])}")
+        parts.append(f"it cannot be determined at {_named(states['cannot tell'])}")
     return f"{'; '.join(parts)}."
 
 

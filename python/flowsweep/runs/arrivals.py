@@ -1,4 +1,4 @@
-"""The captures of a folder that agents write into: of which host, from when, and whether whole."""
+"""Captures of a folder that agents write into: host, start, and whether each is whole."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Folder:
             return False
 
     def _manifest(self, path: Path) -> dict[str, Any] | None:
-        """What it says; None where there is none, or one that cannot be read, which is told."""
+        """What it says; None where there is none, or where it cannot be read, which is printed."""
         try:
             state = _state(path)
         except FileNotFoundError:

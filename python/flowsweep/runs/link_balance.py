@@ -44,7 +44,7 @@ class Balance:
 
     @property
     def unexplained(self) -> int:
-        """Frames that went in, or were made, and of which no counter tells the fate."""
+        """Frames that went in, or were made, and whose fate no counter shows."""
         return self.received + self.duplicated - self.delivered - self.dropped - self.in_flight
 
 

@@ -1,4 +1,4 @@
-"""Failures of the testbed itself that need not come again, and how an unexpected one is told."""
+"""Failures of the testbed itself that may not recur, and how an unexpected one is reported."""
 
 from __future__ import annotations
 

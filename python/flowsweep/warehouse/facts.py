@@ -142,7 +142,7 @@ class Kept:
         return is_all
 
     def _without(self, part: Part, signatures: Mapping[str, str]) -> Part | None:
-        """A part without the runs of which something differs; None where it has no others."""
+        """A part without the runs that differ; None where it has no others."""
         left = {run: sign for run, sign in part.runs.items() if signatures.get(run) == sign}
         if not left or left == part.runs:
             return part if left else None

@@ -61,7 +61,7 @@ def _is_integer(kind: str) -> bool:
 
 
 def _dtype(kind: str) -> Any:
-    """The type of Polars for one of DuckDB; times are in UTC, as DuckDB is told to use."""
+    """The type of Polars for one of DuckDB; times are in UTC, as DuckDB is set to use."""
     import polars as pl
 
     if kind.endswith("[]"):

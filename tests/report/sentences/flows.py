@@ -111,7 +111,7 @@ FLOWS = [
              counts("select sum(packets - 1) from interval_streams where is_counted and run in"
                      " (select run from pool_runs)")),
     *always("packet_intervals", r"Filled: the direction of each connection with more payload; grey "
-             r"line: the other\.", r"Data and bare ACK packets are not told apart\.",
+             r"line: the other\.", r"Data and bare ACK packets count together\.",
              r"Height: share of all gaps of the direction per 1/20 decade\.",
              r"The shares in the titles are exact to the buckets of the tables, 1.6 % wide: a range "
              r"where a bucket lies on both sides of a limit\.",

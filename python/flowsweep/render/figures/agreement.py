@@ -31,7 +31,7 @@ CLASSES = {
     "bytes, no length": "the same packets; IP says length 0 (offloading), and we go by the frame",
     "bytes": "the same packets; lengths of IP are read otherwise",
     "packets, beyond the frame": "IP says more bytes than the frame has; Zeek drops such packets",
-    "packets, cut": "Zeek drops packets of which too little was captured",
+    "packets, cut": "Zeek drops packets whose captured part is too short",
     "packets, tunnel": "what one of them counts as the tunnel, the other counts as what is in it",
     "packets": "some packets went to only one of the two",
     "checksum": "Zeek leaves out packets with a wrong checksum (-C counts them)",

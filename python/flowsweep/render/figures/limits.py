@@ -30,7 +30,7 @@ HOLDERS = KNOWN[1:]
 #: What the network took of waits for the other side.
 PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
 WORDS = 230
-#: The reason of the query for what cannot be told of a direction whose rest is told.
+#: The reason of the query for the part of a direction that is not known where its rest is.
 IN_PART = "headers do not tell"
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
@@ -111,7 +111,7 @@ def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> s
 
 
 def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
-    """Which directions cannot be told as a whole, and whether parts of others cannot."""
+    """Which directions are not known at all, and whether parts of others are not."""
     whole = [reason for reason in reasons if reason != IN_PART]
     parts = []
     if unknown:
@@ -122,7 +122,7 @@ def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
 
 
 def _reasons(rows: pl.DataFrame) -> list[str]:
-    """Why some directions cannot be told."""
+    """Why some directions are not known."""
     return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})
 
 

@@ -132,7 +132,7 @@ def _grid(
 
 
 def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
-    """Sentences about the applications of which wide windows hide most."""
+    """Sentences about the applications whose peaks wide windows hide most."""
     found = [
         (share, words)
         for one in doubts.reliable(context, context.series_in(rows))

@@ -63,7 +63,7 @@ def draw(context: Context) -> Figure | None:
             left_out,
             cuts.describe(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
-        notes="Data and bare ACK packets are not told apart. Height: share of all gaps of the "
+        notes="Data and bare ACK packets count together. Height: share of all gaps of the "
         "direction per 1/20 decade. The shares in the titles are exact to the buckets of the "
         "tables, 1.6 % wide: a range where a bucket lies on both sides of a limit.",
         chart=chart,

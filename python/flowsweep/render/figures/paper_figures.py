@@ -30,7 +30,7 @@ LOOKS = {
 
 
 def draw(context: Context) -> Figure | None:
-    """A group of panels for each figure or table of a paper of which something is here."""
+    """A group of panels for each figure or table of a paper that has rows here."""
     rows = context.rows(QUERY)
     is_here = pl.col("ours").is_not_null().any().over("paper", "item", "panel")
     shown = rows.filter(is_here) if rows.height else rows

@@ -212,7 +212,7 @@ def _marks(
 
 
 def _is_by_medians(row: dict[str, Any]) -> bool:
-    """Whether it is told with too few runs for an interval."""
+    """Whether it is stated with too few runs for an interval."""
     return row["state"] in TOLD and row["low"] is None and row["high"] is None
 
 
@@ -221,7 +221,7 @@ def _has_bar(row: dict[str, Any]) -> bool:
 
 
 def _is_bracketed(row: dict[str, Any]) -> bool:
-    """Whether it cannot be told closer than between two tried points."""
+    """Whether it cannot be determined more closely than between two tried points."""
     ends = (row["low"], row["high"])
     return row["state"] == "cannot tell" and None not in ends
 

@@ -138,7 +138,7 @@ def _alone(spec: Spec) -> Spec:
 
 
 def _completion_s(path: Path) -> float | None:
-    """What the program told of a round; None where it told nothing that can be read."""
+    """What the program wrote about a round; None where nothing readable was written."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         return float(json.loads(path.read_text())["completion_s"])
     return None

@@ -78,7 +78,7 @@ def _private_state(spec: Spec) -> None:
 
 @contextlib.contextmanager
 def _folder_in_sight(folder: Path, covered: Sequence[Path]) -> Iterator[None]:
-    """Something is mounted at places, of which one may hold the folder of the run: it stays."""
+    """Keeps the folder of the run in sight where a mount covers it."""
     folder = folder.resolve()
     if not any(folder.is_relative_to(place) for place in covered):
         yield

@@ -188,7 +188,7 @@ class Emulated:
 
 
 def batches(spec: Spec) -> dict[str, str]:
-    """By file, what `ip`, `bridge` and `tc` are told where netem makes the links."""
+    """By file, the commands for `ip`, `bridge` and `tc` where netem makes the links."""
     ip = []
     for site in spec.sites:
         ip += [

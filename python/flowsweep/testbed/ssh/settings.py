@@ -16,7 +16,7 @@ class Machine(Model):
     """A real machine that is a host of the experiment."""
 
     login: str | None = Field(
-        None, description="What ssh is told: user@machine, or a name of its configuration."
+        None, description="What ssh connects to: user@machine, or a name of its configuration."
     )
     address: str = Field(
         description="Its IPv4 address on the network that is captured.",
