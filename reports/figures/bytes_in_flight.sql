@@ -34,7 +34,11 @@ by_run as (
         to_site,
         count(*) as connections,
         max(max_in_flight_bytes) as in_flight_bytes,
-        arg_max(max_window_bytes, max_in_flight_bytes) as window_bytes,
+        -- of several with as much in flight the largest
+        arg_max(
+            max_window_bytes,
+            row(max_in_flight_bytes, coalesce(max_window_bytes, 0))
+        ) as window_bytes,
     from connections
     group by run, from_site, to_site
 ),

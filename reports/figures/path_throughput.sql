@@ -52,7 +52,6 @@ final as (
         axis_points.kind,
         axis_points.unit,
         rounded(axis_points.x) as x,
-        axis_points.shown,
         axis_points.is_reference,
         by_point.from_site,
         by_point.to_site,

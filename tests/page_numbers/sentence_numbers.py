@@ -104,6 +104,7 @@ def _traffic(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]
         "throughput_cdf": {count(bins.unique("point")["bins"].sum())},
         "monitoring": {points(raw)},
         "wan_throughput": {size(crossed)},
+        "path_throughput": set(),
         "throughput_per_core": {
             f"{cores['ranks'][0]:.0f}", figures(peak), figures(peak / 8),
         },
@@ -117,8 +118,15 @@ def _flows(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]]:
         "flow_sizes": {count(sizes.filter(pl.col("run") == raw.shown_run).height)},
         "flow_durations": {count(sizes.height)},
         "flow_rates": {count(lasting)},
+        "bytes_in_flight": {count(_hidden(frames["bytes_in_flight"]))},
         "limits": {count(limits["directions"].sum()), percent(limits["most_held_share"].max())},
     }
+
+
+def _hidden(rows: pl.DataFrame) -> int:
+    """Rows with less in flight than a ten thousandth of the largest number that is drawn."""
+    top = max(rows["in_flight_bytes"].max(), rows["bdp_bytes"].max())
+    return rows.filter(pl.col("in_flight_bytes") < 1e-4 * top).height
 
 
 def _messages(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]]:

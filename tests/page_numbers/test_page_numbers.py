@@ -21,6 +21,7 @@ import crossing
 import exchanges
 import flows
 import gaps
+import path
 import rates
 import records
 import sentence_numbers
@@ -36,13 +37,16 @@ SUBJECTS: tuple[Callable[[Raw], dict[str, Expected]], ...] = (
     flows.recompute,
     rates.recompute,
     crossing.recompute,
+    path.recompute,
     exchanges.recompute,
     gaps.recompute,
 )
 QUERIES = (
     "requirement", "thresholds", "completion_by_rtt", "completion_by_rate", "totals",
-    "throughput_series", "throughput_cdf", "monitoring", "wan_throughput", "throughput_per_core",
-    "lightpaths", "flow_sizes", "flow_durations", "flow_rates", "limits", "message_rate",
+    "throughput_series", "throughput_cdf", "monitoring", "wan_throughput", "path_throughput",
+    "throughput_per_core",
+    "lightpaths", "flow_sizes", "flow_durations", "flow_rates", "limits", "bytes_in_flight",
+    "message_rate",
     "message_sizes", "message_rate_series", "think_times", "phase_times", "packet_intervals",
     "run_table", "run_quality",
 )  # fmt: skip
