@@ -98,7 +98,7 @@ def _show(text: str) -> None:
 
 
 def _print(total: int, without: dict[str, int], own_clocks: Sequence[str]) -> None:
-    """How many messages there are, and why some have no arrival."""
+    """Prints the number of messages, and why some of them have no known time of arrival."""
     lacking = sum(without.values())
     print(f"{counted(total, 'message')}, {total - lacking:,} with an arrival")
     for lack, count in without.items():

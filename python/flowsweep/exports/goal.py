@@ -68,7 +68,7 @@ def write(
 
 
 def _operations(rows: pl.DataFrame, host: str, ranks: dict[str, int], zero: int) -> Iterator[str]:
-    """What a host does, in the order of time, some at once."""
+    """Lines of a host's operations in the order of time, a chunk of them at once."""
     import polars as pl
 
     sends = rows.filter(pl.col("sender") == host).select(

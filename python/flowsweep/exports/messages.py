@@ -55,7 +55,7 @@ class Messages:
     own_clocks: tuple[str, ...]
 
     def without_arrival(self) -> dict[str, int]:
-        """How many have no arrival, or one before they were sent, by the reason."""
+        """Number of messages without a usable time of arrival, by the reason in `lack`."""
         lacks = self.rows["lack"]
         return {lack: self.rows.filter(lacks == lack).height for lack in LACKS}
 

@@ -79,7 +79,7 @@ class _Trace:
         self._threads: dict[tuple[str, int, str, int], int] = {}
 
     def chunks(self) -> Iterator[list[str]]:
-        """Events as JSON, some at once: slices and arrows by time, then names."""
+        """Lists of events as JSON: slices and arrows by time, then the names of threads."""
         for place, some in enumerate(self._slices.iter_slices(CHUNK)):
             if self._progress is not None:
                 self._progress(f"{place * CHUNK:,} of {self._slices.height:,} slices")
@@ -165,7 +165,7 @@ def _slices(messages: pl.DataFrame) -> pl.DataFrame:
         pl.col("receiver").alias("host_of"),
         pl.lit(RECEIVED).alias("kind"),
     )
-    # What arrives at the moment in which it is sent stands behind it.
+    # Of a message that arrives at the very time it was sent, the sending slice comes first.
     return pl.concat([sent, received]).sort("start", "kind", "number")
 
 

@@ -112,7 +112,7 @@ def _folders(path: Path) -> dict[str, Path]:
 
 
 def _without_tables(path: Path) -> FlowsweepError:
-    """What `path` holds in place of tables, and what makes them of it."""
+    """The error for a folder without tables: what it holds, and the command that makes them."""
     remedy = "flowsweep ingest RUN --output TABLES --match, then flowsweep export TABLES"
     if (path / "fates.parquet").is_file():
         found = "matched tables, and no messages beside them"

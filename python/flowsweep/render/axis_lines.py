@@ -33,7 +33,7 @@ class Line:
 
     @property
     def head(self) -> str:
-        """What the axis is called."""
+        """The name of the axis, as the title of a chart's x."""
         return AXES[self.name].label or self.column.head
 
     def at(self, x: float | None) -> float:

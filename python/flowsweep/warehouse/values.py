@@ -28,7 +28,7 @@ def frame(connection: duckdb.DuckDBPyConnection, sql: str, are_many: bool = Fals
         relation = connection.sql(sql)
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         if all(map(_is_taken, kinds.values())):
-            return _of_arrow(pl.DataFrame(relation), _schema(kinds))
+            return _convert_arrow(pl.DataFrame(relation), _schema(kinds))
     # A relation would have DuckDB bind the query twice, which takes as long as to run it.
     connection.execute(sql)
     schema = _schema({name: str(kind) for name, kind, *_ in connection.description})
@@ -39,7 +39,8 @@ def _schema(kinds: dict[str, str]) -> dict[str, Any]:
     return {name: _dtype(kind) for name, kind in kinds.items()}
 
 
-def _of_arrow(taken: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
+def _convert_arrow(taken: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
+    """Rows that came as Arrow, with the types of `schema`; times without a zone are in UTC."""
     import polars as pl
 
     zoneless = [

@@ -41,7 +41,10 @@ def draw(context: Context) -> Figure | None:
         _panel(context.of(rows, one), own, line, one, named="" if is_alone else one.label)
         for line, one, own in drawn
     ]
-    directions = rows.select(DIRECTION).n_unique()
+    directions = [
+        context.of(rows, one).select(DIRECTION).n_unique()
+        for one in dict.fromkeys(one for _, one, _ in drawn)
+    ]
     return Figure(
         name=QUERY,
         caption=sentence(
@@ -55,7 +58,12 @@ def draw(context: Context) -> Figure | None:
             )
             else None,
             cuts.describe(len(drawn), len(found), "panels are drawn", QUERY),
-            cuts.describe(min(directions, MAX_DIRECTIONS), directions, "directions", QUERY),
+            cuts.describe(
+                sum(min(number, MAX_DIRECTIONS) for number in directions),
+                sum(directions),
+                "directions",
+                QUERY,
+            ),
         ),
         chart=charts.concat(*panels, columns=2, align="all"),
         rows=every,
