@@ -20,7 +20,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import flowsweep
-from flowsweep import _parsers, dictionary
+from flowsweep import dictionary
 from flowsweep.cli import COMMANDS
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _printed(words: list[str], folder: str) -> str:
 
 def reference() -> dict[str, str]:
     """The generated pages by their names."""
-    names, tables = dictionary.names(), len(_parsers.tables() + _parsers.matched_tables())
+    names, tables = dictionary.names(), len(dictionary.table_names())
     return {
         "tables": _tables(names[:tables]),
         "queries": _queries(names[tables:]),

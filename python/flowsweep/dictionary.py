@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from flowsweep import _parsers
+from flowsweep.critical_path import columns as critical_path
 from flowsweep.errors import FlowsweepError
 
 #: What is known of a column.
@@ -13,8 +14,8 @@ Row = tuple[str, str | None, str | None, str, str | None]
 
 
 def names() -> list[str]:
-    """Tables of captures, those of matched captures, then queries."""
-    return [*_tables(), *_queries()]
+    """Tables of captures, those of matched captures, the critical path, then queries."""
+    return [*table_names(), *_queries()]
 
 
 def columns(name: str) -> list[Row]:
@@ -25,7 +26,12 @@ def columns(name: str) -> list[Row]:
     Raises:
         FlowsweepError: No table or query has this name.
     """
-    if name in _tables():
+    if name == critical_path.NAME:
+        return [
+            (column, kind, unit, meaning, None)
+            for column, (kind, unit, meaning) in critical_path.COLUMNS.items()
+        ]
+    if name in table_names():
         return [
             (column, kind, unit or None, meaning, source or None)
             for column, kind, _, unit, meaning, source in _parsers.columns(name)
@@ -42,8 +48,9 @@ def columns(name: str) -> list[Row]:
     )
 
 
-def _tables() -> list[str]:
-    return [*_parsers.tables(), *_parsers.matched_tables()]
+def table_names() -> list[str]:
+    """Tables that `flowsweep ingest` writes, with those of `match`."""
+    return [*_parsers.tables(), *_parsers.matched_tables(), critical_path.NAME]
 
 
 def _queries() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import critical
 import in_flight
 import made
 import pytest
@@ -78,7 +79,8 @@ def warehouses(
     tiny.sent(matched, "r", "pc1", "pc3", "axxaxa?xx")
     tiny.sent(matched, "r", "pc3", "pc1", "aaa")
     sending = in_flight.make(tmp_path_factory.mktemp("in_flight"))
-    made_once = (full, two_apps, over_ranks, changing, matched, sending)
+    paths = critical.make(tmp_path_factory.mktemp("critical"))
+    made_once = (full, two_apps, over_ranks, changing, matched, sending, paths)
     return [
         *(Warehouse(one, is_anew=True) for one in made_once),
         Warehouse(plane, against=plane),

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import critical
 import in_flight
 import made
 import polars as pl
@@ -120,6 +122,20 @@ def test_sentences_are_true_of_bytes_in_flight(
     tmp_path: Path, window: int | None, has_rate: bool
 ) -> None:
     check(in_flight.make(tmp_path, window, has_rate=has_rate))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"messages": 1},
+        {"apps": 2, "far": {"computing": 1.2, "queueing": 0.2, "propagation": 0.4}},
+        {"far": {"computing": 0.5, "loss recovery": 0.2, "propagation": 0.4}},
+        {"far": {"not explained": 3.0}},
+    ],
+)
+def test_sentences_are_true_of_critical_paths(tmp_path: Path, how: dict[str, Any]) -> None:
+    check(critical.make(tmp_path, **how))
 
 
 def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:

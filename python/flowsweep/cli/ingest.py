@@ -204,11 +204,17 @@ def _write(
 
 def _match(run_dir: Path, tables: _Tables) -> None:
     """Puts the captures of a run together; a note where that cannot be done."""
+    from flowsweep.critical_path import table
     from flowsweep.matching import by_host, hosts
+
+    def place(host: str, name: str) -> Path:
+        return tables.folder / tables.below(host, name)
 
     try:
         found = hosts.find([run_dir], {})
-        by_host.write(found, lambda host, table: tables.folder / tables.below(host, table))
+        by_host.write(found, place)
+        folders = {host.name: place(host.name, "fates").parent for host in found}
+        table.write(folders, place, run_dir / "run.json")
     except FlowsweepError as error:
         print(f"note: not matched: {error}", file=sys.stderr)
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from polars import DataFrame, col
 
 from flowsweep import numbers
@@ -36,6 +39,50 @@ def _hidden(asked: Asked) -> int:
     return int(asked.rows("bytes_in_flight").height - _marks(asked).height)
 
 
+PARTS = (
+    "computing",
+    "stall",
+    "serialisation",
+    "queueing",
+    "recovery",
+    "propagation",
+    "not_explained",
+)
+
+
+def _slowest(asked: Asked, app: str) -> dict[str, Any]:
+    rows: DataFrame = asked.rows("time_shares").filter(col("app") == app)
+    return rows.sort("path_s").row(-1, named=True)
+
+
+def _is_made_of(asked: Asked, match: re.Match[str]) -> bool:
+    """Whether the printed shares are those of the application's slowest point, largest first."""
+    row = _slowest(asked, match["app"].split(" ")[0])
+    shares = sorted((row[f"{part}_s"] / row["path_s"] for part in PARTS), reverse=True)
+    printed = [part.rsplit(" %", 1)[0] for part in match["parts"].split(", ")]
+    wanted = [
+        numbers.share(share).removesuffix("\u00a0%").removesuffix(" %")
+        for share in shares
+        if share >= 0.01
+    ]
+    crossings = row["crossings"]
+    return (
+        printed == wanted
+        and match["time"] == numbers.seconds(row["path_s"])
+        and (match["count"] or "0") == numbers.count(crossings or 0)
+    )
+
+
+def _unexplained(asked: Asked) -> bool:
+    rows: DataFrame = asked.rows("time_shares")
+    return bool(rows.filter(col("not_explained_s") >= 0.01 * col("path_s")).height)
+
+
+def _has_no_rate(asked: Asked) -> bool:
+    rows: DataFrame = asked.rows("time_shares")
+    return bool(rows.filter(col("serialisation_s") == 0, col("queueing_s") > 0).height)
+
+
 PATH = [
     *always("path_throughput", r"Solid: bytes on the wire over the time of the run\.",
             r"Dashed: goodput, payload sent for the first time\.",
@@ -56,4 +103,16 @@ PATH = [
              r"with hardly a byte in flight\.",
              lambda asked, match: match[1] == numbers.count(_hidden(asked)),
              lambda asked: _hidden(asked) > 0),
+    *always("time_shares", r"The critical path leads from the end of a run to the last arrival before it, over that "
+            r"message to its sender, to the last arrival there, and so on\.",
+            r"Sender stall: a sender on the path held bytes back, for a window, its pace or more data\.",
+            rf"{N} of {N} points are drawn; all: flowsweep query time_shares DIR\."),
+    Sentence("time_shares", rf"At .*? (?P<app>app\d+) takes (?P<time>[\d.]+ \S+): (?P<parts>[^;.]*(?:\.\d[^;.]*)*)"
+             rf"(?:; (?P<count>{N}) messages? on the path cross(?:es)? between the sites(?:, one after the other)?)?\.",
+             _is_made_of),
+    Sentence("time_shares", r"Where the rate of a link is not known, serialisation is part of queueing\.", due=_has_no_rate),
+    Sentence("time_shares", r"Not explained: the path computes more than at the baseline, as when work moves to other "
+             r"hosts, or less, so that hosts computed while messages were under way\.", due=_unexplained),
+    Sentence("time_shares", r"Scales differ between applications\.",
+             due=lambda asked: asked.rows("time_shares")["app"].n_unique() > 1),
 ]  # fmt: skip

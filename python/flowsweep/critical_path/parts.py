@@ -1,0 +1,87 @@
+"""What the time of a message on the critical path is made of."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Part(StrEnum):
+    """What a piece of the critical path is."""
+
+    COMPUTING = "computing"
+    STALL = "sender stall"
+    SERIALISATION = "serialisation"
+    QUEUEING = "queueing"
+    RECOVERY = "loss recovery"
+    PROPAGATION = "propagation"
+    UNKNOWN = "not explained"
+
+
+class Journey(NamedTuple):
+    """The way of a message's bytes up to one packet of it; times in ns, on the reference's clock.
+
+    Attributes:
+        sender: Host that sent it.
+        receiver: Host that received it.
+        at: Host that could go on when it had arrived.
+        began: When the first packet of the message left.
+        first_sent: When the packet's bytes left for the first time.
+        sent: When the packet left that arrived.
+        arrival: When it arrived.
+        base_ns: Least delay: of the direction, or of both where an answer is waited for.
+        ip_bytes: Of the message's IP packets up to the first sending of this one.
+        queued_ns: How long any of these was in the queue of the link or on its way onto it.
+    """
+
+    sender: str
+    receiver: str
+    at: str
+    began: int
+    first_sent: int
+    sent: int
+    arrival: int
+    base_ns: int
+    ip_bytes: int
+    queued_ns: int
+
+
+#: What a frame adds to its IP packet, and the bytes of a full one.
+_ETHERNET = 14
+_FULL_PACKET = 1_500
+
+
+def divide(journey: Journey, rate_bit_s: float | None) -> list[tuple[Part, int]]:
+    """The parts of a journey, each with its duration above 0; they add up to the whole.
+
+    Propagation is the least delay of the direction. Loss recovery is the time from the first
+    sending of the packet's bytes to the one that arrived. Serialisation is what the bytes take at
+    the link's rate, as far as they were in its queue or on their way onto it. Queueing is the rest
+    of that time: others' bytes left before them. In what remains none of them was on its way: the
+    sender stalled, for a window, for its pace, or for more data of the application.
+
+    Args:
+        journey: The way of the bytes.
+        rate_bit_s: Of the link; None where it is not known, so that serialisation is in queueing.
+    """
+    left = journey.arrival - journey.began
+    found: dict[Part, int] = {}
+
+    def take(part: Part, duration: int) -> None:
+        nonlocal left
+        found[part] = max(0, min(left, duration))
+        left -= found[part]
+
+    take(Part.PROPAGATION, journey.base_ns)
+    take(Part.RECOVERY, journey.sent - journey.first_sent)
+    queued = journey.queued_ns
+    if journey.sent > journey.first_sent:
+        queued += journey.arrival - journey.sent - journey.base_ns
+    frames = -(-journey.ip_bytes // _FULL_PACKET)
+    frame_bytes = journey.ip_bytes + frames * _ETHERNET
+    on_link = round(frame_bytes * 8e9 / rate_bit_s) if rate_bit_s else 0
+    take(Part.SERIALISATION, min(queued, on_link))
+    take(Part.QUEUEING, queued - found[Part.SERIALISATION])
+    take(Part.STALL, left)
+    order = (Part.STALL, Part.SERIALISATION, Part.QUEUEING, Part.RECOVERY, Part.PROPAGATION)
+    return [(part, found[part]) for part in order if found[part]]

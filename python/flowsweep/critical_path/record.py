@@ -1,0 +1,109 @@
+"""What the critical path of a run needs of its run.json: when it ran, and the rates of links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from flowsweep.runs import records
+from flowsweep.runs.record_fields import (
+    Name,
+    Number,
+    Record,
+    Time,
+    checked,
+    only_object,
+    only_objects,
+)
+
+
+class _Direction(Record):
+    """One direction of an emulated link."""
+
+    sender: Name | None = Field(None, alias="from")
+    receiver: Name | None = Field(None, alias="to")
+    rate_bit_s: Number | None = None
+
+
+class _Link(Record):
+    """A link between two sites, as it was asked for."""
+
+    between: list[Name] = Field(default_factory=list)
+    rate_bit_s: Number | None = None
+
+
+class _Emulator(Record):
+    links: Annotated[list[_Direction], BeforeValidator(only_objects)] = Field(default_factory=list)
+
+
+class _Application(Record):
+    start: Time = None
+    end: Time = None
+
+
+class _Run(Record):
+    application: Annotated[_Application, BeforeValidator(only_object)] = Field(
+        default_factory=_Application
+    )
+    start: Time = None
+    end: Time = None
+    ranks: list[Name] = Field(default_factory=list)
+    sites: dict[Name, list[Name]] = Field(default_factory=dict)
+    emulator: Annotated[_Emulator, BeforeValidator(only_object)] = Field(default_factory=_Emulator)
+    links: Annotated[list[_Link], BeforeValidator(only_objects)] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """When a program ran, and over which links.
+
+    Attributes:
+        start: When it began, by the clock of the host `clock_of`, in ns since 1970; None if that is
+            not known.
+        end: When it had its result, likewise.
+        clock_of: Host of its first rank; None if not known.
+        rates: Of the link from one host to another, bit/s.
+    """
+
+    start: int | None
+    end: int | None
+    clock_of: str | None
+    rates: Mapping[tuple[str, str], float]
+
+
+def read(path: Path) -> Circumstances:
+    """The circumstances that a run.json tells; what it does not tell, or no file, is not known.
+
+    Raises:
+        FlowsweepError: A value is none of its kind.
+    """
+    record, _ = records.read(path) or ({}, "")
+    run: _Run = checked(_Run, record, path)
+    times = run.application if run.application.end is not None else run
+    return Circumstances(
+        times.start, times.end, run.ranks[0] if run.ranks else None, _rates_of_hosts(run)
+    )
+
+
+def _rates_of_hosts(run: _Run) -> dict[tuple[str, str], float]:
+    """The least rate that is known of the link between the sites of two hosts."""
+    of_sites: dict[tuple[str, str], float] = {}
+    ways = [(one.sender, one.receiver, one.rate_bit_s) for one in run.emulator.links]
+    for link in run.links:
+        if len(link.between) == 2:
+            one, other = link.between
+            ways += [(one, other, link.rate_bit_s), (other, one, link.rate_bit_s)]
+    for sender, receiver, rate in ways:
+        if sender is not None and receiver is not None and rate:
+            known = of_sites.get((sender, receiver), rate)
+            of_sites[sender, receiver] = min(rate, known)
+    return {
+        (sender, receiver): rate
+        for (from_site, to_site), rate in of_sites.items()
+        for sender in run.sites.get(from_site, ())
+        for receiver in run.sites.get(to_site, ())
+    }

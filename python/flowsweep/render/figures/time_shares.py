@@ -1,0 +1,141 @@
+"""Figure `time_shares`: what the completion time is made of, per point of the sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flowsweep import numbers
+from flowsweep.render import axes, charts, points, stacked
+from flowsweep.render.figure import Context, Figure, sentence
+
+if TYPE_CHECKING:
+    from flowsweep.render.theme import Series
+
+# column, in the legend and in sentences, colour: none of an application's first
+PARTS = (
+    ("computing_s", "computing", "var(--app-6)"),
+    ("stall_s", "sender stall", "var(--app-7)"),
+    ("serialisation_s", "serialisation", "var(--app-8)"),
+    ("queueing_s", "queueing", "var(--app-5)"),
+    ("recovery_s", "loss recovery", "var(--app-9)"),
+    ("propagation_s", "propagation", "var(--app-4)"),
+    ("not_explained_s", "not explained", "var(--grid)"),
+)
+WORDS = 60
+#: Applications that have a sentence each.
+FEW = 3
+#: A share of the time that is worth a word.
+NOTABLE = 0.01
+
+
+def draw(context: Context) -> Figure | None:
+    """Seconds of the critical path in each part, as stacked bars."""
+    rows = context.rows("time_shares")
+    if rows.is_empty():
+        return None
+    shown = context.series_in(rows)
+    frames = [context.of(rows, one) for one in shown]
+    left = max(points.width(points.labels(frame)) for frame in frames)
+    drawn = [points.drawn(frame) for frame in frames]
+    kinds = [
+        (label, colour)
+        for column, label, colour in PARTS
+        if any(frame.filter(pl.col(column) > 0).height for frame in drawn)
+    ]
+    panels = [
+        _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
+        for frame, one in zip(frames, shown, strict=True)
+    ]
+    return Figure(
+        name="time_shares",
+        finding=" ".join(
+            _finding(frame, one.label, is_swept=not context.stands_alone)
+            for frame, one in list(zip(frames, shown, strict=True))[:FEW]
+        ),
+        caption=sentence(
+            "The critical path leads from the end of a run to the last arrival before it, over "
+            "that message to its sender, to the last arrival there, and so on.",
+            "Sender stall: a sender on the path held bytes back, for a window, its pace or more "
+            "data.",
+            _without_rate(rows),
+            _not_explained(rows),
+            "Scales differ between applications." if len(shown) > 1 else None,
+            points.left_out(frames, "time_shares"),
+        ),
+        chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
+        rows=rows,
+    )
+
+
+def _without_rate(rows: pl.DataFrame) -> str | None:
+    """Where no rate is known, bytes on their way onto the link are in its queue, too."""
+    without = rows.filter((pl.col("serialisation_s") == 0) & (pl.col("queueing_s") > 0))
+    if without.is_empty():
+        return None
+    return "Where the rate of a link is not known, serialisation is part of queueing."
+
+
+def _not_explained(rows: pl.DataFrame) -> str | None:
+    """What is not explained, where that is worth a word at any point."""
+    if rows.filter(pl.col("not_explained_s") >= NOTABLE * pl.col("path_s")).is_empty():
+        return None
+    return (
+        "Not explained: the path computes more than at the baseline, as when work moves to other "
+        "hosts, or less, so that hosts computed while messages were under way."
+    )
+
+
+def _finding(rows: pl.DataFrame, label: str, *, is_swept: bool) -> str:
+    """What the time of one application is made of at its slowest point."""
+    names = points.labels(rows)
+    place = int(rows["path_s"].arg_max() or 0)
+    row = rows.row(place, named=True)
+    parts = sorted(((row[column] / row["path_s"], name) for column, name, _ in PARTS), reverse=True)
+    named = ", ".join(f"{numbers.share(part)} {name}" for part, name in parts if part >= NOTABLE)
+    time = numbers.seconds(row["path_s"])
+    if not is_swept:
+        return f"{label} takes {time} from its first message to the last: {named}."
+    crossings = _crossings(row["crossings"])
+    return f"At {names[place]} {label} takes {time}: {named}{crossings}."
+
+
+def _crossings(count: float | None) -> str:
+    """How many messages between the sites follow each other; nothing where there is none."""
+    if not count:
+        return ""
+    number = numbers.count(count)
+    if number == "1":
+        return "; 1 message on the path crosses between the sites"
+    return f"; {number} messages on the path cross between the sites, one after the other"
+
+
+def _panel(
+    rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
+) -> Any:
+    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
+    drawn = points.drawn(rows)
+    bars = [
+        stacked.Bar(
+            names[key],
+            [(label, row[column]) for column, label, _ in PARTS],
+            numbers.seconds(row["path_s"]),
+        )
+        for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
+    ]
+    x = charts.field(
+        "from:Q",
+        title="seconds on the critical path, mean over the runs",
+        scale=axes.scale(domain=[0, drawn["path_s"].max()], nice=False),
+        axis=axes.axis(tickCount=6, format=",~f", grid=True),
+    )
+    return stacked.panel(
+        bars,
+        kinds,
+        x,
+        None if alone else one,
+        left=left,
+        words=WORDS,
+        written=numbers.seconds,
+    )

@@ -1,0 +1,139 @@
+"""Packets of tables written by hand, and the messages that they are part of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+import tiny
+from programs import MS
+
+from flowsweep.critical_path import packets
+
+if TYPE_CHECKING:
+    from flowsweep.critical_path.packets import HostPackets
+
+ENDS = {"src_ip": "10.77.1.1", "src_port": 1000, "dst_ip": "10.77.2.1", "dst_port": 2000}
+BASE = 5 * MS
+#: The host's clock is behind the reference's by so much.
+SHIFT = 77
+
+
+def packet(at: int, seq: int, delay: int | None = BASE, **changes: Any) -> dict[str, Any]:
+    """A packet of 1,000 bytes that leaves `at` ms; without a delay it is lost."""
+    return {
+        "at": at * MS, "seq": seq % 2**32, "delay": delay, "again": False,
+        "fate": "lost" if delay is None else "delivered",
+    } | changes  # fmt: skip
+
+
+def read(folder: Path, sent: list[dict[str, Any]], messages: list[int], **flow: Any) -> HostPackets:
+    """What pc1 sent; `messages` are the ms at which they begin."""
+    about = tiny.flow(ENDS["src_ip"], ENDS["dst_ip"], handshake_rtt_ns=None, **flow)
+    tiny.table(folder, "flows", "r", "pc1", [about])
+    begins = [{"first_time": tiny.T0 + at * MS, "last_time": tiny.T0 + at * MS} for at in messages]
+    tiny.table(folder, "messages", "r", "pc1", [tiny.message(1000, **one) for one in begins])
+    fates, delays = [], []
+    for number, one in enumerate(sent, start=1):
+        time = tiny.T0 + one["at"]
+        fates.append(
+            {
+                "sender": "pc1", "receiver": "pc3", **ENDS, "protocol": "tcp",
+                "time_sent": time, "packet_sent": number, "fate": one["fate"], "seq": one["seq"],
+                "payload_bytes": 1000, "ip_bytes": 1040, "is_retransmission": one["again"],
+            }
+        )  # fmt: skip
+        if one["delay"] is not None:
+            delays.append(
+                {
+                    "packet_sent": number, "time_sent_reference": time + SHIFT,
+                    "delay_ns": one["delay"], "queue_ns": one["delay"] - BASE,
+                }
+            )  # fmt: skip
+    tiny.table(folder, "fates", "r", "pc1", fates)
+    tiny.table(folder, "one_way", "r", "pc1", delays)
+    return packets.read({"pc1": folder / "tables" / "run=r" / "host=pc1"})["pc1"]
+
+
+def rows(found: HostPackets) -> list[dict[str, Any]]:
+    """By the time when they were sent, in ms since the first moment."""
+    times = [
+        ((pl.col(name) - tiny.T0 - SHIFT) / MS).alias(name)
+        for name in ("began", "first_sent", "sent", "arrival")
+    ]
+    return found.packets.with_columns(times).sort("sent").to_dicts()
+
+
+@pytest.mark.parametrize("start", [5, 2**32 - 1_500])
+def test_bytes_that_were_lost_hold_back_those_behind_them(tmp_path: Path, start: int) -> None:
+    sent = [
+        packet(0, start),
+        packet(1, start + 1000, None),
+        packet(2, start + 2000),
+        packet(40, start + 1000, again=True),
+        packet(60, start + 3000),
+    ]
+    found = rows(read(tmp_path, sent, [0, 60]))
+    assert [row["is_in_order"] for row in found] == [True, False, False, True, True]
+    again = found[3]
+    assert (again["began"], again["first_sent"], again["sent"]) == (0, 1, 40)
+    assert (again["arrival"], again["ip_bytes_so_far"]) == (45, 2 * 1040)
+    assert found[4]["began"] == 60
+    assert all(row["is_explained"] for row in found)
+
+
+def test_what_was_sent_again_late_belongs_to_its_own_message(tmp_path: Path) -> None:
+    """The next message began before the lost packet was sent again."""
+    sent = [
+        packet(0, 0, None),
+        packet(10, 1000),
+        packet(200, 0, again=True),
+    ]
+    found = rows(read(tmp_path, sent, [0, 10]))
+    assert [row["began"] for row in found] == [0, 10, 0]
+    assert [row["is_in_order"] for row in found] == [False, False, True]
+
+
+def test_messages_that_queue_behind_each_other_are_one(tmp_path: Path) -> None:
+    """The second leaves while the first is in the queue, the third when that is empty."""
+    sent = [packet(0, 0, BASE + 9 * MS), packet(4, 1000, BASE + 8 * MS), packet(13, 2000)]
+    found = rows(read(tmp_path, sent, [0, 4, 13]))
+    assert [row["began"] for row in found] == [0, 0, 13]
+    assert [row["ip_bytes_so_far"] for row in found] == [1040, 2080, 1040]
+    assert [row["queued_ns_so_far"] for row in found] == [9 * MS, 12 * MS, 0]
+
+
+def test_an_unknown_fate_is_not_explained(tmp_path: Path) -> None:
+    sent = [packet(0, 0), packet(1, 1000, None, fate="unknown")]
+    found = rows(read(tmp_path, sent, [0]))
+    assert [row["is_explained"] for row in found] == [True, False]
+
+
+def test_a_port_that_is_used_again_is_another_stream(tmp_path: Path) -> None:
+    """Its numbers begin elsewhere, and nothing of it waits for the connection before."""
+    folder = tmp_path
+    read(folder, [packet(0, 900_000), packet(500, 10)], [0, 500])
+    path = folder / "tables" / "run=r" / "host=pc1"
+    flows = pl.read_parquet(path / "flows.parquet")
+    other = flows.with_columns(connection=pl.lit(1, flows["connection"].dtype))
+    pl.concat([flows, other]).write_parquet(path / "flows.parquet")
+    messages = pl.read_parquet(path / "messages.parquet")
+    numbers = pl.Series("connection", [0, 1], messages["connection"].dtype)
+    messages.with_columns(numbers).write_parquet(path / "messages.parquet")
+    found = rows(packets.read({"pc1": path})["pc1"])
+    assert [row["began"] for row in found] == [0, 500]
+    assert [row["is_in_order"] for row in found] == [True, True]
+
+
+def test_a_handshake_is_of_who_opened_the_connection(tmp_path: Path) -> None:
+    found = read(tmp_path, [packet(20, 0)], [20])
+    assert found.handshakes.is_empty()
+    path = tmp_path / "tables" / "run=r" / "host=pc1"
+    flows = pl.read_parquet(path / "flows.parquet")
+    known = flows.with_columns(handshake_rtt_ns=pl.lit(12 * MS))
+    known.write_parquet(path / "flows.parquet")
+    found = packets.read({"pc1": path})["pc1"]
+    opened = tiny.T0 + SHIFT
+    assert found.handshakes.rows() == [("pc1", "pc3", opened, opened + 12 * MS)]
