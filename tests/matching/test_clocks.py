@@ -202,6 +202,44 @@ def test_one_kernel_has_one_clock_and_changed_stamps_contradict_it(tmp_path):
     )
 
 
+def test_one_clock_has_no_steps_however_the_delays_change(tmp_path):
+    """Packets one way become faster and those back slower by as much, as on a busy machine."""
+
+    def out_and_back(boot_ids):
+        folder = tmp_path / "-".join(boot_ids)
+        folder.mkdir()
+        packets = {"a": [], "b": []}
+        for number in range(4_000):
+            at = number * MS
+            change = MS if number >= 2_000 else 0
+            ends = [("a", "b", 5 * MS - change), ("b", "a", 5 * MS + change)]
+            for place, (sender, receiver, delay) in enumerate(ends):
+                addresses = ["10.0.0.1", "10.0.0.2"][:: 1 if sender == "a" else -1]
+                payload = b"%08d" % (2 * number + place)
+                header = bytes([0, 5, 0, 6, 0, 16, 0, 0])
+                frame = ethernet(ip(*addresses, 17, header + payload, ident=1 + 2 * number + place))
+                packets[sender].append((at, frame))
+                packets[receiver].append((at + delay, frame))
+        for (host, some), boot_id in zip(packets.items(), boot_ids, strict=True):
+            some.sort(key=lambda packet: packet[0])
+            content = pcap([(START_NS + time, frame) for time, frame in some])
+            (folder / f"{host}.pcap").write_bytes(content)
+            about = {"clock": {"boot_id": boot_id}}
+            (folder / f"{host}.capture.json").write_text(json.dumps(about))
+        places = [folder / "a.pcap", folder / "b.pcap"]
+        found = hosts.find(places, {"a": ["10.0.0.1"], "b": ["10.0.0.2"]})
+        tables.write(found, folder / "out")
+        clocks = pl.read_parquet(folder / "out" / "clocks.parquet")
+        return clocks, pl.read_parquet(folder / "out" / "one_way.parquet")
+
+    clocks, _ = out_and_back(["one", "other"])
+    assert clocks.filter(host="b").height == 2
+    clocks, rows = out_and_back(["one", "one"])
+    assert clocks.select("host", "method").rows() == [("a", "reference"), ("b", "same_kernel")]
+    assert rows["delay_ns"].null_count() == 0
+    assert {*rows["delay_ns"]} == {4 * MS, 5 * MS, 6 * MS}
+
+
 def test_the_agents_readings_narrow_what_packets_leave_open(tmp_path):
     run = copy_run(DEMO / "nqueens-rtt_64ms-r1", tmp_path / "run")
     peer = {"address": "10.77.1.1:123", "offset_ns": 100, "round_trip_ns": 20_000}

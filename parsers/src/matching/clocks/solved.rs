@@ -118,8 +118,10 @@ impl Clocks {
     /// Finds the clocks. `kernels`: hosts with the same one have the same number.
     pub(in super::super) fn solve(self, kernels: &[Option<usize>]) -> Solved {
         let mut steps: Vec<Step> = Vec::new();
-        for windows in self.pairs.values() {
-            steps.extend(steps::find(windows.all(), self.shift));
+        for (&(first, second), windows) in &self.pairs {
+            let [one, other] = [first, second].map(|point| kernels[usize::from(point)]);
+            let is_one_clock = one.is_some() && one == other;
+            steps.extend(steps::find(windows.all(), self.shift, is_one_clock));
         }
         let steps = merged(steps, 1 << self.shift);
         let reference = self.reference();

@@ -20,9 +20,12 @@ pub(super) struct Step {
 /// Least differences of a window without drift, of packets to the second point and to the first.
 type Least = [Option<f64>; 2];
 
-/// All steps of a pair in order.
-pub(super) fn find(windows: &[Window], shift: u32) -> Vec<Step> {
+/// All steps of a pair in order. Where both points have one clock, it may be set back, but neither ahead of the other.
+pub(super) fn find(windows: &[Window], shift: u32, is_one_clock: bool) -> Vec<Step> {
     let mut found = contradictions(windows, shift);
+    if is_one_clock {
+        return found;
+    }
     let mut stretches = Vec::new();
     let mut from = i64::MIN;
     for step in &found {
