@@ -52,7 +52,7 @@ def arguments(parser: Parser) -> None:
         "--match",
         dest="is_matched",
         action="store_true",
-        help="Put the captures of all hosts together, too: tables one_way and fates.",
+        help="Put the captures of all hosts together, too: tables one_way, fates, critical_path.",
     )
 
 

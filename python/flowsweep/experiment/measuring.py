@@ -64,8 +64,9 @@ class Analysis(Model):
     bin_ns: Duration = Field(BIN_NS, alias="bin", description="Bin of the throughput table.")
     match: bool = Field(
         False,
-        description="Whether the captures of all hosts are put together: one-way delays, and what "
-        "became of each packet. Takes about as long again as the other tables.",
+        description="Whether the captures of all hosts are put together: one-way delays, what "
+        "became of each packet, and where the completion time goes. Takes about as long again as "
+        "the other tables.",
     )
 
 
