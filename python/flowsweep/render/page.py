@@ -200,6 +200,7 @@ def _verdict(context: Context) -> words.Verdict:
         beside=list(context.rows("side_by_side").rows(named=True)),
         others=list(context.rows("axis_thresholds").rows(named=True)),
         needs=list(context.rows("need").rows(named=True)),
+        times=list(context.rows("time_shares").rows(named=True)),
         lightpaths=list(context.rows("lightpaths").rows(named=True)),
         has_sites=context.has_sites,
     )

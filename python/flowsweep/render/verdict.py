@@ -21,6 +21,7 @@ from flowsweep.render import (
     verdict_lightpaths,
     verdict_limits,
     verdict_need,
+    verdict_time,
 )
 
 MAX_APPS = 4
@@ -67,6 +68,7 @@ def verdict(
     others: Sequence[dict[str, Any]] = (),
     lightpaths: Sequence[dict[str, Any]] = (),
     needs: Sequence[dict[str, Any]] = (),
+    times: Sequence[dict[str, Any]] = (),
     has_sites: bool = True,
 ) -> Verdict:
     """The sentences for all applications.
@@ -80,6 +82,7 @@ def verdict(
         others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
         lightpaths: Rows of the query `lightpaths`.
         needs: Rows of the query `need`.
+        times: Rows of the query `time_shares`.
         has_sites: Whether these are of sites; else of hosts.
     """
     few, orders = [], list(labels)
@@ -114,6 +117,7 @@ def verdict(
         sentences += _variants_of(fixed, labels, beside)
     sentences += verdict_axes.sentences(others, labels)
     sentences += verdict_need.sentences(needs, labels)
+    sentences += verdict_time.sentences(times, labels)
     if words := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
         sentences.append(words)
     return Verdict(
