@@ -24,13 +24,17 @@ def said(directory: Path, **how: Any) -> list[str]:
     [
         (
             {"computing": 0.9, "propagation": 0.6},
-            "At 16.0 ms **app0** computes for **60 %** of its time; propagation takes 40 %; 10 "
-            "messages between the sites follow one after the other.",
+            (
+                "At 16.0 ms **app0** computes for **60 %** of its time; propagation takes 40 %; "
+                "10 messages between the sites follow one after the other."
+            ),
         ),
         (
             {"computing": 0.9, "queueing": 0.56, "loss recovery": 0.5, "propagation": 0.04},
-            "At 16.0 ms **app0** computes for **45 %** of its time; queueing takes 28 %, loss "
-            "recovery takes 25 %.",
+            (
+                "At 16.0 ms **app0** computes for **45 %** of its time; queueing takes 28 %, "
+                "loss recovery takes 25 %."
+            ),
         ),
         (
             {"computing": 1.8, "propagation": 0.02},
