@@ -137,3 +137,30 @@ def test_a_handshake_is_of_who_opened_the_connection(tmp_path: Path) -> None:
     found = packets.read({"pc1": path})["pc1"]
     opened = tiny.T0 + SHIFT
     assert found.handshakes.rows() == [("pc1", "pc3", opened, opened + 12 * MS)]
+
+
+def test_connections_side_by_side_have_their_own_numbers(tmp_path: Path) -> None:
+    """A loss in one of two connections, whose packets take turns."""
+    one = [packet(0, 7_000), packet(2, 8_000, None), packet(30, 8_000, again=True)]
+    read(tmp_path, one, [0])
+    path = tmp_path / "tables" / "run=r" / "host=pc1"
+    both: dict[str, list[pl.DataFrame]] = {}
+    for name in ("flows", "messages", "fates", "one_way"):
+        both[name] = [pl.read_parquet(path / f"{name}.parquet")]
+    other = [packet(1, 2**31), packet(3, 2**31 + 1000), packet(31, 2**31 + 2000)]
+    read(tmp_path, other, [1])
+    for name, frames in both.items():
+        rows_of = pl.read_parquet(path / f"{name}.parquet")
+        if "src_port" in rows_of.columns:
+            rows_of = rows_of.with_columns(src_port=pl.lit(1001, rows_of["src_port"].dtype))
+        if "connection" in rows_of.columns:
+            rows_of = rows_of.with_columns(connection=pl.lit(1, rows_of["connection"].dtype))
+        if "packet_sent" in rows_of.columns:
+            rows_of = rows_of.with_columns(pl.col("packet_sent") * 2)
+            frames[0] = frames[0].with_columns(pl.col("packet_sent") * 2 - 1)
+        pl.concat([*frames, rows_of]).write_parquet(path / f"{name}.parquet")
+    found = rows(packets.read({"pc1": path})["pc1"])
+    assert [(row["sent"], row["began"], row["is_in_order"]) for row in found] == [
+        (0, 0, True), (1, 1, True), (2, 0, False), (3, 1, True), (30, 0, True), (31, 1, True),
+    ]  # fmt: skip
+    assert found[4]["first_sent"] == 2

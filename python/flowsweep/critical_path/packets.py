@@ -5,7 +5,7 @@ All times are on the reference's clock, in ns since 1970.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,16 +14,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
-STREAM = [*ENDS, "connection"]
-FATES = (
-    *ENDS, "sender", "receiver", "protocol", "fate", "time_sent", "packet_sent", "seq",
-    "payload_bytes", "ip_bytes", "is_retransmission",
-)  # fmt: skip
-ONE_WAY = ("packet_sent", "time_sent_reference", "delay_ns", "queue_ns")
-FLOWS = ("connection", "direction", *ENDS, "first_time", "start", "handshake_rtt_ns")
-MESSAGES = ("connection", "direction", "first_time")
+#: `way` is a number of the ends.
+STREAM = ["way", "connection"]
 #: What a packet that was sent again has in common with the one that carried its bytes before.
-OF_BURST = ("began", "first_sent", "burst", "ip_bytes_so_far", "queued_ns_so_far")
+OF_BURST = ("began", "first_sent", "ip_bytes_so_far", "queued_ns_so_far")
 #: Sequence numbers are counted modulo this.
 _WRAP = 1 << 32
 
@@ -63,38 +57,31 @@ def read(hosts: Mapping[str, Path]) -> dict[str, HostPackets]:
 def _read_host(host: str, folder: Path) -> HostPackets:
     import polars as pl
 
-    own = _own_packets(host, folder)
+    flows = _scan(folder, "flows").collect()
+    ways = flows.select(ENDS).unique(maintain_order=True).with_row_index("way")
+    flows = flows.join(ways, on=ENDS).drop(ENDS)
+    own = _own_packets(host, folder, ways)
     shifts = own["shift_ns"].drop_nulls()
-    flows = _table(folder, "flows", FLOWS)
-    messages = (
-        _table(folder, "messages", MESSAGES)
-        .join(flows.drop("first_time"), on=["connection", "direction"])
-        .select(*STREAM, pl.col("first_time").dt.epoch("ns").alias("message_first"))
-        .sort("message_first")
-        .with_row_index("message")
-    )
-    packets = own.sort("time").join_asof(
-        messages,
-        left_on="time",
-        right_on="message_first",
-        by=ENDS,
-        check_sortedness=False,
-    )
-    packets = packets.filter(pl.col("message").is_not_null())
+    handshakes = _handshakes(host, own, flows)
     return HostPackets(
-        _with_order(_with_messages(_with_offsets(packets))),
-        _handshakes(own, flows),
+        _with_order(_with_messages(_with_offsets(_of_messages(own, folder, flows)))).select(
+            pl.lit(host).alias("sender"), pl.all()
+        ),
+        handshakes,
         shifts[0] if len(shifts) else 0,
     )
 
 
-def _own_packets(host: str, folder: Path) -> pl.DataFrame:
+def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
     """TCP packets with payload from `host` to others, in the order of its capture."""
     import polars as pl
 
     reference = pl.col("time_sent_reference").dt.epoch("ns")
+    delays = _scan(folder, "one_way").select(
+        "packet_sent", reference.alias("reference"), "delay_ns", "queue_ns"
+    )
     packets = (
-        _table(folder, "fates", FATES)
+        _scan(folder, "fates")
         .filter(
             (pl.col("sender") == host)
             & pl.col("receiver").is_not_null()
@@ -103,18 +90,50 @@ def _own_packets(host: str, folder: Path) -> pl.DataFrame:
             & (pl.col("payload_bytes") > 0)
             & (pl.col("fate") != "duplicated")
         )
-        .join(_table(folder, "one_way", ONE_WAY), on="packet_sent", how="left")
-        .with_columns(pl.col("time_sent").dt.epoch("ns").alias("time"))
+        .join(ways.lazy(), on=ENDS)
+        .select(
+            "way",
+            pl.col("receiver").cast(pl.Categorical),
+            "packet_sent",
+            "seq",
+            "payload_bytes",
+            "ip_bytes",
+            "is_retransmission",
+            pl.col("time_sent").dt.epoch("ns").alias("time"),
+            (pl.col("fate") == "lost").alias("is_lost"),
+        )
+        .join(delays, on="packet_sent", how="left")
         .sort("packet_sent")
+        .collect()
     )
     # A packet that no other capture has is not on the reference's clock; those around it are.
-    shift = (reference - pl.col("time")).forward_fill().backward_fill()
+    shift = (pl.col("reference") - pl.col("time")).forward_fill().backward_fill()
     base = (pl.col("delay_ns") - pl.col("queue_ns")).min().over("receiver")
-    return packets.with_columns(
-        shift.alias("shift_ns"),
-        (pl.col("time") + shift).alias("sent"),
-        (reference + pl.col("delay_ns")).alias("arrival"),
-        base.alias("base_ns"),
+    return packets.select(
+        "way", "receiver", "seq", "payload_bytes", "ip_bytes", "is_retransmission", "is_lost",
+        "time", shift.alias("shift_ns"), (pl.col("time") + shift).alias("sent"),
+        (pl.col("reference") + pl.col("delay_ns")).alias("arrival"), base.alias("base_ns"),
+    )  # fmt: skip
+
+
+def _of_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -> pl.DataFrame:
+    """Packets in the order of time, with the latest message of their way that had begun."""
+    import polars as pl
+
+    messages = (
+        _scan(folder, "messages")
+        .select("connection", "direction", pl.col("first_time").dt.epoch("ns").alias("began"))
+        .collect()
+        .join(flows.select("connection", "direction", "way"), on=["connection", "direction"])
+        .sort("began", maintain_order=True)
+        .with_row_index("message")
+        .drop("direction")
+    )
+    found = packets.sort("time", maintain_order=True).join_asof(
+        messages, left_on="time", right_on="began", by="way", check_sortedness=False
+    )
+    return found.filter(pl.col("message").is_not_null()).with_columns(
+        pl.col("began") + pl.col("shift_ns")
     )
 
 
@@ -123,8 +142,9 @@ def _with_offsets(packets: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     step = (pl.col("seq").diff().over(STREAM) + _WRAP // 2) % _WRAP - _WRAP // 2
-    packets = packets.with_columns(step.fill_null(0).alias("step"))
-    return packets.with_columns(pl.col("step").cum_sum().over(STREAM).alias("offset")).drop("step")
+    return packets.with_columns(step.fill_null(0).cum_sum().over(STREAM).alias("offset")).drop(
+        "seq", "time", "shift_ns"
+    )
 
 
 def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
@@ -134,23 +154,41 @@ def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    first = packets.filter(~pl.col("is_retransmission")).with_columns(
-        (pl.col("message_first") + pl.col("shift_ns")).min().over("message").alias("began"),
+    is_again = pl.col("is_retransmission")
+    first = _with_bursts(packets.filter(~is_again)).sort("burst", maintain_order=True)
+    first = first.with_columns(_time_in_queue().alias("queued_ns"))
+    first = first.select(
+        "receiver", "payload_bytes", "is_lost", "sent", "arrival", "base_ns", *STREAM, "offset",
+        _of_first("began").alias("began"),
         pl.col("sent").alias("first_sent"),
-    )
-    first = _with_bursts(first).with_columns(
-        pl.col("ip_bytes").cum_sum().over("burst").alias("ip_bytes_so_far"),
-        _time_in_queue().cum_sum().over("burst").alias("queued_ns_so_far"),
-        pl.col("began").min().over("burst"),
-    )
-    again = packets.filter(pl.col("is_retransmission")).sort("offset")
+        _sum_so_far("ip_bytes").alias("ip_bytes_so_far"),
+        _sum_so_far("queued_ns").alias("queued_ns_so_far"),
+    )  # fmt: skip
+    again = packets.filter(is_again).drop("began").sort("offset", maintain_order=True)
     again = again.join_asof(
-        first.select(*STREAM, "offset", *OF_BURST).sort("offset"),
+        first.select(*STREAM, "offset", *OF_BURST).sort("offset", maintain_order=True),
         on="offset",
         by=STREAM,
         check_sortedness=False,
     )
     return pl.concat([first, again.select(first.columns)])
+
+
+def _of_first(column: str) -> pl.Expr:
+    """A value of the first packet of the burst, of packets that are sorted by their bursts."""
+    import polars as pl
+
+    is_first = pl.col("burst").ne_missing(pl.col("burst").shift())
+    return pl.when(is_first).then(column).forward_fill()
+
+
+def _sum_so_far(column: str) -> pl.Expr:
+    """The sum over the burst up to each packet, of packets that are sorted by their bursts."""
+    import polars as pl
+
+    total = pl.col(column).cum_sum()
+    is_first = pl.col("burst").ne_missing(pl.col("burst").shift())
+    return total - pl.when(is_first).then(total - pl.col(column)).forward_fill()
 
 
 def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
@@ -193,20 +231,19 @@ def _with_order(packets: pl.DataFrame) -> pl.DataFrame:
     latest = pl.col("arrival").cum_max().over(STREAM)
     soonest = pl.col("arrival").min().over(*STREAM, "offset")
     is_in_order = (pl.col("arrival") == latest) & (pl.col("arrival") == soonest)
-    return packets.sort(*STREAM, "offset", "arrival").select(
-        "sender", "receiver", "payload_bytes", "began", "first_sent", "sent", "arrival",
-        "base_ns", "ip_bytes_so_far", "queued_ns_so_far",
+    is_explained = pl.col("arrival").is_not_null() | pl.col("is_lost")
+    return packets.sort(*STREAM, "offset", "arrival", maintain_order=True).select(
+        pl.col("receiver").cast(pl.String), "payload_bytes", "began", "first_sent", "sent",
+        "arrival", "base_ns", "ip_bytes_so_far", "queued_ns_so_far",
         is_in_order.fill_null(value=False).alias("is_in_order"),
-        (pl.col("arrival").is_not_null() | (pl.col("fate") == "lost")).alias("is_explained"),
+        is_explained.alias("is_explained"),
     )  # fmt: skip
 
 
-def _handshakes(packets: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+def _handshakes(host: str, packets: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    peers = packets.group_by(ENDS).agg(
-        pl.col("sender", "receiver", "shift_ns").first(),
-    )
+    peers = packets.group_by("way").agg(pl.col("receiver", "shift_ns").first())
     opened = pl.col("first_time").dt.epoch("ns") + pl.col("shift_ns")
     return (
         flows.filter(
@@ -214,17 +251,17 @@ def _handshakes(packets: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
             & (pl.col("start") == "syn")
             & pl.col("handshake_rtt_ns").is_not_null()
         )
-        .join(peers, on=ENDS)
+        .join(peers, on="way", maintain_order="left")
         .select(
-            "sender", "receiver",
+            pl.lit(host).alias("sender"),
+            pl.col("receiver").cast(pl.String),
             opened.alias("opened"),
             (opened + pl.col("handshake_rtt_ns")).alias("answered"),
         )
-    )  # fmt: skip
+    )
 
 
-def _table(folder: Path, name: str, columns: Sequence[str]) -> pl.DataFrame:
+def _scan(folder: Path, name: str) -> pl.LazyFrame:
     import polars as pl
 
-    path = folder / f"{name}.parquet"
-    return pl.read_parquet(path, columns=list(columns), hive_partitioning=False)
+    return pl.scan_parquet(folder / f"{name}.parquet", hive_partitioning=False)

@@ -12,8 +12,7 @@ seems to compute on its path differs from point to point of a sweep, which `time
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from flowsweep.critical_path.parts import Journey, Part, divide
@@ -61,79 +60,89 @@ def find(
         Nothing where no message arrived between start and end.
     """
     arrivals = _arrivals(hosts, start, end)
-    times = {host: [journey.arrival for journey in found] for host, found in arrivals.items()}
+    times = {host: rows["arrival"] for host, rows in arrivals.items()}
     host = max(times, key=lambda name: (times[name][-1], name), default=None)
     if host is None:
         return []
     steps: list[Step] = []
     at = end
     while True:
-        place = bisect_right(times.get(host, []), at) - 1
-        journey = arrivals[host][place] if place >= 0 else None
+        place = times[host].search_sorted(at, side="right") if host in times else 0
+        journey = Journey(*arrivals[host].row(place - 1)) if place else None
         since = start if journey is None else journey.arrival
         if since < at:
             steps.append(Step(host, None, Part.COMPUTING, since, at - since))
         if journey is None:
             return steps[::-1]
-        rate = rates.get((journey.sender, journey.receiver))
         until = journey.arrival
+        rate = rates.get((journey.sender, journey.receiver))
         for part, duration in reversed(divide(journey, rate)):
             until -= duration
             steps.append(Step(journey.sender, journey.receiver, part, until, duration))
         host, at = journey.sender, journey.began
 
 
-def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[str, list[Journey]]:
-    """What arrived at each host between start and end, in the order of time."""
-    least = _least_delays(hosts)
-    found: dict[str, list[Journey]] = {}
-    for host in hosts.values():
-        for journey in (*_messages(host.packets), *_handshakes(host.handshakes, least)):
-            began = max(journey.began, start)
-            if began < journey.arrival <= end:
-                within = journey._replace(
-                    began=began,
-                    first_sent=max(journey.first_sent, began),
-                    sent=max(journey.sent, began),
-                )
-                found.setdefault(journey.at, []).append(within)
-    for journeys in found.values():
-        journeys.sort(key=lambda one: (one.arrival, one.began, one.sender))
-    return found
+def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[str, pl.DataFrame]:
+    """What arrived at each host between start and end, in the order of time: rows of `Journey`."""
+    import polars as pl
+
+    packets = pl.concat([host.packets for host in hosts.values()])
+    least = packets.group_by("sender", "receiver").agg(pl.col("base_ns").min()).drop_nulls()
+    journeys = pl.concat(
+        [_of_packets(packets), *(_of_handshakes(host.handshakes, least) for host in hosts.values())]
+    )
+    began = pl.col("began").clip(start)
+    within = (
+        journeys.filter((began < pl.col("arrival")) & (pl.col("arrival") <= end))
+        .with_columns(pl.max_horizontal(name, began) for name in ("began", "first_sent", "sent"))
+        .sort("arrival", "began", "sender", maintain_order=True)
+    )
+    return {host: rows for (host,), rows in within.partition_by("at", as_dict=True).items()}
 
 
-def _messages(packets: pl.DataFrame) -> Iterator[Journey]:
+def _of_packets(packets: pl.DataFrame) -> pl.DataFrame:
     """The journey of each packet that completed what its receiver could read."""
     import polars as pl
 
-    rows = packets.filter(pl.col("is_in_order")).select(
-        "sender", "receiver", pl.col("receiver").alias("at"), "began", "first_sent", "sent",
-        "arrival", "base_ns", "ip_bytes_so_far", "queued_ns_so_far",
-    )  # fmt: skip
-    return (Journey(*row) for row in rows.drop_nulls().iter_rows())
+    return (
+        packets.filter(pl.col("is_in_order"))
+        .with_columns(
+            pl.col("receiver").alias("at"),
+            pl.col("ip_bytes_so_far").alias("ip_bytes"),
+            pl.col("queued_ns_so_far").alias("queued_ns"),
+        )
+        .select(Journey._fields)
+        .drop_nulls()
+    )
 
 
-def _handshakes(rows: pl.DataFrame, least: Mapping[tuple[str, str], int]) -> Iterator[Journey]:
-    """The journey of each SYN and its answer."""
-    for sender, receiver, opened, answered in rows.iter_rows():
-        there, back = least.get((sender, receiver)), least.get((receiver, sender))
-        if there is not None and back is not None:
-            both = there + back
-            waited = answered - opened - both
-            yield Journey(
-                sender, receiver, sender, opened, opened, opened, answered, both, 0, waited
-            )
+def _of_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
+    """The journey of each SYN and its answer, for which the host that sent it waits.
 
-
-def _least_delays(hosts: Mapping[str, HostPackets]) -> dict[tuple[str, str], int]:
-    """By sender and receiver, where it is known."""
+    Args:
+        rows: Handshakes.
+        least: The least delay of each direction.
+    """
     import polars as pl
 
-    return {
-        (sender, receiver): least
-        for host in hosts.values()
-        for sender, receiver, least in host.packets.group_by("sender", "receiver")
-        .agg(pl.col("base_ns").min())
-        .drop_nulls()
-        .iter_rows()
-    }
+    back = least.select(
+        pl.col("receiver").alias("sender"),
+        pl.col("sender").alias("receiver"),
+        pl.col("base_ns").alias("back_ns"),
+    )
+    ends = ["sender", "receiver"]
+    both = pl.col("base_ns") + pl.col("back_ns")
+    opened = pl.col("opened")
+    return (
+        rows.join(least, on=ends)
+        .join(back, on=ends)
+        .select(
+            *ends,
+            pl.col("sender").alias("at"),
+            *(opened.alias(name) for name in ("began", "first_sent", "sent")),
+            pl.col("answered").alias("arrival"),
+            both.alias("base_ns"),
+            pl.lit(0, pl.Int64).alias("ip_bytes"),
+            (pl.col("answered") - opened - both).alias("queued_ns"),
+        )
+    )
