@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -32,7 +33,7 @@ def tables(command, tmp_path_factory) -> Path:
 @pytest.mark.parametrize("run", RUNS)
 def test_every_message_that_a_host_sent_is_there_once_and_arrives(run, tables, export):
     trace, about = export(tables, "--run", run)
-    assert trace.processes == ["pc1", "pc2", "pc3", "pc4"]
+    assert trace.processes == ["critical path", "pc1", "pc2", "pc3", "pc4"]
     expected = []
     for folder in (tables / f"run={run}").iterdir():
         host = folder.name.removeprefix("host=")
@@ -51,6 +52,30 @@ def test_every_message_that_a_host_sent_is_there_once_and_arrives(run, tables, e
         assert after.thread.startswith(f"from {before.process}")
         assert before.start <= after.start <= after.end
         assert before.end <= after.end
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_critical_path_lies_beside_the_messages_it_takes(run, tables, export):
+    trace, _ = export(tables, "--run", run)
+    path = trace.critical_path
+    assert all(one.end == other.start for one, other in pairwise(path))
+    files = (tables / f"run={run}").glob("host=*/critical_path.parquet")
+    whole = pl.concat(pl.read_parquet(file) for file in files)
+    ends = (whole["begin"].dt.epoch("ns") + whole["duration_ns"]).max()
+    assert path[-1].end == ends
+    # The ranks exchange some messages before the program's clock starts.
+    assert path[0].start == whole["begin"].dt.epoch("ns").min()
+    assert path[0].start > min(one.start for one in trace.slices)
+    # Where a message of the path begins, its sender begins to send, and not before.
+    begins = [
+        after
+        for before, after in pairwise(path)
+        if after.args["receiver"] is not None and before.args["receiver"] is None
+    ]
+    assert len(begins) > 50
+    for piece in begins:
+        sent = trace.of(piece.args["host"], f"to {piece.args['receiver']}")
+        assert piece.start in {one.start for one in sent}
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -92,7 +92,7 @@ def run(tmp_path_factory, command) -> Path:
 
 def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, export):
     trace, about = export(run)
-    assert trace.processes == ["a", "b"]
+    assert trace.processes == ["critical path", "a", "b"]
     assert about["without_arrival"] == {"not captured": 2, "lost or not matched": 1, "clock": 0}
     questions = trace.of("a", "to b")
     arrived = trace.of("b", "from a")

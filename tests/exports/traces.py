@@ -42,6 +42,7 @@ class Trace:
     processes: list[str]
     slices: list[Slice]
     arrows: list[tuple[Slice, Slice]]
+    critical_path: list[Slice]
 
     def of(self, process: str, thread: str) -> list[Slice]:
         return [one for one in self.slices if (one.process, one.thread) == (process, thread)]
@@ -63,11 +64,16 @@ def read(path: Path) -> Trace:
     latest: dict[int, Slice] = {}
     ends: dict[int, dict[str, Slice]] = {}
     before: dict[str, Any] = {"ts": 0}
+    path: list[Slice] = []
     for event in events:
         if event["ph"] == "M":
             continue
         assert set(event) == FIELDS[event["ph"]], event
+        if event["cat"] == "critical path":
+            path.append(_piece(event, names, zero))
+            continue
         assert event["cat"] == "message"
+        assert not path
         assert event["ts"] >= before["ts"] >= 0
         tid = event["tid"]
         if event["ph"] == "X":
@@ -91,9 +97,20 @@ def read(path: Path) -> Trace:
         before = event
     assert all(set(own) == {"s", "f"} for own in ends.values())
     processes = [name for key, name in names.items() if key[0] == "process"]
-    return Trace(
-        whole["metadata"], processes, slices, [(own["s"], own["f"]) for own in ends.values()]
-    )
+    arrows = [(own["s"], own["f"]) for own in ends.values()]
+    return Trace(whole["metadata"], processes, slices, arrows, path)
+
+
+def _piece(event: dict[str, Any], names: dict[tuple[Any, ...], str], zero: int) -> Slice:
+    """A piece of the critical path, which is the only slice in a thread of its own."""
+    assert event["ph"] == "X"
+    assert set(event["args"]) == {"host", "receiver"}
+    place = names["process", event["pid"]], names["thread", event["pid"], event["tid"]]
+    assert place == ("critical path", "critical path")
+    start, length = _ns(event["ts"]) + zero, _ns(event["dur"])
+    assert start >= zero
+    assert length > 0
+    return Slice(*place, start, start + length, event["name"], event["args"])
 
 
 def _names(events: list[dict[str, Any]]) -> dict[tuple[Any, ...], str]:

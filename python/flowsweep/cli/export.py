@@ -51,7 +51,8 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
     perfetto: each host is a process with a thread for what it sends to each other host, and one
     for what comes from there; further threads hold messages that overlap. A message is a slice
     from its first to its last packet at the sender, a slice from the first byte's to the last
-    byte's arrival at the receiver, and an arrow between them.
+    byte's arrival at the receiver, and an arrow between them. One more process has the critical
+    path: what the completion time is made of, piece by piece.
 
     goal: each host is a rank, and one thread: it sends a message when it has sent the one before
     and received all that had arrived by then, and after the time that passed since the last of
@@ -63,6 +64,7 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
     Example: flowsweep export results/mine --run lu-baseline-r1 --to perfetto -o lu.json.gz
     """
     from flowsweep.exports import goal, messages, perfetto, run_tables
+    from flowsweep.exports import path as critical_path
     from flowsweep.files import file_sets
 
     found = run_tables.find(path, run)
@@ -71,8 +73,11 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
         found.check_matched()
         hosts = found.hosts()
         read = messages.read(hosts, progress)
-    write = goal.write if to == "goal" else perfetto.write
-    write(read, found.run, hosts, output, progress)
+        pieces = critical_path.read(hosts) if to == "perfetto" else []
+    if to == "goal":
+        goal.write(read, found.run, hosts, output, progress)
+    else:
+        perfetto.write(read, found.run, hosts, output, progress, critical_path=pieces)
     progress_line.clear()
     without = read.without_arrival()
     total = read.rows.height

@@ -2,6 +2,7 @@
 
 It is Chrome's JSON trace format: a process for each host, threads for what it sends to each other
 host and what comes from there, a slice for each message at both, and an arrow between the two.
+One more process has the critical path, where there is one.
 Times are microseconds from the first message on, with three decimals: Perfetto reads numbers as
 doubles, which keep nanoseconds of a run, and not those since 1970.
 """
@@ -9,7 +10,7 @@ doubles, which keep nanoseconds of a run, and not those since 1970.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from flowsweep.exports.messages import Messages
+    from flowsweep.exports.path import Piece
 
 #: Slices that are in memory as text at once.
 CHUNK = 1 << 14
@@ -35,6 +37,8 @@ def write(
     hosts: Collection[str],
     path: Path,
     progress: Callable[[str], None] | None = None,
+    *,
+    critical_path: Sequence[Piece] = (),
 ) -> None:
     """Writes the trace to `path`; see `packed.writing`.
 
@@ -44,8 +48,9 @@ def write(
         hosts: Those that have tables, also without messages, in their order.
         path: What is there is replaced.
         progress: Given how far it is, now and then.
+        critical_path: Of the run; what is before the first message is left out.
     """
-    trace = _Trace(messages, hosts, progress)
+    trace = _Trace(messages, hosts, progress, critical_path)
     with writing(path) as stream:
         stream.write(b'{"traceEvents":[\n')
         for place, lines in enumerate(trace.chunks()):
@@ -66,11 +71,13 @@ class _Trace:
         messages: Messages,
         hosts: Collection[str],
         progress: Callable[[str], None] | None,
+        critical_path: Sequence[Piece],
     ) -> None:
         self._messages = messages.rows
         self._hosts = {host: 1 + place for place, host in enumerate(hosts)}
         self._own_clocks = messages.own_clocks
         self._progress = progress
+        self._critical_path = critical_path
         self._slices = _slices(messages.rows.with_row_index("number"))
         self.zero: int | None = self._slices["start"].min()  # type: ignore[assignment]
         #: By host, order among its threads, and peer: the slice that each lane of it holds.
@@ -85,6 +92,8 @@ class _Trace:
                 self._progress(f"{place * CHUNK:,} of {self._slices.height:,} slices")
             rows = some.hstack(self._messages[some["number"]])
             yield [event for row in rows.iter_rows(named=True) for event in self._events(row)]
+        if path := [*self._path()]:
+            yield path
         if names := [*self._names()]:
             yield names
 
@@ -120,6 +129,30 @@ class _Trace:
             own = f'"id":{row["number"] + 1},"name":"message","cat":"message"'
             yield f'{{"ph":{phase},{where},{own}}}'
 
+    def _path(self) -> Iterator[str]:
+        """The thread of the critical path, and a slice for each piece after the first message."""
+        zero = self.zero
+        if zero is None or not self._critical_path:
+            return
+        where = '"pid":{},"tid":{}'.format(*self._of_path)
+        yield _name("process", f'"pid":{self._of_path[0]}', "critical path", 0)
+        yield _name("thread", where, "critical path", 0)
+        for piece in self._critical_path:
+            begin = max(piece.begin, zero)
+            if begin >= piece.end:
+                continue
+            args = {"host": piece.host, "receiver": piece.receiver}
+            yield (
+                f'{{"ph":"X",{where},"ts":{_microseconds(begin - zero)},'
+                f'"dur":{_microseconds(piece.end - begin)},"name":{_json(piece.part)},'
+                f'"cat":"critical path","args":{json.dumps(args)}}}'
+            )
+
+    @property
+    def _of_path(self) -> tuple[int, int]:
+        """Numbers of the process and the thread of the critical path."""
+        return len(self._hosts) + 1, len(self._hosts) + 2
+
     def _thread(self, row: dict[str, Any], track: str) -> int:
         """The thread of a slice: slices of one thread may not overlap, so others are beside it."""
         start, end = row["start"], row["end"]
@@ -133,7 +166,8 @@ class _Trace:
             lane = len(lanes)
             lanes.append((start, end))
         # Numbers of threads are one series for all processes, and none is a process's.
-        return self._threads.setdefault((*key, lane), 1 + len(self._hosts) + len(self._threads))
+        first = self._of_path[1] + 1
+        return self._threads.setdefault((*key, lane), first + len(self._threads))
 
     def _names(self) -> Iterator[str]:
         for host, pid in self._hosts.items():
