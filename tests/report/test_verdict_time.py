@@ -12,7 +12,7 @@ from flowsweep.render import verdict_time
 from flowsweep.warehouse import Warehouse
 
 
-def said(directory: Path, **how: Any) -> list[str]:
+def sentences(directory: Path, **how: Any) -> list[str]:
     rows = Warehouse(critical.make(directory, **how)).rows("time_shares").rows(named=True)
     labels = {(row["app"], row["problem"]): row["app"] for row in rows}
     found = verdict_time.sentences(rows, labels)
@@ -46,11 +46,11 @@ def said(directory: Path, **how: Any) -> list[str]:
 def test_the_slowest_point_is_divided(
     far: dict[str, float], sentence: str | None, tmp_path: Path
 ) -> None:
-    assert said(tmp_path, far=far) == ([] if sentence is None else [sentence])
+    assert sentences(tmp_path, far=far) == ([] if sentence is None else [sentence])
 
 
 def test_more_applications_than_a_reader_wants_are_in_the_figure_alone(tmp_path: Path) -> None:
-    assert len(said(tmp_path, apps=6)) == verdict_time.MAX_APPS
+    assert len(sentences(tmp_path, apps=6)) == verdict_time.MAX_APPS
 
 
 def test_the_verdict_of_the_page_has_the_sentence(tmp_path: Path) -> None:
