@@ -112,7 +112,7 @@ PATH = [
              _is_made_of),
     Sentence("time_shares", r"Where the rate of a link is not known, serialisation is part of queueing\.", due=_has_no_rate),
     Sentence("time_shares", r"Not explained: the path computes more than at the baseline, as when work moves to other "
-             r"hosts, or less, so that hosts computed while messages were under way\.", due=_unexplained),
+             r"hosts, or less, because hosts computed while messages were under way\.", due=_unexplained),
     Sentence("time_shares", r"Scales differ between applications\.",
              due=lambda asked: asked.rows("time_shares")["app"].n_unique() > 1),
 ]  # fmt: skip

@@ -83,7 +83,7 @@ def _not_explained(rows: pl.DataFrame) -> str | None:
         return None
     return (
         "Not explained: the path computes more than at the baseline, as when work moves to other "
-        "hosts, or less, so that hosts computed while messages were under way."
+        "hosts, or less, because hosts computed while messages were under way."
     )
 
 
