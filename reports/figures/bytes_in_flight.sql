@@ -4,27 +4,19 @@ with
 
 connections as (
     select
-        flows.run,
-        coalesce(senders.place, 'elsewhere') as from_site,
-        coalesce(receivers.place, 'elsewhere') as to_site,
-        flows.max_in_flight_bytes,
+        sent.run,
+        sent.from_site,
+        sent.to_site,
+        sent.max_in_flight_bytes,
         backward.max_window_bytes,
-    from flows
+    from path_flows as sent
     left join flows as backward
         on
-            flows.run = backward.run
-            and flows.host = backward.host
-            and flows.connection = backward.connection
-            and flows.direction <> backward.direction
-    left join places as senders
-        on flows.run = senders.run and flows.src_ip = senders.address
-    left join places as receivers
-        on flows.run = receivers.run and flows.dst_ip = receivers.address
-    where
-        flows.is_counted
-        and flows.is_on_path
-        and flows.is_at_sender
-        and flows.max_in_flight_bytes > 0
+            sent.run = backward.run
+            and sent.host = backward.host
+            and sent.connection = backward.connection
+            and sent.direction <> backward.direction
+    where sent.is_at_sender and sent.max_in_flight_bytes > 0
 ),
 
 by_run as (

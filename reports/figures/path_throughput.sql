@@ -2,29 +2,15 @@
 -- over the run, and the goodput in it, along every axis that was varied.
 with
 
-placed as (
-    select
-        flows.run,
-        coalesce(senders.place, 'elsewhere') as from_site,
-        coalesce(receivers.place, 'elsewhere') as to_site,
-        flows.wire_bytes,
-        flows.payload_bytes - coalesce(flows.retransmitted_bytes, 0) as new_bytes,
-    from flows
-    left join places as senders
-        on flows.run = senders.run and flows.src_ip = senders.address
-    left join places as receivers
-        on flows.run = receivers.run and flows.dst_ip = receivers.address
-    where flows.is_counted and flows.is_on_path
-),
-
 -- of what is on the wire, payload that was not sent before
 shares as (
     select
         run,
         from_site,
         to_site,
-        sum(new_bytes) / nullif(sum(wire_bytes), 0) as goodput_share,
-    from placed
+        sum(payload_bytes - coalesce(retransmitted_bytes, 0))
+        / nullif(sum(wire_bytes), 0) as goodput_share,
+    from path_flows
     group by run, from_site, to_site
 ),
 

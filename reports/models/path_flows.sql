@@ -1,0 +1,11 @@
+-- One row per flow direction that counts and crosses between two places, with their names.
+select
+    flows.*,
+    coalesce(senders.place, 'elsewhere') as from_site,
+    coalesce(receivers.place, 'elsewhere') as to_site,
+from flows
+left join places as senders
+    on flows.run = senders.run and flows.src_ip = senders.address
+left join places as receivers
+    on flows.run = receivers.run and flows.dst_ip = receivers.address
+where flows.is_counted and flows.is_on_path
