@@ -75,7 +75,7 @@ def test_of_a_failed_writing_nothing_stays(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_parts_of_the_dead_are_removed_and_no_others(tmp_path):
+def test_the_next_writing_removes_parts_of_the_dead_and_no_others(tmp_path):
     code = "outputs.replacing(pathlib.Path(sys.argv[1], 'file'))"
     dead, living = holding(code, tmp_path), holding(code, tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
@@ -83,12 +83,13 @@ def test_parts_of_the_dead_are_removed_and_no_others(tmp_path):
     (tmp_path / ".flowsweep-link.part").symlink_to("nowhere")
     dead.kill()
     dead.wait()
-    outputs.remove_parts(tmp_path)
-    left = {path.name for path in tmp_path.iterdir()} - {".flowsweep-link.part"}
+    outputs.write_file(tmp_path / "other", "whole")
+    left = {path.name for path in tmp_path.iterdir()} - {".flowsweep-link.part", "other"}
     assert len(left) == 1
     assert left < names
     living.communicate()
-    assert {path.name for path in tmp_path.iterdir()} == {"file", ".flowsweep-link.part"}
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {"file", "other", ".flowsweep-link.part"}
     dead.communicate()
 
 

@@ -23,6 +23,7 @@ LIMIT_S = 120.0
 MODULES = (
     *("cli.parse", "cli.ingest", "cli.runs", "cli.report", "cli.query", "cli.zeek_logs"),
     *("cli.show", "render.page", "zeek.convert", "files.file_sets", "warehouse"),
+    *("cli.export", "exports.goal", "exports.perfetto", "matching.by_host", "cli.watch"),
 )
 
 

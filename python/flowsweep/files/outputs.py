@@ -52,7 +52,8 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A new file that becomes `path` when the block ends, and nothing if it fails.
 
     It is written under a hidden name of its own beside `path`, synced and renamed, which also
-    replaces a link that is there, and not what the link leads to.
+    replaces a link that is there, and not what the link leads to. What killed writers left in the
+    folder goes.
 
     Args:
         path: What is there is replaced, whosever it is: ask before.
@@ -61,6 +62,7 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     Raises:
         OSError: The folder or the disk refuses.
     """
+    remove_parts(path.parent)
     temporary = path.with_name(f"{HIDDEN}{os.urandom(8).hex()}{PART}")
     with cleaning(lambda: temporary.unlink(missing_ok=True)), _owned(temporary, mode) as stream:
         yield stream
@@ -83,12 +85,7 @@ def _owned(path: Path, mode: int) -> IO[bytes]:
 
 def remove_parts(folder: Path) -> None:
     """Removes what killed writers of this user left of `replacing` in `folder`."""
-    with os.scandir(folder) as entries:
-        names = [one.name for one in entries if one.name.startswith(HIDDEN)]
-    for name in names:
-        if not name.endswith(PART):
-            continue
-        path = folder / name
+    for path in sorted(folder.glob(f"{HIDDEN}*{PART}")):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
