@@ -227,8 +227,11 @@ def _exchange(one: Path, other: Path) -> bool:
 
 def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
     """Puts what a killed writer had ready into place; its lock is held."""
-    if is_ready(work):
-        with explaining(f"cannot write to {folder}"), folder_locked(folder, say):
+    if not is_ready(work):
+        return
+    with explaining(f"cannot write to {folder}"):
+        folder.mkdir(exist_ok=True)  # it may have been removed since
+        with folder_locked(folder, say):
             entries = [*(work / READY).glob("*"), *(work / CLEARED).glob("*")]
             check_places(folder, [entry.name for entry in entries])
             move(folder, work)
