@@ -14,7 +14,7 @@ import pytest
 
 from flowsweep import signals
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import locks, outputs
+from flowsweep.files import file_sets, locks, outputs
 
 HOLD = (
     "import sys, pathlib; from flowsweep.files import locks, outputs\n"
@@ -91,6 +91,32 @@ def test_the_next_writing_removes_parts_of_the_dead_and_no_others(tmp_path):
     found = {path.name for path in tmp_path.iterdir()}
     assert found == {"file", "other", ".flowsweep-link.part"}
     dead.communicate()
+
+
+@pytest.mark.parametrize("tables", [1, 100])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_set_counts_when_all_of_it_is_on_the_disk(tmp_path, monkeypatch, tables, is_alone):
+    synced = []
+    original, rename = os.fsync, Path.rename
+
+    def sync(descriptor: int) -> None:
+        original(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    def check(path: Path, place: Path) -> Path:
+        if path.name == "new":
+            counts.append({one.stat().st_ino for one in (path, *path.rglob("*"))} - {*synced})
+        return rename(path, place)
+
+    counts: list[set[int]] = []
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "rename", check)
+    with file_sets.file_set(tmp_path / "out", "some", ["run=r"], is_alone=is_alone) as folder:
+        (folder / "run=r/host=h").mkdir(parents=True)
+        for number in range(tables):
+            (folder / f"run=r/host=h/{number}.parquet").write_bytes(b"rows")
+    assert counts == [set()]
+    assert len([*(tmp_path / "out/run=r/host=h").iterdir()]) == tables
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder", "socket"])

@@ -43,7 +43,7 @@ def file_set(
         folder: Where the files come to lie; made where it lacks.
         name: Of the set among those of the folder.
         places: Of all files (`flows.parquet`) of the set in `folder`, or its one folder (`run=r1`).
-            A file that is not written this time is removed. Who writes a file syncs it.
+            A file that is not written this time is removed.
         say: Told who is waited for.
         is_alone: Whether the folder is of this set alone, and may appear as a whole.
         place: Gives the hidden folder of the set.

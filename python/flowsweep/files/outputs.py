@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -23,8 +23,6 @@ _NO_FOLDER = (
     "move the file that has its name, or name another folder",
 )
 ADVICE = SYSTEM | {errno.EEXIST: _NO_FOLDER, errno.ENOTDIR: _NO_FOLDER}
-#: So many are synced at once.
-MAX_SYNCS = 16
 
 
 def open_new(path: Path, mode: int = 0o644) -> int:
@@ -69,7 +67,7 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
         stream.flush()
         os.fsync(stream.fileno())
         temporary.rename(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _owned(path: Path, mode: int) -> IO[bytes]:
@@ -98,17 +96,8 @@ def remove_parts(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Makes what another library wrote to a file safe on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Names in `folder` are as safe on the disk as what they name."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Makes a file, or the names in a folder, safe on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -116,33 +105,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
-
-
-def sync_folders(folders: Sequence[Path]) -> None:
-    """Syncs all at once: a file system writes down in one go what several ask for."""
-    waiting = list(folders)
-    failures: list[OSError] = []
-
-    def work() -> None:
-        with suppress(IndexError):
-            while True:
-                try:
-                    sync_folder(waiting.pop())
-                except OSError as failure:
-                    failures.append(failure)
-
-    threads = []
-    if len(folders) > 1:
-        from threading import Thread
-
-        threads = [Thread(target=work) for _ in folders[1:MAX_SYNCS]]
-    for thread in threads:
-        thread.start()
-    work()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def refused(what: str, error: OSError) -> FlowsweepError:

@@ -26,20 +26,15 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import folder_locked, free_lock, locked
-from flowsweep.files.outputs import (
-    HIDDEN,
-    explaining,
-    open_new,
-    remove_parts,
-    sync_folder,
-    sync_folders,
-)
+from flowsweep.files.outputs import HIDDEN, explaining, open_new, remove_parts, sync
 from flowsweep.files.owned import FACTS, refuse_foreign_tables
 
 LOCK = "lock"
 NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
 #: What may be put into place: a folder from elsewhere shall not replace other names.
 PLACE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+|{FACTS}")
+#: So many are synced at once.
+MAX_SYNCS = 16
 #: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
 #: Between the name of a folder and that of its set, in the name of a hidden folder beside it.
@@ -145,7 +140,7 @@ def appear(work: Path, folder: Path) -> None:
             expected="no folder of this name, or an empty one",
             remedy="see what another program put there, and start again",
         ) from None
-    sync_folder(folder.parent)
+    sync(folder.parent)
 
 
 def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
@@ -153,7 +148,7 @@ def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
 
     Args:
         folder: Of the places.
-        work: Its hidden folder; files in it are synced by those who write them.
+        work: Its hidden folder.
         places: Tables that go if they were not written this time.
     """
     for place in places:
@@ -161,12 +156,22 @@ def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
             os.close(open_new(work / NEW / place))
     _sync_all(work / NEW)
     (work / NEW).rename(work / READY)
-    sync_folders([work, work.parent])
+    sync(work)
+    sync(work.parent)
 
 
 def _sync_all(root: Path) -> None:
-    """Syncs `root` and all folders below it."""
-    sync_folders([Path(folder) for folder, _, _ in os.walk(root, topdown=False)])
+    """Syncs all that is below `root`; where it is much, a file system does several in one go."""
+    below = (path for path in root.rglob("*") if not path.is_symlink())
+    found = [root, *(path for path in below if path.is_dir() or path.is_file())]
+    if len(found) <= MAX_SYNCS:
+        for path in found:
+            sync(path)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(MAX_SYNCS) as pool:
+        list(pool.map(sync, found))
 
 
 def is_ready(work: Path) -> bool:
@@ -193,7 +198,7 @@ def move(folder: Path, work: Path) -> None:
             entry.rename(folder / entry.name)
         else:
             entry.unlink()
-    sync_folder(folder)
+    sync(folder)
     cleared.rmdir()
 
 

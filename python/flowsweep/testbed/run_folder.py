@@ -111,7 +111,6 @@ class RunFolder:
         staged = self.hidden / NEW / self.directory.name
         text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
         outputs.write_file(staged / RECORD, text)
-        _sync(staged)
         _give(staged)
         # Others may have put something there meanwhile.
         self.check()
@@ -242,14 +241,6 @@ def _empty(hidden: Path) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _sync(folder: Path) -> None:
-    """Everything in the folder is safe on the disk; `staging` syncs the names."""
-    for inner, _, names in os.walk(folder):
-        for path in (Path(inner, name) for name in names):
-            if _is_file(path):
-                outputs.sync(path)
 
 
 def _give(folder: Path) -> None:

@@ -217,8 +217,6 @@ class Kept:
         for path in self._at.glob("*/*"):
             if path not in kept:
                 path.unlink()
-            elif path.stat().st_nlink == 1:  # others are on the disk under their older name
-                outputs.sync(path)
         facts = {fact: self._digests[fact] for fact in sorted(self._held)}
         listed = PartList(state=state, facts=facts, parts=self._parts)
         outputs.write_file(self._at / PARTS, parts_file.text_of(listed))
