@@ -130,7 +130,7 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
         path.mkdir()
     else:
         os.mknod(path, 0o140600)
-    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path / "lock"):
         pass
     assert told.value.what == f"{path}: cannot be used as a lock"
     assert told.value.expected
@@ -140,14 +140,14 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
 
 
 def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
-    owner = holding("locks.locked(pathlib.Path(sys.argv[1]), 'lock')", tmp_path)
+    owner = holding("locks.locked(pathlib.Path(sys.argv[1], 'lock'))", tmp_path)
     said = []
 
     def say(text: str) -> None:
         said.append(text)
         owner.kill()
 
-    with locks.locked(tmp_path, "lock", say):
+    with locks.locked(tmp_path / "lock", say):
         pass
     assert len(said) == 1
     assert said[0].startswith(f"waiting: {tmp_path} is used by ")
@@ -168,7 +168,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(FlowsweepError, match="cannot be locked"), locks.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError, match="cannot be locked"), locks.locked(tmp_path / "lock"):
         pass
 
 

@@ -107,24 +107,18 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def refused(what: str, error: OSError) -> FlowsweepError:
-    """What the operating system refused, with what to do about it.
+@contextmanager
+def explaining(what: str) -> Iterator[None]:
+    """Refusals of the operating system become errors that say `what`, and what to do about it.
 
     Args:
         what: "cannot create FOLDER".
-        error: The refusal.
     """
-    expected, remedy = ADVICE.get(error.errno or 0, (None, None))
-    found = error.strerror or str(error)
-    return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
-
-
-@contextmanager
-def explaining(what: str) -> Iterator[None]:
-    """Refusals of the operating system become errors that say `what`; see `refused`."""
     try:
         yield
     except OSError as error:
         if error.errno is None:  # not of the system
             raise
-        raise refused(what, error) from error
+        expected, remedy = ADVICE.get(error.errno, (None, None))
+        found = error.strerror or str(error)
+        raise FlowsweepError(what, found=found, expected=expected, remedy=remedy) from error
