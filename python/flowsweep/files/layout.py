@@ -43,7 +43,7 @@ def bring_up_to_date(tables: Path) -> None:
     """
     if not tables.is_dir() or next(_find_tables_of_earlier_versions(tables), None) is None:
         return
-    what = f"{tables}: its tables are laid out by table, as earlier versions did, and cannot move"
+    what = f"{tables}: tables that an earlier version laid out by table cannot be moved"
     with explaining(what), folder_locked(tables):
         for file in [*_find_tables_of_earlier_versions(tables)]:
             place = tables / file.relative_to(tables).relative_to(file.stem)
