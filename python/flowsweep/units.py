@@ -44,12 +44,16 @@ _MEANT = {"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"}
 _MEANT |= {unit.replace("bps", "bit"): meant for unit, meant in _MEANT.items()}
 _MEANT |= {unit.replace("bps", "b/s"): meant for unit, meant in _MEANT.items() if "bps" in unit}
 
-_QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*\Z")
+#: Nothing that was matched is given back (`++`): to try each shorter match of a long text takes the
+#: square of its length.
+_NUMBER = r"[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
+_QUANTITY = re.compile(rf"\s*+([+-]?+{_NUMBER})\s*+(\S*+)\s*+")
+_FRACTION = re.compile(rf"\s*+({_NUMBER})\s*+(%?+)\s*+")
 
 
 def _parse(text: str | float, units: dict[str, int], kind: str, example: str) -> Decimal:
     """The value of `text` in the base unit of `units`."""
-    match = _QUANTITY.match(str(text)) if not isinstance(text, bool) else None
+    match = _QUANTITY.fullmatch(str(text)) if not isinstance(text, bool) else None
     expected = f"a {kind} with a unit ({', '.join(units)}), such as {example}"
     if match is None:
         raise FlowsweepError(f'"{text}" is not a {kind}', found=f'"{text}"', expected=expected)
@@ -97,7 +101,7 @@ def parse_size(text: str | float) -> int:
 
 def parse_fraction(text: str | float) -> float:
     """A share such as "1%" or 0.01, as a number between 0 and 1."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%?)\s*", str(text))
+    match = _FRACTION.fullmatch(str(text))
     value = None
     if match is not None and not isinstance(text, bool):
         value = float(match.group(1)) / (100.0 if match.group(2) else 1.0)

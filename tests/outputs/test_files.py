@@ -14,7 +14,7 @@ import pytest
 
 from flowsweep import signals
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import locks, outputs
+from flowsweep.files import file_sets, locks, outputs
 
 HOLD = (
     "import sys, pathlib; from flowsweep.files import locks, outputs\n"
@@ -75,7 +75,7 @@ def test_of_a_failed_writing_nothing_stays(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_parts_of_the_dead_are_removed_and_no_others(tmp_path):
+def test_the_next_writing_removes_parts_of_the_dead_and_no_others(tmp_path):
     code = "outputs.replacing(pathlib.Path(sys.argv[1], 'file'))"
     dead, living = holding(code, tmp_path), holding(code, tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
@@ -83,13 +83,40 @@ def test_parts_of_the_dead_are_removed_and_no_others(tmp_path):
     (tmp_path / ".flowsweep-link.part").symlink_to("nowhere")
     dead.kill()
     dead.wait()
-    outputs.remove_parts(tmp_path)
-    left = {path.name for path in tmp_path.iterdir()} - {".flowsweep-link.part"}
+    outputs.write_file(tmp_path / "other", "whole")
+    left = {path.name for path in tmp_path.iterdir()} - {".flowsweep-link.part", "other"}
     assert len(left) == 1
     assert left < names
     living.communicate()
-    assert {path.name for path in tmp_path.iterdir()} == {"file", ".flowsweep-link.part"}
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {"file", "other", ".flowsweep-link.part"}
     dead.communicate()
+
+
+@pytest.mark.parametrize("tables", [1, 100])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_set_counts_when_all_of_it_is_on_the_disk(tmp_path, monkeypatch, tables, is_alone):
+    synced = []
+    original, rename = os.fsync, Path.rename
+
+    def sync(descriptor: int) -> None:
+        original(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    def check(path: Path, place: Path) -> Path:
+        if path.name == "new":
+            counts.append({one.stat().st_ino for one in (path, *path.rglob("*"))} - {*synced})
+        return rename(path, place)
+
+    counts: list[set[int]] = []
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "rename", check)
+    with file_sets.file_set(tmp_path / "out", "some", ["run=r"], is_alone=is_alone) as folder:
+        (folder / "run=r/host=h").mkdir(parents=True)
+        for number in range(tables):
+            (folder / f"run=r/host=h/{number}.parquet").write_bytes(b"rows")
+    assert counts == [set()]
+    assert len([*(tmp_path / "out/run=r/host=h").iterdir()]) == tables
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder", "socket"])
@@ -103,7 +130,7 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
         path.mkdir()
     else:
         os.mknod(path, 0o140600)
-    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path / "lock"):
         pass
     assert told.value.what == f"{path}: cannot be used as a lock"
     assert told.value.expected
@@ -113,14 +140,14 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
 
 
 def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
-    owner = holding("locks.locked(pathlib.Path(sys.argv[1]), 'lock')", tmp_path)
+    owner = holding("locks.locked(pathlib.Path(sys.argv[1], 'lock'))", tmp_path)
     said = []
 
     def say(text: str) -> None:
         said.append(text)
         owner.kill()
 
-    with locks.locked(tmp_path, "lock", say):
+    with locks.locked(tmp_path / "lock", say):
         pass
     assert len(said) == 1
     assert said[0].startswith(f"waiting: {tmp_path} is used by ")
@@ -141,7 +168,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(FlowsweepError, match="cannot be locked"), locks.locked(tmp_path, "lock"):
+    with pytest.raises(FlowsweepError, match="cannot be locked"), locks.locked(tmp_path / "lock"):
         pass
 
 

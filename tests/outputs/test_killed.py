@@ -9,6 +9,7 @@ import pytest
 from writing import capture, files_of, hidden_of, in_place, make_run
 
 import flowsweep
+from flowsweep.files import staging
 from flowsweep.files.owned import REPORT_MARK
 
 
@@ -52,6 +53,22 @@ def test_parse_over_an_older_parse(nursery, captures, parsed, tmp_path):
         assert hidden_of(tmp_path) == []
     assert step > 20
     assert set(seen) == {20, 30}
+
+
+def test_parse_into_a_folder_that_is_removed_after_a_kill(nursery, captures, parsed, tmp_path):
+    """What a killed writer had ready counts; its folder is made again."""
+    out, ready = tmp_path / "out", 0
+    for step in range(1, 100):
+        nursery.run(["parse", captures[0], "-o", out])
+        if nursery.run(["parse", captures[1], "-o", out], kill=step).codes == [0]:
+            break
+        ready += staging.is_ready(staging.beside(out, "tables"))
+        shutil.rmtree(out)
+        done = nursery.run(["parse", captures[1], "-o", out])
+        assert done.codes == [0], done.said
+        assert in_place(out) == parsed[1]
+        assert hidden_of(tmp_path) == []
+    assert ready > 3
 
 
 def test_parse_into_a_new_folder(nursery, captures, parsed, tmp_path):

@@ -17,6 +17,7 @@ from control import Kind
 import flowsweep
 
 DATA = Path(__file__).parents[1] / "data"
+DEMO = Path(__file__).parents[2] / "workflows/experiments/captured/demo/runs"
 LOGS = DATA / "oracle/zeek-8.0.10/seladb-PcapPlusPlus/Pcap++Test/PcapExamples"
 #: Small captures that have no row in common.
 OLD, NEW, OTHER = (
@@ -79,6 +80,14 @@ def make_runs(folder: Path) -> None:
             shutil.copy(capture, folder / name / run / "pc1.pcap")
             shutil.copy(OTHER, folder / name / run / "pc2.pcap")
     shutil.rmtree(folder / "old/r2")
+
+
+def make_talks(folder: Path) -> None:
+    """The runs `old` and `new`, of two hosts each that send messages to each other."""
+    for name, run in (("old", "nqueens-rtt_64ms-r1"), ("new", "nqueens-rtt_64ms-r2")):
+        (folder / name).mkdir()
+        for host in ("pc1", "pc2"):
+            shutil.copy(DEMO / run / f"{host}.pcap.zst", folder / name)
 
 
 def make_logs(folder: Path) -> None:
@@ -191,6 +200,17 @@ REPORTED = [step for number in range(PARTS) for step in (*add_run(number), "repo
 ASKED = [step for number in range(PARTS) for step in (*add_run(number), QUERY)]
 SHOWN = (QUERY, "query run_table exp --format csv")
 
+
+def export(name: str, to: str, ending: str) -> Command:
+    """A run's messages in place of those of another; then once more elsewhere."""
+    words = f"export exp --run {{}} --to {to} --format json -o {{}}.{ending}"
+    tables = [f"ingest {one} -o exp/tables --match" for one in ("old", "new")]
+    return Command(
+        name, words.format("new", "messages"),
+        [make_talks, *tables, words.format("old", "messages")], [words.format("old", "other")],
+    )  # fmt: skip
+
+
 COMMANDS = (
     Command(
         "parse, new folder", "parse new.pcap -o tables", [copy(NEW, "new.pcap")],
@@ -249,6 +269,8 @@ COMMANDS = (
         "report, ninth part", "report exp", [*REPORTED, *add_run(PARTS)],
         SHOWN, QUERY, is_slow=True,
     ),
+    export("export, perfetto", "perfetto", "json.gz"),
+    export("export, goal", "goal", "goal"),
     Command(
         "run, namespaces", "run small.yaml -o exp/runs/one", [write_experiment],
         ["ingest exp/runs/one -o exp/tables", RUNS_OF_PARTS, QUERY],

@@ -10,19 +10,22 @@ import json
 import os
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 #: Only what hangs takes longer.
 LIMIT_S = 120.0
 MODULES = (
     *("cli.parse", "cli.ingest", "cli.runs", "cli.report", "cli.query", "cli.zeek_logs"),
     *("cli.show", "render.page", "zeek.convert", "files.file_sets", "warehouse"),
+    *("cli.export", "exports.goal", "exports.perfetto", "matching.by_host", "cli.watch"),
 )
 
 
@@ -37,10 +40,22 @@ def start(words: list[str], folder: str, out: Path, err: Path) -> int:
     os.chdir(folder)
     os.environ["TMPDIR"] = f"{folder}/tmp"
     tempfile.tempdir = None
+    import_module("flowsweep.cli.watch").subprocess = SimpleNamespace(run=run_plainly)
+    return do_plainly(words)
+
+
+def do_plainly(words: list[str]) -> NoReturn:
+    """Does a command in this process."""
     import_module("flowsweep.render.page")._build = build_plainly
     sys.argv = ["flowsweep", *words]
     import_module("flowsweep.cli").main()
     raise AssertionError
+
+
+def run_plainly(command: list[str], *, check: bool) -> subprocess.CompletedProcess[bytes]:
+    """What a command starts, such as the report of `watch`: in a process of its own, as always."""
+    python, _, _, *words = command
+    return subprocess.run([python, __file__, *words], check=check)
 
 
 def build_plainly(warehouse: Any) -> Any:
@@ -83,6 +98,8 @@ def answer(request: dict) -> list[tuple[int | None, str, str]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        do_plainly(sys.argv[1:])
     for name in MODULES:
         import_module(f"flowsweep.{name}")
     for line in sys.stdin:

@@ -209,6 +209,21 @@ def test_a_column_whose_type_changed_is_told_with_both_logs(tmp_path: Path) -> N
     ]
 
 
+def test_intervals_and_times_beside_text_become_text(tmp_path: Path) -> None:
+    kinds = {"a": ("interval", "0.000559"), "b": ("vector[interval]", "0.5,-"),
+             "c": ("vector[time]", "1.500000,2.000000"), "d": ("time", "1.500000")}  # fmt: skip
+    (tmp_path / "all.1.log").write_text(log(columns=kinds))
+    (tmp_path / "all.2.log").write_text(log(columns=dict.fromkeys(kinds, ("string", "x"))))
+    done = run(tmp_path, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(tmp_path / "out/all.parquet").to_dict(as_series=False) == {
+        "a": ["0.000559", "x"],
+        "b": ["[0.5, null]", "x"],
+        "c": ['["1970-01-01 00:00:01.500000+00:00", "1970-01-01 00:00:02+00:00"]', "x"],
+        "d": ["1970-01-01 00:00:01.500000000+00:00", "x"],
+    }
+
+
 def test_damaged_lines_and_values_are_told(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "uid": ("string", "C1"), "n": ("count", "1")}
     text = log("x", 2, columns).replace(

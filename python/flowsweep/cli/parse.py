@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.files.file_sets import file_set
-from flowsweep.files.outputs import sync
 from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
 from flowsweep.units import counted
 from flowsweep.zeek import is_log
@@ -59,8 +58,6 @@ def _parse_logs(files: list[Path], output: Path, names: dict[str, str]) -> int:
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in tables.FILLED}
         connections, done = tables.write(files, paths)
-        for path in paths.values():
-            sync(path)
     return int(zeek_logs.tell(done, f", {counted(connections, 'connection')} -> {output}"))
 
 

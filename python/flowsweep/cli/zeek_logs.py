@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.file_sets import file_set
-from flowsweep.files.outputs import explaining, sync
+from flowsweep.files.outputs import explaining
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
             written, target = folder / f"{kind}.parquet", output / f"{kind}.parquet"
             with explaining(f"cannot write {target}"):
                 done = convert.convert(of_kind, written, types.get(kind))
-                sync(written)
             lost |= tell(done, f" -> {target}")
     for path in others:
         print(f"note: {path}: no rows, or no log of Zeek: left out", file=sys.stderr)

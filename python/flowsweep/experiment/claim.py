@@ -20,7 +20,7 @@ def claim(results: Path) -> int:
     """
     with explaining(f"cannot write to {results}"):
         results.mkdir(parents=True, exist_ok=True)
-        descriptor = free_lock(results / LOCK, create=True)
+        descriptor = free_lock(results / LOCK)
     if descriptor is not None:
         return descriptor
     descriptor = open_lock(results / LOCK)

@@ -13,7 +13,8 @@ from flowsweep.outcome_names import MOST_UNIT, PATTERN
 from flowsweep.validation import refused
 
 TEXT = rf"^\s*(<=?|>=?)\s*([0-9.eE+-]+)\s*(\P{{C}}{{0,{MOST_UNIT}}})\s*$"
-_READ = re.compile(rf"\s*(<=?|>=?)\s*([0-9.eE+-]+)\s*(\S.{{0,{MOST_UNIT - 1}}}?)?\s*")
+#: As in `units`, nothing that was matched is given back: a text may be long.
+_READ = re.compile(rf"\s*+(<=?|>=?)\s*+([0-9.eE+-]++)\s*+(\S.{{0,{MOST_UNIT - 1}}}?)?\s*+")
 EXPECTED = 'a limit, such as "< 10 ms" or "> 500 1/s"'
 #: Units of time, in seconds.
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

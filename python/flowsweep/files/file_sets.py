@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import IO
 
 from flowsweep.files import staging
-from flowsweep.files.locks import folder_locked, leave_lock, take_lock, tell
+from flowsweep.files.locks import folder_locked, tell
 from flowsweep.files.outputs import explaining, replacing
 from flowsweep.files.owned import refuse_foreign_tables
-from flowsweep.files.staging import LOCK, NEW
+from flowsweep.files.staging import NEW
 from flowsweep.signals import cleaning, held
-
-TRIES = 100
 
 
 @contextmanager
@@ -43,7 +41,7 @@ def file_set(
         folder: Where the files come to lie; made where it lacks.
         name: Of the set among those of the folder.
         places: Of all files (`flows.parquet`) of the set in `folder`, or its one folder (`run=r1`).
-            A file that is not written this time is removed. Who writes a file syncs it.
+            A file that is not written this time is removed.
         say: Told who is waited for.
         is_alone: Whether the folder is of this set alone, and may appear as a whole.
         place: Gives the hidden folder of the set.
@@ -53,10 +51,20 @@ def file_set(
             cannot be written to.
     """
     staging.check_places(folder, places)
-    with _writer(folder, name, say, is_alone=is_alone, place=place) as writer:
-        yield writer.root
+    with _hidden_folder(folder, place(folder, name), say, is_alone=is_alone) as work:
+        yield work / NEW
         with explaining(f"cannot write to {folder}"):
-            writer.publish(places)
+            if is_alone and not os.path.lexists(folder):
+                with held():
+                    staging.appear(work, folder)
+                return
+            # A writer that failed may have removed the folder that it had made.
+            folder.mkdir(exist_ok=True)
+            with folder_locked(folder, say):
+                staging.check_places(folder, places)
+                with held():
+                    staging.commit(folder, work, places)
+                    staging.move(folder, work)
 
 
 @contextmanager
@@ -88,9 +96,9 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
     import tempfile
 
     base = base or Path(tempfile.gettempdir())
-    name, place = os.urandom(8).hex(), staging.inside
-    with _writer(base, name, tell, is_alone=False, place=place) as writer:
-        yield writer.root
+    work = staging.inside(base, os.urandom(8).hex())
+    with _hidden_folder(base, work, tell, is_alone=False):
+        yield work / NEW
 
 
 @contextmanager
@@ -128,100 +136,35 @@ def folder_of_sets(folder: Path) -> Path:
 
 
 @contextmanager
-def _writer(
-    folder: Path,
-    name: str,
-    say: Callable[[str], None],
-    *,
-    is_alone: bool,
-    place: Callable[[Path, str], Path] = staging.beside,
-) -> Iterator[_Writer]:
+def _hidden_folder(
+    folder: Path, work: Path, say: Callable[[str], None], *, is_alone: bool
+) -> Iterator[Path]:
+    """The hidden folder `work` for one writer, empty but for `new`; see `file_set`.
+
+    When this is left it goes, unless something in it counts and is not in its place.
+    """
     made: list[Path] = []
-    writers: list[_Writer] = []
+    locks: list[int] = []
 
     def clean() -> None:
-        for writer in writers:
-            writer.end()
+        for lock in locks:
+            with suppress(OSError):
+                if not staging.is_ready(work):
+                    staging.remove(work)
+            os.close(lock)
         for path in reversed(made):
             with suppress(OSError):  # what holds something stays
                 path.rmdir()
 
     with cleaning(clean):
         with explaining(f"cannot create {folder}"), held():
-            writers.append(_Writer(folder, name, made, say, is_alone=is_alone, place=place))
-        yield writers[0]
-
-
-class _Writer:
-    """The one writer of a set, with the set's hidden folder for itself.
-
-    Args:
-        folder: Of the places.
-        name: Of the set.
-        made: Gets the folders that this makes, before it does.
-        say: Told who is waited for.
-        is_alone: Whether what is written becomes `folder` where that is not there.
-        place: Gives the hidden folder of a set.
-
-    Attributes:
-        root: Folder to write into.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        made: list[Path],
-        say: Callable[[str], None],
-        *,
-        is_alone: bool,
-        place: Callable[[Path, str], Path],
-    ) -> None:
-        self._folder = folder
-        self._say = say
-        staging.settle(folder, say)
-        for left in reversed(range(TRIES)):
-            self._work = place(folder, name)
-            try:
-                staging.make(self._work, made)
-                self._lock = take_lock(self._work / LOCK, say)
-                break
-            except FileNotFoundError:
-                # Who had it is ready, or took it for a dead one's before it was locked. If it is
-                # a link that leads nowhere, that does not change.
-                if not left:
-                    raise
-        self.root = self._work / NEW
-        self._appears = is_alone and not os.path.lexists(folder)
-        try:
-            if not self._appears:
+            staging.settle(folder, say)
+            locks.append(staging.claim(work, made, say))
+            if not is_alone or os.path.lexists(folder):
                 staging.make_missing(folder, made)
                 folder.mkdir(exist_ok=True)  # says so where a file is in its place
             # What a killed writer of this set left is finished or removed first.
-            staging.roll_forward(folder, self._work, say)
-            staging.empty(self._work)
-            self.root.mkdir()
-        except BaseException:
-            self.end()
-            raise
-
-    def publish(self, places: Sequence[str]) -> None:
-        """Puts what was written into its places."""
-        if self._appears:
-            with held():
-                staging.appear(self._work, self._folder)
-            return
-        # A writer that failed may have removed the folder that it had made.
-        self._folder.mkdir(exist_ok=True)
-        with folder_locked(self._folder, self._say):
-            staging.check_places(self._folder, places)
-            with held():
-                staging.commit(self._folder, self._work, places)
-                staging.move(self._folder, self._work)
-
-    def end(self) -> None:
-        """Removes the hidden folder, unless something in it counts and is not in its place."""
-        with suppress(OSError):
-            if not staging.is_ready(self._work):
-                staging.remove(self._work)
-        leave_lock(self._lock)
+            staging.roll_forward(folder, work, say)
+            staging.empty(work)
+            (work / NEW).mkdir()
+        yield work

@@ -11,7 +11,9 @@ import math
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +92,14 @@ def _read(path: Path, expected: str, most: int, remedy: str | None) -> bytes:
             remedy="correct the name",
         ) from None
     if about.st_size > most or len(content) > most:
-        raise _too_large(path, max(about.st_size, len(content)), expected, most)
+        size = max(about.st_size, len(content))
+        raise _too_large(path, f"{size:,} bytes", f"{expected} of at most {most:,} bytes")
     return content
 
 
-def _too_large(path: Path, size: int, expected: str, most: int) -> FlowsweepError:
-    return FlowsweepError(
-        f"{path}: too large",
-        found=f"{size:,} bytes",
-        expected=f"{expected} of at most {most:,} bytes",
-        remedy="shorten it, if it is the file that was meant",
-    )
+def _too_large(path: Path, found: str, expected: str) -> FlowsweepError:
+    remedy = "shorten it, if it is the file that was meant"
+    return FlowsweepError(f"{path}: too large", found=found, expected=expected, remedy=remedy)
 
 
 def _check_kind(path: Path, mode: int, expected: str) -> None:
@@ -126,7 +125,7 @@ def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any]
         FlowsweepError: With the line, or with the place as `hosts[2].name`.
     """
     text = read_text(path, expected)
-    return object_of(text, path, expected, example), text
+    return _object_of(text, path, expected, example), text
 
 
 def object_text(record: dict[str, Any], path: Path, expected: str, example: str) -> str:
@@ -135,41 +134,31 @@ def object_text(record: dict[str, Any], path: Path, expected: str, example: str)
     Raises:
         FlowsweepError: It could not, as it would have more or larger values than it may.
     """
+    check_values(path, record)
     text = json.dumps(record, indent=1) + "\n"
     if len(text) > MOST_BYTES:
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-    check_values(path, record)
-    size = len(text.encode())
-    if size > MOST_BYTES:
-        raise _too_large(path, size, expected, MOST_BYTES)
-    object_of(text, path, expected, example)
+    _object_of(text, path, expected, example)
     return text
 
 
-def object_of(text: str, path: Path, expected: str, example: str) -> dict[str, Any]:
+def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, Any]:
     """The JSON object that a text is; see `read_object`."""
-    if text.count("{") + text.count("[") > MOST_OBJECTS:
-        raise FlowsweepError(
-            f"{path}: too large",
-            found=f"{text.count('{'):,} objects and {text.count('['):,} lists",
-            expected=f"{expected} with at most {MOST_OBJECTS:,}",
-            remedy="shorten it, if it is the file that was meant",
-        )
+    if (size := len(text.encode())) > MOST_BYTES:
+        raise _too_large(path, f"{size:,} bytes", f"{expected} of at most {MOST_BYTES:,} bytes")
+    objects, lists = text.count("{"), text.count("[")
+    if objects + lists > MOST_OBJECTS:
+        found = f"{objects:,} objects and {lists:,} lists"
+        raise _too_large(path, found, f"{expected} with at most {MOST_OBJECTS:,}")
+    once, no_constant = partial(_once, path), partial(_no_constant, path)
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         raise FlowsweepError(
             f"{path}, line {error.lineno}: this is not JSON",
             found=f"{error.msg} at column {error.colno}",
             expected=example,
             remedy=f"correct line {error.lineno}",
-        ) from None
-    except _WrongError as error:
-        raise FlowsweepError(
-            f"{path}: this is not JSON that can be used",
-            found=error.found,
-            expected=error.expected,
-            remedy=error.remedy,
         ) from None
     except RecursionError:
         raise _too_deep(path, "") from None
@@ -182,45 +171,37 @@ def object_of(text: str, path: Path, expected: str, example: str) -> dict[str, A
             expected=_NUMBERS,
             remedy=f"correct line {line}",
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise FlowsweepError(
             f"{path}: this is not {expected}",
-            found=f"a {type(found).__name__}",
+            found=f"a {type(value).__name__}",
             expected=example,
             remedy="write one JSON object, in braces",
         )
-    check_values(path, found)
-    return found
+    check_values(path, value)
+    return value
 
 
 _NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, others to 1.8e308"
 
 
-class _WrongError(Exception):
-    """A fault in JSON while it is read; `read_object` adds the file."""
-
-    def __init__(self, found: str, expected: str, remedy: str) -> None:
-        super().__init__(found)
-        self.found, self.expected, self.remedy = found, expected, remedy
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         # Readers differ in which of the two they take.
-        seen: set[str] = set()
-        twice = ""
-        for name, _ in pairs:
-            twice = name if name in seen else twice
-            seen.add(name)
-        raise _WrongError(
-            f"{shown(twice)} stands twice in one object", "each key once", "remove one of the two"
-        )
+        found, expected = f"{shown(twice)} stands twice in one object", "each key once"
+        raise _unusable(path, found, expected, "remove one of the two")
     return made
 
 
-def _no_constant(name: str) -> None:
-    raise _WrongError(name, _NUMBERS, "write null where there is no number")
+def _no_constant(path: Path, name: str) -> None:
+    raise _unusable(path, name, _NUMBERS, "write null where there is no number")
+
+
+def _unusable(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError:
+    what = f"{path}: this is not JSON that can be used"
+    return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
 
 
 def check_values(path: Path | str, record: Any) -> None:

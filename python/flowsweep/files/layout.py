@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from flowsweep.errors import FlowsweepError
 from flowsweep.files.locks import folder_locked
+from flowsweep.files.outputs import explaining
 from flowsweep.files.owned import is_table
 
 RUN, HOST, SUFFIX = "run=", "host=", ".parquet"
@@ -32,16 +32,6 @@ def files_of(run: os.DirEntry[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
                     yield from ((host.name, file) for file in files if file.name.endswith(SUFFIX))
 
 
-def table_names(tables: Path) -> frozenset[str]:
-    """Names of the tables that some run has."""
-    return frozenset(
-        file.name.removesuffix(SUFFIX)
-        for run in run_folders(tables)
-        for _, file in files_of(run)
-        if not file.name.startswith(".")
-    )
-
-
 def bring_up_to_date(tables: Path) -> None:
     """Moves tables that lie as earlier versions put them, in a folder for each table.
 
@@ -53,23 +43,15 @@ def bring_up_to_date(tables: Path) -> None:
     """
     if not tables.is_dir() or next(_find_tables_of_earlier_versions(tables), None) is None:
         return
-    try:
-        with folder_locked(tables):
-            for file in [*_find_tables_of_earlier_versions(tables)]:
-                place = tables / file.relative_to(tables).relative_to(file.stem)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                file.rename(place)
-                with suppress(OSError):  # others are there, or hold something
-                    for folder in file.parents[:3]:
-                        folder.rmdir()
-    except OSError as error:
-        raise FlowsweepError(
-            f"{tables}: its tables are laid out by table, as earlier versions did, and cannot be"
-            " moved",
-            found=f"{tables}/<table>/run=<run>: {error.strerror}",
-            expected=f"{tables}/run=<run>/host=<host>/<table>.parquet",
-            remedy=f"flowsweep report {tables.parent}, as a user who may write there",
-        ) from error
+    what = f"{tables}: tables that an earlier version laid out by table cannot be moved"
+    with explaining(what), folder_locked(tables):
+        for file in [*_find_tables_of_earlier_versions(tables)]:
+            place = tables / file.relative_to(tables).relative_to(file.stem)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            file.rename(place)
+            with suppress(OSError):  # others are there, or hold something
+                for folder in file.parents[:3]:
+                    folder.rmdir()
 
 
 def _find_tables_of_earlier_versions(tables: Path) -> Iterator[Path]:

@@ -30,40 +30,21 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def locked(
-    folder: Path,
-    name: str,
-    say: Callable[[str], None] = tell,
-    *,
-    shared: bool = False,
+def folder_locked(
+    folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
 ) -> Iterator[int]:
-    """Holds the lock `name` of `folder` while this is entered; yields its descriptor.
+    """Holds the lock of a folder while this is entered; yields its descriptor.
+
+    No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
+    is one of this machine alone.
 
     Args:
         folder: It is there.
-        name: Of the file that carries the lock, which is made if it lacks.
         say: Told who holds the lock, where it has to be waited for.
         shared: Several may hold it so at once, but nobody else.
 
     Raises:
-        FlowsweepError: The lock file is no file or not to be opened, or the file system has no
-            locks.
-    """
-    descriptor = take_lock(folder / name, say, shared=shared)
-    try:
-        yield descriptor
-    finally:
-        leave_lock(descriptor, shared=shared)
-
-
-@contextmanager
-def folder_locked(
-    folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
-) -> Iterator[int]:
-    """As `locked`, with the folder itself in place of a file in it.
-
-    No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
-    is one of this machine alone.
+        FlowsweepError: The file system has no locks.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -73,37 +54,44 @@ def folder_locked(
         os.close(descriptor)
 
 
-def take_lock(path: Path, say: Callable[[str], None] = tell, *, shared: bool = False) -> int:
-    """As `locked`, of the lock file `path`; gives the descriptor, for `leave_lock`.
+@contextmanager
+def locked(path: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
+    """Holds the lock of `take_lock` while this is entered."""
+    descriptor = take_lock(path, say)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def take_lock(path: Path, say: Callable[[str], None] = tell) -> int:
+    """Takes the lock of a file, which is made if it lacks; its descriptor.
+
+    Args:
+        path: The file that carries the lock.
+        say: Told who holds the lock, where it has to be waited for.
 
     Raises:
         FileNotFoundError: Its folder is not there, or went away meanwhile.
+        FlowsweepError: It is no file or not to be opened, or the file system has no locks.
     """
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         descriptor = open_lock(path)
         try:
-            _wait(descriptor, path.parent, kind, say)
+            _wait(descriptor, path.parent, fcntl.LOCK_EX, say)
             if is_at(descriptor, path):
-                break
+                _sign(descriptor)
+                return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)  # removed, or moved with its folder, while it was waited for
-    if not shared:
-        _sign(descriptor, _purpose())
-    return descriptor
 
 
-def leave_lock(descriptor: int, *, shared: bool = False) -> None:
-    """Gives a lock of `take_lock` back."""
-    if not shared:
-        _sign(descriptor, "")
-    os.close(descriptor)
-
-
-def _sign(descriptor: int, text: str) -> None:
-    """Says in the lock file who holds it."""
+def _sign(descriptor: int) -> None:
+    """Says in the lock file who holds it, or held it last."""
+    words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
+    text = f"{' '.join(words)} (process {os.getpid()})"
     with suppress(OSError):  # another user's file, open for reading alone; a full disk
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(errors="replace"), 0)
@@ -119,7 +107,8 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) -> None:
     try:
-        if _is_free(descriptor, kind):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             return
         from threading import Timer
 
@@ -143,44 +132,15 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
         ) from None
 
 
-def _is_free(descriptor: int, kind: int) -> bool:
-    """Whether the lock could be taken at once."""
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def open_lock(path: Path, *, create: bool = True) -> int:
-    """A descriptor of a lock file, which is made if it lacks and `create` says so.
+def open_lock(path: Path) -> int:
+    """A descriptor of a lock file, which is made if it lacks.
 
     Raises:
         FlowsweepError: It is a link or no file, or may not be opened.
-        FileNotFoundError: It lacks.
+        FileNotFoundError: Its folder is not there.
     """
-    # A pipe would be waited for without the last of these.
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        while True:
-            try:
-                descriptor = os.open(path, flags)
-            except FileNotFoundError:
-                if not create:
-                    raise
-                # In a folder like /tmp the kernel refuses O_CREAT alone for somebody else's
-                # file (fs.protected_regular).
-                with suppress(FileExistsError):
-                    return open_new(path)
-            except OSError as error:
-                if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
-                    raise
-                # The file is another user's, or the file system is read only: enough for a lock.
-                flags = flags & ~os.O_RDWR | os.O_RDONLY
-                descriptor = os.open(path, flags)
-                break
-            else:
-                break
+        descriptor = _opened(path, os.O_RDWR)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -192,20 +152,32 @@ def open_lock(path: Path, *, create: bool = True) -> int:
     return descriptor
 
 
-def free_lock(path: Path, *, create: bool = False) -> int | None:
-    """Takes a lock that nobody has, without waiting: its descriptor, or None.
+def _opened(path: Path, access: int) -> int:
+    # A pipe would be waited for without the last of these.
+    flags = access | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    while True:
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            # In a folder like /tmp the kernel refuses O_CREAT alone for somebody else's file
+            # (fs.protected_regular).
+            with suppress(FileExistsError):
+                return open_new(path)
+        except OSError as error:
+            # Where it is another user's, or the file system is read only: enough for a lock.
+            if access == os.O_RDONLY or error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                raise
+            return _opened(path, os.O_RDONLY)
 
-    Raises:
-        FileNotFoundError: The lock file lacks, and is not to be made.
-    """
-    descriptor = open_lock(path, create=create)
-    try:
+
+def free_lock(path: Path) -> int | None:
+    """As `take_lock`, of a lock that nobody has, without waiting: its descriptor, or None."""
+    descriptor = open_lock(path)
+    with suppress(OSError):  # held, or on a file system without locks, where nobody can tell
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_at(descriptor, path):
-            _sign(descriptor, _purpose())
+            _sign(descriptor)
             return descriptor
-    except OSError:  # held, or on a file system without locks, where nobody can tell
-        pass
     os.close(descriptor)
     return None
 
@@ -217,11 +189,6 @@ def _no_lock_file(path: Path, found: str) -> FlowsweepError:
         expected="a plain file that this user may open, or nothing yet",
         remedy=f"see whose it is: ls -l {path}; then remove it, or name another folder",
     )
-
-
-def _purpose() -> str:
-    words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
-    return f"{' '.join(words)} (process {os.getpid()})"
 
 
 def holder(descriptor: int) -> str:

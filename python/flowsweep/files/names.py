@@ -47,7 +47,7 @@ def check(name: str, kind: str, place: Path | str) -> str:
     Raises:
         FlowsweepError: With what is wrong in it, and the remedy.
     """
-    fault = _fault(name) or _experiment_fault(name, kind)
+    fault = _fault(name) or (_experiment_fault(name) if kind == EXPERIMENT else None)
     if fault is None:
         return name
     found, expected = fault
@@ -79,10 +79,8 @@ def _fault(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _experiment_fault(name: str, kind: str) -> tuple[str, str] | None:
+def _experiment_fault(name: str) -> tuple[str, str] | None:
     """Checks a name that the workflow's rules use as a folder, as it is."""
-    if kind != EXPERIMENT:
-        return None
     if any(character in name for character in "{}\\"):
         return f"{name!r}", "no { and }, which Snakemake takes for its own, and no backslash"
     if name != name.strip() or name.startswith("-"):

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -23,8 +23,6 @@ _NO_FOLDER = (
     "move the file that has its name, or name another folder",
 )
 ADVICE = SYSTEM | {errno.EEXIST: _NO_FOLDER, errno.ENOTDIR: _NO_FOLDER}
-#: So many are synced at once.
-MAX_SYNCS = 16
 
 
 def open_new(path: Path, mode: int = 0o644) -> int:
@@ -52,7 +50,8 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A new file that becomes `path` when the block ends, and nothing if it fails.
 
     It is written under a hidden name of its own beside `path`, synced and renamed, which also
-    replaces a link that is there, and not what the link leads to.
+    replaces a link that is there, and not what the link leads to. What killed writers left in the
+    folder goes.
 
     Args:
         path: What is there is replaced, whosever it is: ask before.
@@ -61,13 +60,14 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     Raises:
         OSError: The folder or the disk refuses.
     """
+    remove_parts(path.parent)
     temporary = path.with_name(f"{HIDDEN}{os.urandom(8).hex()}{PART}")
     with cleaning(lambda: temporary.unlink(missing_ok=True)), _owned(temporary, mode) as stream:
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
         temporary.rename(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _owned(path: Path, mode: int) -> IO[bytes]:
@@ -83,12 +83,7 @@ def _owned(path: Path, mode: int) -> IO[bytes]:
 
 def remove_parts(folder: Path) -> None:
     """Removes what killed writers of this user left of `replacing` in `folder`."""
-    with os.scandir(folder) as entries:
-        names = [one.name for one in entries if one.name.startswith(HIDDEN)]
-    for name in names:
-        if not name.endswith(PART):
-            continue
-        path = folder / name
+    for path in sorted(folder.glob(f"{HIDDEN}*{PART}")):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
@@ -101,17 +96,8 @@ def remove_parts(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Makes what another library wrote to a file safe on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Names in `folder` are as safe on the disk as what they name."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Makes a file, or the names in a folder, safe on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -121,51 +107,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sync_folders(folders: Sequence[Path]) -> None:
-    """Syncs all at once: a file system writes down in one go what several ask for."""
-    waiting = list(folders)
-    failures: list[OSError] = []
-
-    def work() -> None:
-        with suppress(IndexError):
-            while True:
-                try:
-                    sync_folder(waiting.pop())
-                except OSError as failure:
-                    failures.append(failure)
-
-    threads = []
-    if len(folders) > 1:
-        from threading import Thread
-
-        threads = [Thread(target=work) for _ in folders[1:MAX_SYNCS]]
-    for thread in threads:
-        thread.start()
-    work()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
-def refused(what: str, error: OSError) -> FlowsweepError:
-    """What the operating system refused, with what to do about it.
+@contextmanager
+def explaining(what: str) -> Iterator[None]:
+    """Refusals of the operating system become errors that say `what`, and what to do about it.
 
     Args:
         what: "cannot create FOLDER".
-        error: The refusal.
     """
-    expected, remedy = ADVICE.get(error.errno or 0, (None, None))
-    found = error.strerror or str(error)
-    return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
-
-
-@contextmanager
-def explaining(what: str) -> Iterator[None]:
-    """Refusals of the operating system become errors that say `what`; see `refused`."""
     try:
         yield
     except OSError as error:
         if error.errno is None:  # not of the system
             raise
-        raise refused(what, error) from error
+        expected, remedy = ADVICE.get(error.errno, (None, None))
+        found = error.strerror or str(error)
+        raise FlowsweepError(what, found=found, expected=expected, remedy=remedy) from error

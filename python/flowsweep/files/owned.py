@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
@@ -97,22 +98,23 @@ def is_report(path: Path) -> bool:
 
 
 def _refuse(path: Path, is_ours: Callable[[Path], bool], expected: str) -> None:
-    try:
-        kind = path.lstat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if found := _fault_of(path, is_ours):
+            raise _foreign(path, found, expected)
+
+
+def _fault_of(path: Path, is_ours: Callable[[Path], bool]) -> str | None:
+    kind = path.lstat().st_mode
     if stat.S_ISLNK(kind):
-        raise _foreign(path, "a link", expected)
+        return "a link"
     if not stat.S_ISREG(kind):
-        raise _foreign(path, "a folder" if stat.S_ISDIR(kind) else "no plain file", expected)
+        return "a folder" if stat.S_ISDIR(kind) else "no plain file"
     try:
-        if is_ours(path):
-            return
+        return None if is_ours(path) else "a file without flowsweep's mark"
     except FileNotFoundError:
-        return
+        raise
     except OSError as error:
-        raise _foreign(path, str(error.strerror), expected) from None
-    raise _foreign(path, "a file without flowsweep's mark", expected)
+        return str(error.strerror)
 
 
 def _foreign(path: Path, found: str, expected: str) -> FlowsweepError:

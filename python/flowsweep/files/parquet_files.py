@@ -44,13 +44,12 @@ def of_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
     ]
     if not found:
         return NOTHING
-    files = f"[{', '.join(quoted(literal(path)) for path in found)}]"
-    return _partitioned(files, by_name=True)
+    return _partitioned(_listed(found), by_name=True)
 
 
 def of_files(paths: Sequence[Path]) -> str:
     """A query over these files; with run and host where all of them lie in such folders."""
-    files = f"[{', '.join(quoted(literal(path)) for path in paths)}]"
+    files = _listed(paths)
     if all(_is_partitioned(path) for path in paths):
         return _partitioned(files, by_name=False)
     return f"select * from read_parquet({files}, hive_partitioning = false)"  # noqa: S608 - quoted
@@ -58,8 +57,7 @@ def of_files(paths: Sequence[Path]) -> str:
 
 def of_plain(paths: Sequence[Path]) -> str:
     """A query over files that hold all of their columns, as facts do; by the columns' names."""
-    files = ", ".join(quoted(literal(path)) for path in paths)
-    return f"select * from read_parquet([{files}], hive_partitioning = false, union_by_name = true)"  # noqa: S608 - quoted
+    return f"select * from read_parquet({_listed(paths)}, hive_partitioning = false, union_by_name = true)"  # noqa: S608, E501 - quoted
 
 
 def copy(query: str, path: Path, mark: str, options: str = "") -> str:
@@ -75,6 +73,10 @@ def copy(query: str, path: Path, mark: str, options: str = "") -> str:
         f"copy ({query}\n) to {quoted(str(path))} (format parquet, compression zstd, "
         f"use_tmp_file false, kv_metadata {{'{TABLE_MARK.decode()}': {quoted(mark)}}}{options})"
     )
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return f"[{', '.join(quoted(literal(path)) for path in paths)}]"
 
 
 def _is_partitioned(path: Path) -> bool:

@@ -22,17 +22,17 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.files.locks import folder_locked, free_lock, locked
+from flowsweep.files.locks import folder_locked, free_lock, locked, take_lock
 from flowsweep.files.outputs import (
     HIDDEN,
     explaining,
     open_new,
     remove_parts,
-    sync_folder,
-    sync_folders,
+    sync,
 )
 from flowsweep.files.owned import FACTS, refuse_foreign_tables
 
@@ -40,6 +40,10 @@ LOCK = "lock"
 NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
 #: What may be put into place: a folder from elsewhere shall not replace other names.
 PLACE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+|{FACTS}")
+#: So many are synced at once.
+MAX_SYNCS = 16
+#: So often a hidden folder is made for who finds each time that another one removed it.
+TRIES = 100
 #: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
 #: Between the name of a folder and that of its set, in the name of a hidden folder beside it.
@@ -67,37 +71,49 @@ def _cut(name: str) -> str:
 def _is_open(folder: Path) -> bool:
     """Whether this user may rename what is made beside a folder to a name in it."""
     parent = folder.parent
-    if not (folder.exists() and parent.exists()):
-        return not parent.exists() or os.access(parent, os.R_OK | os.W_OK | os.X_OK)
+    if not parent.exists():
+        return True
+    if not os.access(parent, os.R_OK | os.W_OK | os.X_OK):
+        return False
+    if not folder.exists():
+        return True
     # One file system may be mounted at both, and names cannot be moved between mounts.
     escaped = "".join(f"\\{ord(one):03o}" if one in " \t\n\\" else one for one in str(folder))
     with suppress(OSError), Path("/proc/self/mountinfo").open("rb") as mounts:
         if any(line.split()[4] == os.fsencode(escaped) for line in mounts):
             return False
-    is_writable = os.access(parent, os.R_OK | os.W_OK | os.X_OK)
-    return is_writable and folder.stat().st_dev == parent.stat().st_dev
+    return folder.stat().st_dev == parent.stat().st_dev
 
 
-def make_missing(folder: Path, made: list[Path]) -> bool:
-    """Makes a folder and all above it; `made` gets those that were not there.
-
-    Returns:
-        Whether the folder itself was not there.
-    """
-    missing = []
-    at = folder
-    while not os.path.lexists(at):
-        missing.append(at)
-        at = at.parent
+def make_missing(folder: Path, made: list[Path]) -> None:
+    """Makes a folder and all above it; `made` gets those that were not there."""
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     for path in reversed(missing):
         made.append(path)
         path.mkdir(exist_ok=True)
-    return bool(missing)
 
 
-def make(work: Path, made: list[Path]) -> None:
-    """As `make_missing`, of a hidden folder; one that is there has to be this user's."""
-    is_new = make_missing(work, made)
+def claim(work: Path, made: list[Path], say: Callable[[str], None]) -> int:
+    """Takes the lock of a hidden folder, which is made where it lacks; its descriptor.
+
+    Raises:
+        FlowsweepError: It is not this user's.
+    """
+    for left in reversed(range(TRIES)):
+        is_new = not os.path.lexists(work)
+        try:
+            make_missing(work, made)
+            _check_own(work, is_new=is_new)
+            return take_lock(work / LOCK, say)
+        except FileNotFoundError:
+            # Who had it is ready, or took it for a dead one's before it was locked. If it is a
+            # link that leads nowhere, that does not change.
+            if not left:
+                raise
+    raise AssertionError
+
+
+def _check_own(work: Path, *, is_new: bool) -> None:
     about = work.lstat()
     if not stat.S_ISDIR(about.st_mode) or (not is_new and about.st_uid != os.geteuid()):
         raise FlowsweepError(
@@ -136,16 +152,8 @@ def _is_movable(path: Path) -> bool:
 def appear(work: Path, folder: Path) -> None:
     """Turns the written files into `folder`, which is not there yet."""
     _sync_all(work / NEW)
-    try:
-        (work / NEW).rename(folder)
-    except OSError as error:
-        raise FlowsweepError(
-            f"{folder}: cannot be made",
-            found=f"{error.strerror}; it was not there when the work began",
-            expected="no folder of this name, or an empty one",
-            remedy="see what another program put there, and start again",
-        ) from None
-    sync_folder(folder.parent)
+    (work / NEW).rename(folder)
+    sync(folder.parent)
 
 
 def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
@@ -153,7 +161,7 @@ def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
 
     Args:
         folder: Of the places.
-        work: Its hidden folder; files in it are synced by those who write them.
+        work: Its hidden folder.
         places: Tables that go if they were not written this time.
     """
     for place in places:
@@ -161,12 +169,22 @@ def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
             os.close(open_new(work / NEW / place))
     _sync_all(work / NEW)
     (work / NEW).rename(work / READY)
-    sync_folders([work, work.parent])
+    sync(work)
+    sync(work.parent)
 
 
 def _sync_all(root: Path) -> None:
-    """Syncs `root` and all folders below it."""
-    sync_folders([Path(folder) for folder, _, _ in os.walk(root, topdown=False)])
+    """Syncs all that is below `root`; where it is much, a file system does several in one go."""
+    below = (path for path in root.rglob("*") if not path.is_symlink())
+    found = [root, *(path for path in below if path.is_dir() or path.is_file())]
+    if len(found) <= MAX_SYNCS:
+        for path in found:
+            sync(path)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(MAX_SYNCS) as pool:
+        list(pool.map(sync, found))
 
 
 def is_ready(work: Path) -> bool:
@@ -174,9 +192,12 @@ def is_ready(work: Path) -> bool:
 
     A folder from elsewhere may hold other names: they are never put into place.
     """
-    folders = [work / name for name in (READY, CLEARED) if (work / name).is_dir()]
-    names = [entry.name for one in folders for entry in one.iterdir()]
-    return bool(folders) and all(map(PLACE.fullmatch, names))
+    names = _waiting_in(work)
+    return bool(names) and all(map(PLACE.fullmatch, names))
+
+
+def _waiting_in(work: Path) -> list[str]:
+    return [entry.name for name in (READY, CLEARED) for entry in (work / name).glob("*")]
 
 
 def move(folder: Path, work: Path) -> None:
@@ -193,7 +214,7 @@ def move(folder: Path, work: Path) -> None:
             entry.rename(folder / entry.name)
         else:
             entry.unlink()
-    sync_folder(folder)
+    sync(folder)
     cleared.rmdir()
 
 
@@ -227,10 +248,12 @@ def _exchange(one: Path, other: Path) -> bool:
 
 def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
     """Puts what a killed writer had ready into place; its lock is held."""
-    if is_ready(work):
-        with explaining(f"cannot write to {folder}"), folder_locked(folder, say):
-            entries = [*(work / READY).glob("*"), *(work / CLEARED).glob("*")]
-            check_places(folder, [entry.name for entry in entries])
+    if not is_ready(work):
+        return
+    with explaining(f"cannot write to {folder}"):
+        folder.mkdir(exist_ok=True)  # it may have been removed since
+        with folder_locked(folder, say):
+            check_places(folder, _waiting_in(work))
             move(folder, work)
 
 
@@ -257,10 +280,8 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
     Raises:
         FlowsweepError: It was another user's.
     """
-    for work in _all_of(folder):
-        with suppress(FileNotFoundError), locked(work, LOCK, say):
-            if not is_ready(work):
-                continue
+    for work in filter(is_ready, _all_of(folder)):
+        with suppress(FileNotFoundError), locked(work / LOCK, say):
             user = work.lstat().st_uid
             if user != os.geteuid():
                 raise FlowsweepError(
@@ -276,19 +297,9 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
 def _all_of(folder: Path) -> list[Path]:
     """The hidden folders of `folder`."""
     real = folder.resolve()
-    return _folders_in(real.parent, f".{real.name}{_INFIX}") + _folders_in(folder, HIDDEN)
-
-
-def _folders_in(folder: Path, prefix: str) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(
-                folder / one.name
-                for one in entries
-                if one.name.startswith(prefix) and one.is_dir(follow_symlinks=False)
-            )
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return []
+    beside_it = real.parent.glob(f".{escape(real.name)}{_INFIX}*")
+    found = [*sorted(beside_it), *sorted(folder.glob(f"{HIDDEN}*"))]
+    return [work for work in found if work.is_dir() and not work.is_symlink()]
 
 
 @contextmanager
@@ -298,9 +309,9 @@ def abandoned(work: Path) -> Iterator[bool]:
     with suppress(OSError, FlowsweepError):
         about = work.lstat()
         if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-            try:
+            if os.path.lexists(work / LOCK):
                 lock = free_lock(work / LOCK)
-            except FileNotFoundError:
+            else:
                 work.rmdir()  # its owner, if there is one, sees that and makes it again
     try:
         yield lock is not None
@@ -320,7 +331,8 @@ def remove(work: Path) -> None:
     """Removes a hidden folder, its lock last."""
     empty(work)
     (work / LOCK).unlink()
-    work.rmdir()
+    with suppress(OSError):  # who takes it in this moment removes it
+        work.rmdir()
 
 
 def _remove_all(path: Path) -> None:

@@ -15,7 +15,7 @@ from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
-from flowsweep.files.outputs import explaining, remove_parts, write_file
+from flowsweep.files.outputs import explaining, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.render import (
     differences,
@@ -99,7 +99,6 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
     with warehouse.reading():
         made = _build(warehouse)
         with explaining(f"cannot write {database}"):
-            remove_parts(directory)
             database_file.write(warehouse)
         with explaining(f"cannot write {path}"):
             write_file(path, made.html)

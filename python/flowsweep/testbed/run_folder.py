@@ -15,7 +15,7 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs, outputs, staging
-from flowsweep.files.locks import free_lock, leave_lock
+from flowsweep.files.locks import free_lock
 from flowsweep.files.staging import CLEARED, LOCK, NEW, OLD, READY
 from flowsweep.signals import held
 
@@ -95,7 +95,7 @@ class RunFolder:
         if self._lock is None:
             with held():
                 self.hidden.mkdir(mode=0o700, exist_ok=True)
-                self._lock = free_lock(self.hidden / LOCK, create=True)
+                self._lock = free_lock(self.hidden / LOCK)
         if self._lock is None:
             raise FlowsweepError(
                 f"{self.hidden}: in use",
@@ -111,7 +111,6 @@ class RunFolder:
         staged = self.hidden / NEW / self.directory.name
         text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
         outputs.write_file(staged / RECORD, text)
-        _sync(staged)
         _give(staged)
         # Others may have put something there meanwhile.
         self.check()
@@ -162,7 +161,7 @@ class RunFolder:
                 _empty(self.hidden)
                 (self.hidden / LOCK).unlink(missing_ok=True)
                 self.hidden.rmdir()
-        leave_lock(self._lock)
+        os.close(self._lock)
         self._lock = None
 
     def tidy(self) -> None:
@@ -242,14 +241,6 @@ def _empty(hidden: Path) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _sync(folder: Path) -> None:
-    """Everything in the folder is safe on the disk; `staging` syncs the names."""
-    for inner, _, names in os.walk(folder):
-        for path in (Path(inner, name) for name in names):
-            if _is_file(path):
-                outputs.sync(path)
 
 
 def _give(folder: Path) -> None:

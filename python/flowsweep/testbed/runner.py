@@ -19,7 +19,7 @@ from flowsweep import signals, units
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment import printed
 from flowsweep.files import inputs
-from flowsweep.files.outputs import refused
+from flowsweep.files.outputs import explaining
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.runs.applications import Application
 from flowsweep.runs.record_fields import checked, misspelt
@@ -62,14 +62,11 @@ def perform(
         waited_s = time.monotonic() - begin
         if is_done(run, directory):
             return None
-        try:
-            with signals.cleaning(folder.leave):
-                record = _try_until_valid(run, program, folder, session, say)
-                # Not part of cost_s: another sweep's time says nothing of the next run's.
-                record["waited_s"] = round(waited_s, 4)
-                folder.publish(record)
-        except OSError as error:
-            raise refused(f"{directory}: cannot be written", error) from None
+        with explaining(f"{directory}: cannot be written"), signals.cleaning(folder.leave):
+            record = _try_until_valid(run, program, folder, session, say)
+            # Not part of cost_s: another sweep's time says nothing of the next run's.
+            record["waited_s"] = round(waited_s, 4)
+            folder.publish(record)
     return record
 
 

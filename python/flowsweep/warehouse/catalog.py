@@ -65,7 +65,12 @@ class Catalog:
     @cached_property
     def tables(self) -> frozenset[str]:
         """Names of the tables that some run has."""
-        return layout.table_names(self._folder_of_tables)
+        return frozenset(
+            file.name.removesuffix(layout.SUFFIX)
+            for run in layout.run_folders(self._folder_of_tables)
+            for _, file in layout.files_of(run)
+            if not file.name.startswith(".")
+        )
 
     @property
     def zeek_tables(self) -> list[str]:

@@ -13,12 +13,12 @@ that stay: no file in it ever changes, and whoever reads it finds the parts of o
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -71,7 +71,7 @@ class Kept:
 
     def query(self, fact: str) -> str | None:
         """A query over the rows of a fact; None where there is no run."""
-        return self._rows(fact, self._parts)
+        return self._rows(fact, self._parts) if self._parts else None
 
     @contextmanager
     def reading(
@@ -92,21 +92,16 @@ class Kept:
             with suppress(OSError, FlowsweepError):
                 staging.settle(self._directory, tell)
             with folder_locked(self._directory, shared=True):
-                if self._is_fresh(needed, state):
+                self._read()
+                if self._state == state and self._held >= {*needed}:
                     yield True
                     return
             try:
                 tries -= self._update(needed, state, wanted())
             except (OSError, FlowsweepError):  # read only, full, damaged, or somebody else's
                 break
-            finally:
-                self._at = self._folder
         self._parts = []
         yield False
-
-    def _is_fresh(self, needed: Collection[str], state: str) -> bool:
-        self._read()
-        return self._state == state and self._held >= {*needed}
 
     def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> bool:
         """Replaces the folder by one with the facts of a batch of runs more; whether that is all.
@@ -120,6 +115,8 @@ class Kept:
             files = self._files()
             self._at = root / FACTS
             self._at.mkdir()
+            for fact in self._held | {*needed}:
+                (self._at / fact).mkdir()
             for file in files:
                 _link(file, self._at / file.relative_to(self._folder))
             self._parts = [
@@ -154,12 +151,11 @@ class Kept:
         batches = list(_batches([*part.runs], inputs.sizes))
         pieces = [Part(os.urandom(8).hex(), dict.fromkeys(runs, "")) for runs in batches]
         for piece in pieces if len(pieces) > 1 else [part]:
-            place = functools.partial(self._place, part=piece)
-            self._make(facts, inputs.of([*piece.runs]), place)
+            self._make(facts, inputs.of([*piece.runs]), partial(self._file, part=piece))
         if len(pieces) == 1:
             return
         for fact in facts:
-            self._copy(self._rows(fact, pieces) or "", self._place(fact, part))
+            self._copy(self._rows(fact, pieces), self._file(fact, part))
 
     def _join_small(self) -> None:
         """Joins the parts of a class that has too many; their class may have one too many then."""
@@ -172,7 +168,7 @@ class Kept:
         """A part with the rows of others, those of `which` alone."""
         joined = Part(os.urandom(8).hex(), runs)
         for fact in self._held:
-            self._copy(f"{self._rows(fact, parts)}{which}", self._place(fact, joined))
+            self._copy(f"{self._rows(fact, parts)}{which}", self._file(fact, joined))
         return joined
 
     def _crowded(self) -> list[Part]:
@@ -181,9 +177,9 @@ class Kept:
             classes.setdefault(int(math.log(len(part.runs), CLASS_BASE)), []).append(part)
         return next((parts for parts in classes.values() if len(parts) > CLASS_PARTS), [])
 
-    def _rows(self, fact: str, parts: Sequence[Part]) -> str | None:
+    def _rows(self, fact: str, parts: Sequence[Part]) -> str:
         """The rows of a fact in some parts, as a query."""
-        return parquet_files.of_plain([self._file(fact, part) for part in parts]) if parts else None
+        return parquet_files.of_plain([self._file(fact, part) for part in parts])
 
     def _file(self, fact: str, part: Part) -> Path:
         return self._at / fact / f"{part.name}-{self._digests[fact]}.parquet"
@@ -191,14 +187,9 @@ class Kept:
     def _files(self) -> set[Path]:
         return {self._file(fact, part) for fact in self._held for part in self._parts}
 
-    def _place(self, fact: str, part: Part) -> Path:
-        """The file to write, in a folder that is there."""
-        path = self._file(fact, part)
-        path.parent.mkdir(exist_ok=True)
-        return path
-
     def _read(self) -> None:
         """What parts.json says of parts whose files are whole."""
+        self._at = self._folder
         listed = parts_file.read(self._folder)
         self._held = {fact for fact, sql in self._digests.items() if listed.facts.get(fact) == sql}
         self._parts = [part for part in listed.parts if self._is_whole(part)]
@@ -217,8 +208,6 @@ class Kept:
         for path in self._at.glob("*/*"):
             if path not in kept:
                 path.unlink()
-            elif path.stat().st_nlink == 1:  # others are on the disk under their older name
-                outputs.sync(path)
         facts = {fact: self._digests[fact] for fact in sorted(self._held)}
         listed = PartList(state=state, facts=facts, parts=self._parts)
         outputs.write_file(self._at / PARTS, parts_file.text_of(listed))
@@ -241,7 +230,6 @@ class Kept:
 
 def _link(file: Path, place: Path) -> None:
     """Gives a file another name; a copy gets it where the file system has no hard links."""
-    place.parent.mkdir(exist_ok=True)
     try:
         place.hardlink_to(file)
     except OSError:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -261,10 +262,16 @@ def _aligned(frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataF
 def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     if series.dtype == dtype:
         return series
-    if dtype == pl.String and series.dtype.is_nested():
-        texts = [None if row is None else json.dumps(row) for row in series.to_list()]
+    if dtype == pl.String and (series.dtype.is_nested() or series.dtype == pl.Duration):
+        rows = series.to_list()
+        texts = [None if row is None else json.dumps(row, default=_plain) for row in rows]
         return pl.Series(series.name, texts, pl.String)
     return series.cast(dtype)
+
+
+def _plain(value: datetime | timedelta) -> str | float:
+    """A time or an interval, which in Zeek's logs is a number of seconds, for JSON."""
+    return value.total_seconds() if isinstance(value, timedelta) else str(value)
 
 
 def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flowsweep.files.outputs import explaining, sync
+from flowsweep.files.outputs import explaining
 from flowsweep.zeek import LOG_NAME, convert, counted, flows, quality
 
 #: Flows of Zeek, beside those of the native parser where there is a capture too.
@@ -76,7 +76,6 @@ def write(
         target = _made(place(table))
         with explaining(f"cannot write {target}"):
             done.append(convert.convert(of_table, target))
-            sync(target)
         written[table.removeprefix("zeek_")] = target
     if "zeek_conn" in by_table:
         if dropped is None:
@@ -88,7 +87,6 @@ def write(
             target = _made(place(table))
             with explaining(f"cannot write {target}"):
                 convert.write_marked(rows, target, table)
-                sync(target)
     return done
 
 
