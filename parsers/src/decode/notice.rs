@@ -154,6 +154,14 @@ impl Notice {
     /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.
     #[inline]
     pub(crate) fn frame(&mut self, head: &[u8; 54], time: i64) {
+        if let Some(plain) = head.last_chunk() {
+            self.plain(plain, time);
+        }
+    }
+
+    /// Notes the headers of IPv4 without options, and of TCP behind it.
+    #[inline]
+    fn plain(&mut self, head: &[u8; 40], time: i64) {
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&head[at..at + 8]);
@@ -161,18 +169,22 @@ impl Notice {
         };
         // Addresses; ports and number; acknowledgement, flags and window; length and identification. Not the checksum,
         // which an interface may fill in between two capture points.
-        let ends = mix(word(26) ^ KEYS[0], word(34) ^ KEYS[1]);
-        let rest = mix(word(42) ^ KEYS[2], word(16) << 32 ^ KEYS[3]);
+        let ends = mix(word(12) ^ KEYS[0], word(20) ^ KEYS[1]);
+        let rest = mix(word(28) ^ KEYS[2], word(2) << 32 ^ KEYS[3]);
         self.note(&Mark {
             hash: ends ^ rest,
             time,
-            has_ident: head[18] | head[19] != 0,
-            is_reset: head[47] & flag::RST as u8 != 0,
+            has_ident: head[4] | head[5] != 0,
+            is_reset: head[33] & flag::RST as u8 != 0,
         });
     }
 
     /// Notes any packet of a flow, whose captured `bytes` were decoded as `packet`.
     pub(crate) fn packet(&mut self, owner: &Owner, packet: &Packet, bytes: &[u8], time: i64) {
+        // A copy of it may be a plain frame, as one without a tag is.
+        if let Some(head) = plain_headers(packet, bytes) {
+            return self.plain(head, time);
+        }
         let ends = owner.hash ^ u64::from(packet.ident) << 16;
         let numbers = if packet.tcp {
             u64::from(packet.seq) << 32 | u64::from(packet.ack)
@@ -205,6 +217,13 @@ impl Notice {
         }
         self.note(&mark(u64::from(packet.checksum_field)));
     }
+}
+
+/// The headers of a TCP segment behind IPv4 without options, where all of them were captured.
+fn plain_headers<'a>(packet: &Packet, bytes: &'a [u8]) -> Option<&'a [u8; 40]> {
+    let begin = (packet.transport_at as usize).checked_sub(20)?;
+    let head: &[u8; 40] = bytes.get(begin..)?.first_chunk()?;
+    (packet.tcp && !packet.fragment && head[0] == 0x45).then_some(head)
 }
 
 /// A hash of the first payload of a datagram. The numbers of a TCP segment say enough.

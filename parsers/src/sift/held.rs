@@ -60,6 +60,7 @@ impl Identity {
             .unwrap_or_default();
         // Not the padding behind a short packet: that may differ.
         let transport = &transport[..transport.len().min(packet.ip_bytes as usize)];
+        let transport = without_cut_payload(packet, transport);
         write_transport(&mut hasher, packet, transport);
         let uncut = hasher.clone().finish();
         let is_of_bytes = is_of_bytes(packet, transport);
@@ -125,6 +126,21 @@ impl Identity {
     pub(crate) fn is_of_other_network(&self, other: &Self) -> bool {
         let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
         tagged && self.tags != other.tags && self.ttl == other.ttl
+    }
+}
+
+/// The header alone of a TCP segment that was not captured whole: behind a longer link header less of it was. Its numbers
+/// tell its payload from others.
+fn without_cut_payload<'a>(packet: &Packet, transport: &'a [u8]) -> &'a [u8] {
+    let header = match transport.get(12) {
+        Some(offset) if packet.tcp => usize::from(offset >> 4) * 4,
+        _ => return transport,
+    };
+    let is_whole = transport.len() >= header + packet.payload as usize;
+    if is_whole {
+        transport
+    } else {
+        &transport[..header.min(transport.len())]
     }
 }
 
