@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from pathlib import Path
 
 import build
@@ -65,30 +64,6 @@ def test_a_checksum_that_an_interface_fills_in_makes_no_other_packet(
     twice = tables(made.write(path))
     assert twice["captures"]["duplicate_packets"].to_list() == [10]
     assert twice["flows"].equals(once["flows"])
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    kind=KINDS.map(lambda kind: replace(kind, vlan=None)),
-    delay=st.sampled_from([0, 4 * US, 300 * US, 5 * MS]),
-    is_tagged_first=st.booleans(),
-)
-def test_a_tag_makes_no_other_packet(
-    kind: Kind, delay: int, is_tagged_first: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """A bridge and its port, or a mirror of two ports of which one is a trunk."""
-    path = tmp_path_factory.mktemp("tagged") / "a.pcap"
-    made = whole(kind)
-    once = tables(made.write(path))
-    tag = struct.pack(">HH", 0x8100, 7)
-    tagged = [(time, frame[:12] + tag + frame[12:]) for time, frame in made.packets]
-    first, second = (tagged, made.packets) if is_tagged_first else (made.packets, tagged)
-    later = [(time + delay, frame) for time, frame in second]
-    made.packets[:] = sorted([*first, *later], key=lambda packet: packet[0])
-    twice = tables(made.write(path))
-    assert twice["captures"]["duplicate_packets"].to_list() == [10]
-    sizes = ["packets", "payload_bytes", "retransmitted_packets"]
-    assert twice["flows"].select(sizes).equals(once["flows"].select(sizes))
 
 
 @pytest.mark.parametrize("kind", [Kind(), Kind(v6=True), Kind(identified=False)])
