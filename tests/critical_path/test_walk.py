@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import (
     MS,
@@ -148,6 +148,7 @@ def test_propagation_in_proportion_to_the_round_trip_is_the_growth(tmp_path: Pat
     assert far["not_explained_s"] == pytest.approx(0, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
