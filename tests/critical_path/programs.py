@@ -23,7 +23,7 @@ HANDSHAKES = pl.DataFrame(
 
 @dataclass
 class Program:
-    """What was sent so far.
+    """Collects the messages that the hosts of a made-up program send.
 
     Attributes:
         delay: Of each link, ns.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+import matched_demo
 import polars as pl
 import pytest
 
@@ -13,7 +12,6 @@ from flowsweep import dictionary
 from flowsweep.analysis.adds_up import contradictions
 from flowsweep.warehouse import Warehouse
 
-DEMO = Path(__file__).parents[2] / "workflows" / "experiments" / "captured" / "demo" / "runs"
 RUNS = [
     f"nqueens-{point}-r{number}"
     for point in ("baseline", "rate_10Mbit", "rate_20Mbit", "rtt_64ms")
@@ -21,22 +19,9 @@ RUNS = [
 ]
 
 
-def flowsweep(*words: object) -> None:
-    command = [sys.executable, "-m", "flowsweep", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("paths")
-    runs = folder / "runs"
-    runs.mkdir()
-    for run in RUNS:
-        (runs / run).symlink_to(DEMO / run)
-        flowsweep("ingest", "--match", runs / run, "--output", folder / "tables")
-    flowsweep("runs", runs, "--output", folder / "tables" / "runs.parquet")
-    return folder
+    return matched_demo.make(tmp_path_factory.mktemp("paths"), RUNS)
 
 
 def test_the_path_of_each_run_is_its_completion_time(results: Path) -> None:

@@ -70,3 +70,21 @@ def test_too_much_that_nobody_knows_of_is_not_explained_as_a_whole(tmp_path: Pat
     assert found["part"].to_list() == ["not explained"]
     record = json.loads((run / "run.json").read_text())
     assert found["duration_ns"][0] / 1e9 == pytest.approx(record["completion_s"], abs=1e-6)
+
+
+def test_a_persons_own_record_may_hold_other_things(tmp_path: Path) -> None:
+    """A number of ranks, sites that are none: the path needs neither, and a wrong time is named."""
+    run = copy_run(DEMO / "nqueens-baseline-r1", tmp_path / "nqueens-baseline-r1")
+    record = json.loads((run / "run.json").read_text())
+    changed = record | {"ranks": 5, "sites": {"west": 2, "east": ["pc3", 4]}, "links": [{"x": 1}]}
+    (run / "run.json").write_text(json.dumps(changed))
+    assert "note" not in ingest(run, tmp_path / "tables")
+    length = pieces(tmp_path / "tables")["duration_ns"].sum() / 1e9
+    assert length == pytest.approx(record["completion_s"], abs=1e-6)
+    changed["application"] = record["application"] | {"end": "noon"}
+    (run / "run.json").write_text(json.dumps(changed))
+    printed = ingest(run, tmp_path / "tables")
+    assert "note: no critical path:" in printed
+    assert "application.end" in printed
+    assert [*(tmp_path / "tables").rglob("fates.parquet")]
+    assert not [*(tmp_path / "tables").rglob("critical_path.parquet")]

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matched_demo
 import polars as pl
 import pytest
+from spoiled import DEMO
 
 from flowsweep.analysis import adds_up
 from flowsweep.warehouse import Warehouse
 
-DEMO = Path(__file__).parents[2] / "workflows" / "experiments" / "captured" / "demo" / "runs"
 RUNS = ("nqueens-rtt_64ms-r1", "nqueens-baseline-r1")
 
 
@@ -24,16 +25,7 @@ def flowsweep(*words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("matched")
-    runs = folder / "runs"
-    runs.mkdir()
-    for run in RUNS:
-        (runs / run).symlink_to(DEMO / run)
-        done = flowsweep("ingest", "--match", runs / run, "--output", folder / "tables")
-        assert done.returncode == 0, done.stderr
-    done = flowsweep("runs", runs, "--output", folder / "tables" / "runs.parquet")
-    assert done.returncode == 0, done.stderr
-    return folder
+    return matched_demo.make(tmp_path_factory.mktemp("matched"), RUNS)
 
 
 def test_delays_are_those_that_match_prints(results: Path, tmp_path: Path) -> None:

@@ -210,13 +210,15 @@ def _match(run_dir: Path, tables: _Tables) -> None:
     def place(host: str, name: str) -> Path:
         return tables.folder / tables.below(host, name)
 
+    lacking = "not matched"
     try:
         found = hosts.find([run_dir], {})
         by_host.write(found, place)
+        lacking = "no critical path"
         folders = {host.name: place(host.name, "fates").parent for host in found}
         table.write(folders, place, run_dir / "run.json")
     except FlowsweepError as error:
-        print(f"note: not matched: {error}", file=sys.stderr)
+        print(f"note: {lacking}: {error}", file=sys.stderr)
 
 
 def _logs_of_zeek(

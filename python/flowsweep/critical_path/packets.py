@@ -24,7 +24,7 @@ _WRAP = 1 << 32
 
 @dataclass(frozen=True)
 class HostPackets:
-    """What one host sent to other captured hosts.
+    """Packets and handshakes that one host sent to other captured hosts.
 
     Attributes:
         packets: A row for each packet with payload: `sender`, `receiver`, `payload_bytes`;
@@ -46,7 +46,7 @@ class HostPackets:
 
 
 def read(hosts: Mapping[str, Path]) -> dict[str, HostPackets]:
-    """What each host sent.
+    """Reads the packets and handshakes of each host from its tables.
 
     Args:
         hosts: The folder of each host's tables.
@@ -64,7 +64,7 @@ def _read_host(host: str, folder: Path) -> HostPackets:
     shifts = own["shift_ns"].drop_nulls()
     handshakes = _handshakes(host, own, flows)
     return HostPackets(
-        _with_order(_with_messages(_with_offsets(_of_messages(own, folder, flows)))).select(
+        _with_order(_with_messages(_with_offsets(_assign_messages(own, folder, flows)))).select(
             pl.lit(host).alias("sender"), pl.all()
         ),
         handshakes,
@@ -116,7 +116,7 @@ def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _of_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -> pl.DataFrame:
+def _assign_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -> pl.DataFrame:
     """Packets in the order of time, with the latest message of their way that had begun."""
     import polars as pl
 
@@ -159,7 +159,7 @@ def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
     first = first.with_columns(_time_in_queue().alias("queued_ns"))
     first = first.select(
         "receiver", "payload_bytes", "is_lost", "sent", "arrival", "base_ns", *STREAM, "offset",
-        _of_first("began").alias("began"),
+        _first_in_burst("began").alias("began"),
         pl.col("sent").alias("first_sent"),
         _sum_so_far("ip_bytes").alias("ip_bytes_so_far"),
         _sum_so_far("queued_ns").alias("queued_ns_so_far"),
@@ -174,7 +174,7 @@ def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([first, again.select(first.columns)])
 
 
-def _of_first(column: str) -> pl.Expr:
+def _first_in_burst(column: str) -> pl.Expr:
     """A value of the first packet of the burst, of packets that are sorted by their bursts."""
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""What the time of a message on the critical path is made of."""
+"""Divides the time of a message on the critical path: propagation, queueing and so on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Part(StrEnum):
-    """What a piece of the critical path is."""
+    """Names of the parts into which the time on a critical path is divided."""
 
     COMPUTING = "computing"
     STALL = "sender stall"

@@ -21,6 +21,15 @@ from flowsweep.runs.record_fields import (
 )
 
 
+def _only_names(value: object) -> object:
+    """Names of a list; a person's own run.json may have a number of ranks in its place."""
+    names = value if isinstance(value, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+Names = Annotated[list[Name], BeforeValidator(_only_names)]
+
+
 class _Direction(Record):
     """One direction of an emulated link."""
 
@@ -32,7 +41,7 @@ class _Direction(Record):
 class _Link(Record):
     """A link between two sites, as it was asked for."""
 
-    between: list[Name] = Field(default_factory=list)
+    between: Names = Field(default_factory=list)
     rate_bit_s: Number | None = None
 
 
@@ -51,8 +60,8 @@ class _Run(Record):
     )
     start: Time = None
     end: Time = None
-    ranks: list[Name] = Field(default_factory=list)
-    sites: dict[Name, list[Name]] = Field(default_factory=dict)
+    ranks: Names = Field(default_factory=list)
+    sites: Annotated[dict[str, Names], BeforeValidator(only_object)] = Field(default_factory=dict)
     emulator: Annotated[_Emulator, BeforeValidator(only_object)] = Field(default_factory=_Emulator)
     links: Annotated[list[_Link], BeforeValidator(only_objects)] = Field(default_factory=list)
 

@@ -89,7 +89,10 @@ def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[st
     packets = pl.concat([host.packets for host in hosts.values()])
     least = packets.group_by("sender", "receiver").agg(pl.col("base_ns").min()).drop_nulls()
     journeys = pl.concat(
-        [_of_packets(packets), *(_of_handshakes(host.handshakes, least) for host in hosts.values())]
+        [
+            _select_packets(packets),
+            *(_select_handshakes(host.handshakes, least) for host in hosts.values()),
+        ]
     )
     began = pl.col("began").clip(start)
     within = (
@@ -100,7 +103,7 @@ def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[st
     return {host: rows for (host,), rows in within.partition_by("at", as_dict=True).items()}
 
 
-def _of_packets(packets: pl.DataFrame) -> pl.DataFrame:
+def _select_packets(packets: pl.DataFrame) -> pl.DataFrame:
     """The journey of each packet that completed what its receiver could read."""
     import polars as pl
 
@@ -116,7 +119,7 @@ def _of_packets(packets: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
+def _select_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
     """The journey of each SYN and its answer, for which the host that sent it waits.
 
     Args:

@@ -134,8 +134,8 @@ class _Trace:
         zero = self.zero
         if zero is None or not self._critical_path:
             return
-        where = '"pid":{},"tid":{}'.format(*self._of_path)
-        yield _name("process", f'"pid":{self._of_path[0]}', "critical path", 0)
+        where = '"pid":{},"tid":{}'.format(*self._path_numbers)
+        yield _name("process", f'"pid":{self._path_numbers[0]}', "critical path", 0)
         yield _name("thread", where, "critical path", 0)
         for piece in self._critical_path:
             begin = max(piece.begin, zero)
@@ -149,7 +149,7 @@ class _Trace:
             )
 
     @property
-    def _of_path(self) -> tuple[int, int]:
+    def _path_numbers(self) -> tuple[int, int]:
         """Numbers of the process and the thread of the critical path."""
         return len(self._hosts) + 1, len(self._hosts) + 2
 
@@ -166,7 +166,7 @@ class _Trace:
             lane = len(lanes)
             lanes.append((start, end))
         # Numbers of threads are one series for all processes, and none is a process's.
-        first = self._of_path[1] + 1
+        first = self._path_numbers[1] + 1
         return self._threads.setdefault((*key, lane), first + len(self._threads))
 
     def _names(self) -> Iterator[str]:

@@ -10,7 +10,9 @@ from flowsweep.render.figure import values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    import polars as pl
 
     from flowsweep.render.theme import Series
 
@@ -30,6 +32,25 @@ class Bar:
     point: str
     parts: Sequence[tuple[str, float]]
     words: str
+
+
+def kinds_in(
+    frames: Sequence[pl.DataFrame], kinds: Iterable[tuple[str, str, str]]
+) -> list[tuple[str, str]]:
+    """Selects the kinds of parts that some bar has, for a legend that all panels share.
+
+    Args:
+        frames: The rows of each panel.
+        kinds: Column, name and colour of each kind.
+
+    Returns:
+        Name and colour of each that is above 0 in some row.
+    """
+    return [
+        (name, colour)
+        for column, name, colour in kinds
+        if any((frame[column] > 0).any() for frame in frames)
+    ]
 
 
 def panel(

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.render.time_parts import PARTS, list_shares
 
 Row = dict[str, Any]
-#: Columns of `time_shares` beside computing, and their names.
-PARTS = (
-    ("stall_s", "sender stall"),
-    ("serialisation_s", "serialisation"),
-    ("queueing_s", "queueing"),
-    ("recovery_s", "loss recovery"),
-    ("propagation_s", "propagation"),
-    ("not_explained_s", "not explained"),
-)
 #: A share that is worth a word.
 NOTABLE = 0.05
 MAX_APPS = 4
@@ -57,8 +49,8 @@ def _where(row: Row, base: Row) -> str:
 
 
 def _parts(row: Row) -> str:
-    """What takes the rest, the most first."""
-    shares = sorted(((row[column] / row["path_s"], name) for column, name in PARTS), reverse=True)
+    """Names the parts that take the time in which the application does not compute."""
+    shares = [share for share in list_shares(row) if share[1] != PARTS["computing_s"]]
     named = [f"{name} takes {numbers.share(share)}" for share, name in shares if share >= NOTABLE]
     if not named:
         return ""

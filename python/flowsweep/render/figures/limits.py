@@ -59,11 +59,9 @@ def draw(context: Context) -> Figure | None:
     left = max(map(points.width, names))
     # The same in every panel, because they share one legend.
     drawn = [points.drawn(frame) for frame in frames]
-    kinds = [
-        (label, colour)
-        for column, label, _, colour in CLASSES
-        if any(frame.filter(pl.col(column) > 0).height for frame in drawn)
-    ]
+    kinds = stacked.kinds_in(
+        drawn, ((column, label, colour) for column, label, _, colour in CLASSES)
+    )
     panels = [
         _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
         for frame, one in zip(frames, shown, strict=True)

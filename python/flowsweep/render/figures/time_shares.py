@@ -9,20 +9,13 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
+from flowsweep.render.time_parts import PARTS, list_shares
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
-# column, in the legend and in sentences, colour: none of an application's first
-PARTS = (
-    ("computing_s", "computing", "var(--app-6)"),
-    ("stall_s", "sender stall", "var(--app-7)"),
-    ("serialisation_s", "serialisation", "var(--app-8)"),
-    ("queueing_s", "queueing", "var(--app-5)"),
-    ("recovery_s", "loss recovery", "var(--app-9)"),
-    ("propagation_s", "propagation", "var(--app-4)"),
-    ("not_explained_s", "not explained", "var(--grid)"),
-)
+#: Colours of the parts in their order; none is an application's first.
+COLOURS = (*(f"var(--app-{number})" for number in (6, 7, 8, 5, 9, 4)), "var(--grid)")
 WORDS = 60
 #: Applications that have a sentence each.
 FEW = 3
@@ -39,11 +32,8 @@ def draw(context: Context) -> Figure | None:
     frames = [context.of(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
     drawn = [points.drawn(frame) for frame in frames]
-    kinds = [
-        (label, colour)
-        for column, label, colour in PARTS
-        if any(frame.filter(pl.col(column) > 0).height for frame in drawn)
-    ]
+    coloured = zip(PARTS.items(), COLOURS, strict=True)
+    kinds = stacked.kinds_in(drawn, ((*part, colour) for part, colour in coloured))
     panels = [
         _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
         for frame, one in zip(frames, shown, strict=True)
@@ -78,7 +68,7 @@ def _without_rate(rows: pl.DataFrame) -> str | None:
 
 
 def _not_explained(rows: pl.DataFrame) -> str | None:
-    """What is not explained, where that is worth a word at any point."""
+    """Explains "not explained" to the reader; None where no point has a notable share of it."""
     if rows.filter(pl.col("not_explained_s") >= NOTABLE * pl.col("path_s")).is_empty():
         return None
     return (
@@ -88,12 +78,12 @@ def _not_explained(rows: pl.DataFrame) -> str | None:
 
 
 def _finding(rows: pl.DataFrame, label: str, *, is_swept: bool) -> str:
-    """What the time of one application is made of at its slowest point."""
+    """Says which parts make up the completion time of one application at its slowest point."""
     names = points.labels(rows)
     place = int(rows["path_s"].arg_max() or 0)
     row = rows.row(place, named=True)
-    parts = sorted(((row[column] / row["path_s"], name) for column, name, _ in PARTS), reverse=True)
-    named = ", ".join(f"{numbers.share(part)} {name}" for part, name in parts if part >= NOTABLE)
+    shares = [share for share in list_shares(row) if share[0] >= NOTABLE]
+    named = ", ".join(f"{numbers.share(share)} {name}" for share, name in shares)
     time = numbers.seconds(row["path_s"])
     if not is_swept:
         return f"{label} takes {time} from its first message to the last: {named}."
@@ -119,7 +109,7 @@ def _panel(
     bars = [
         stacked.Bar(
             names[key],
-            [(label, row[column]) for column, label, _ in PARTS],
+            [(label, row[column]) for column, label in PARTS.items()],
             numbers.seconds(row["path_s"]),
         )
         for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)

@@ -1,0 +1,27 @@
+"""Results of some runs of the kept demo, with their captures put together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from spoiled import DEMO
+
+
+def make(folder: Path, runs: Iterable[str]) -> Path:
+    """Ingests the runs with --match into `folder`, and lists them in its runs.parquet."""
+    captured = folder / "runs"
+    captured.mkdir()
+    for run in runs:
+        (captured / run).symlink_to(DEMO / run)
+        _flowsweep("ingest", "--match", captured / run, "--output", folder / "tables")
+    _flowsweep("runs", captured, "--output", folder / "tables" / "runs.parquet")
+    return folder
+
+
+def _flowsweep(*words: object) -> None:
+    command = [sys.executable, "-m", "flowsweep", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
