@@ -11,7 +11,7 @@ use crate::decode::flag;
 const STREAMS: usize = 1 << 18;
 const SILENCE_NS: i64 = 60_000_000_000;
 /// Ranges of sequence numbers that are remembered of one stream, of each kind.
-const RANGES: usize = 64;
+const RANGES: usize = 256;
 
 /// Sequence numbers from the first to behind the last.
 type Range = (u32, u32);
@@ -26,8 +26,10 @@ struct Stream {
     resent: VecDeque<Range>,
     /// Number behind the last one up to which the receiver's capture lacks nothing.
     received: Option<u32>,
-    /// What it has behind that.
+    /// What it has behind that: ranges with gaps between them.
     beyond: Vec<Range>,
+    /// Number behind the last of what it had there and is forgotten, because there were too many gaps.
+    forgotten: Option<u32>,
     /// What the receiver acknowledged and its capture lacks.
     missing: VecDeque<Range>,
     /// What the receiver did not acknowledge when it had data behind it.
@@ -135,22 +137,35 @@ impl Stream {
         if tcp.has(flag::SYN) {
             self.received = Some(tcp.end());
             self.beyond.clear();
+            self.forgotten = None;
             return;
         }
-        let Some(received) = self.received else {
-            return;
-        };
-        if tcp.length == 0 || !before(received, tcp.end()) {
+        let is_known = |received| !before(received, tcp.end());
+        if tcp.length == 0 || self.received.is_some_and(is_known) {
             return;
         }
-        if self.beyond.len() == RANGES {
-            // What is forgotten here proves nothing any more.
-            self.received = None;
-            self.beyond.clear();
-            return;
-        }
-        self.beyond.push((tcp.seq, tcp.end()));
+        self.add_beyond((tcp.seq, tcp.end()));
         self.close();
+    }
+
+    /// Adds a range, joined with those that it touches.
+    fn add_beyond(&mut self, (mut begin, mut end): Range) {
+        self.beyond.retain(|&(first, last)| {
+            let is_apart = before(end, first) || before(last, begin);
+            if !is_apart {
+                begin = if before(first, begin) { first } else { begin };
+                end = if before(end, last) { last } else { end };
+            }
+            is_apart
+        });
+        if self.beyond.len() == RANGES {
+            for (_, last) in self.beyond.drain(..) {
+                end = if before(end, last) { last } else { end };
+            }
+            self.forgotten = Some(end);
+            return;
+        }
+        self.beyond.push((begin, end));
     }
 
     /// Moves on over what lies without a gap behind what was received.
@@ -175,8 +190,21 @@ impl Stream {
     fn acknowledge(&mut self, ack: u32) {
         let Some(mut received) = self.received else {
             self.received = Some(ack);
+            self.close();
             return;
         };
+        // What is forgotten proves nothing.
+        if let Some(forgotten) = self.forgotten.filter(|_| before(received, ack)) {
+            received = if before(ack, forgotten) {
+                ack
+            } else {
+                forgotten
+            };
+            self.forgotten = Some(forgotten).filter(|&end| before(ack, end));
+            self.received = Some(received);
+            self.close();
+            received = self.received.unwrap_or(ack);
+        }
         while before(received, ack) {
             // The first range behind the gap, if it begins before what was acknowledged ends.
             let next = self

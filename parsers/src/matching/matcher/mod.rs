@@ -1,0 +1,255 @@
+//! Sightings of all points to matches and fates.
+
+mod known;
+mod settle;
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+pub(super) use self::known::{Coverage, Doubt, Known};
+use super::fate::FateRow;
+use super::groups::{Group, Groups};
+use super::reorder::Arrivals;
+use super::resegmented::Resegmented;
+use super::sighting::{Numbers, Sighting};
+use super::streams::Streams;
+use super::window::{Entry, NO_PLACE, Side, State, Window};
+use crate::common::error::Error;
+
+/// Bounds of the window in which sightings wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How long a packet waits for its other sighting.
+    pub window_ns: i64,
+    /// Most sightings that wait at once.
+    pub window_packets: usize,
+}
+
+/// Takes what the matcher finds.
+pub(super) trait Findings {
+    /// Why the matching is to stop.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The fate of a packet, once.
+    fn fate(&mut self, row: &FateRow);
+
+    /// A packet was sent and received at these common times.
+    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64);
+}
+
+/// Matches sightings, which come in the order of their common times.
+pub(super) struct Matcher {
+    limits: Limits,
+    pub known: Known,
+    window: Window,
+    groups: Groups,
+    resegmented: Resegmented,
+    streams: Streams,
+    arrivals: HashMap<(u16, u16), Arrivals, RandomState>,
+    /// Common time of the last sighting that left the window to make room.
+    crowded: i64,
+}
+
+impl Matcher {
+    pub(super) fn new(limits: Limits, known: Known) -> Self {
+        Self {
+            limits,
+            known,
+            window: Window::default(),
+            groups: Groups::default(),
+            resegmented: Resegmented::default(),
+            streams: Streams::default(),
+            arrivals: HashMap::default(),
+            crowded: i64::MIN,
+        }
+    }
+
+    /// Takes the next sighting: of `side` of the path from `sender` to `receiver`.
+    pub(super) fn take(
+        &mut self,
+        packet: Sighting,
+        common_time: i64,
+        (sender, receiver): (u16, u16),
+        side: Side,
+        findings: &mut impl Findings,
+    ) {
+        self.expire(common_time, findings);
+        let mut entry = Entry {
+            packet,
+            common_time,
+            sender,
+            receiver,
+            side,
+            state: State::Waiting,
+            is_again: false,
+            order: 0,
+            group: 0,
+            next: NO_PLACE,
+        };
+        match side {
+            Side::Sent => self.send(&mut entry, findings),
+            Side::Received => self.receive(entry, findings),
+        }
+    }
+
+    /// Gives every sighting left its fate.
+    pub(super) fn finish(&mut self, findings: &mut impl Findings) {
+        while self.window.len() > 0 {
+            self.settle_first(false, findings);
+        }
+    }
+
+    fn expire(&mut self, now: i64, findings: &mut impl Findings) {
+        while let Some((_, first)) = self.window.first() {
+            let is_old = first.common_time < now.saturating_sub(self.limits.window_ns);
+            let is_full = self.window.len() >= self.limits.window_packets;
+            if !is_old && !is_full {
+                return;
+            }
+            self.settle_first(is_full && !is_old, findings);
+        }
+    }
+
+    fn send(&mut self, entry: &mut Entry, findings: &mut impl Findings) {
+        let packet = entry.packet;
+        entry.group = self.groups.find(packet.key);
+        let mut group = self.groups.get(entry.group);
+        group.live += 1;
+        group.live_sent += 1;
+        // A host gives another packet another identification, RFC 6864 4: this is the same one, recorded again.
+        if packet.ident != 0 && group.live_sent > 1 {
+            entry.state = State::Copy;
+            self.window.push(*entry);
+            self.groups.put(entry.group, packet.key, group);
+            return;
+        }
+        if let Some(tcp) = packet.tcp {
+            entry.is_again = self.streams.send(&packet, tcp);
+        }
+        let path = self.arrivals.entry((entry.sender, entry.receiver));
+        entry.order = path.or_default().send();
+        let place = self.window.push(*entry);
+        if let Some(tcp) = self.resegmented_numbers(entry) {
+            self.groups.put(entry.group, packet.key, group);
+            self.meet(place, entry, tcp, findings);
+            return;
+        }
+        if let Some(other) = group.received.take(place, &mut self.window) {
+            self.pair(place, other, &mut group, findings);
+        } else {
+            group.sent.push(place, &mut self.window);
+            if group.sent.count > 1 {
+                group.is_ambiguous = true;
+            }
+        }
+        self.groups.put(entry.group, packet.key, group);
+    }
+
+    fn receive(&mut self, mut entry: Entry, findings: &mut impl Findings) {
+        let packet = entry.packet;
+        if let Some(tcp) = packet.tcp {
+            self.streams.receive(&packet, tcp);
+        }
+        entry.group = self.groups.find(packet.key);
+        let mut group = self.groups.get(entry.group);
+        group.live += 1;
+        let place = self.window.push(entry);
+        if let Some(tcp) = self.resegmented_numbers(&entry) {
+            self.groups.put(entry.group, packet.key, group);
+            self.meet(place, &entry, tcp, findings);
+            return;
+        }
+        if let Some(other) = group.sent.take(place, &mut self.window) {
+            self.pair(other, place, &mut group, findings);
+        } else {
+            group.received.push(place, &mut self.window);
+        }
+        self.groups.put(entry.group, packet.key, group);
+    }
+
+    /// The sequence numbers of a segment that is matched by its bytes; none for other packets.
+    fn resegmented_numbers(&self, entry: &Entry) -> Option<Numbers> {
+        let tcp = entry.packet.tcp.filter(|_| entry.packet.payload > 0)?;
+        let path = (entry.sender, entry.receiver);
+        let is_one = !self.known.doubts.is_empty()
+            && self.known.doubts.get(&path) == Some(&Doubt::Resegmented);
+        is_one.then_some(tcp)
+    }
+
+    /// Matches a segment at `place` with those of the other side that carry its bytes.
+    fn meet(&mut self, place: u64, entry: &Entry, tcp: Numbers, findings: &mut impl Findings) {
+        let path = (entry.sender, entry.receiver);
+        for meeting in self.resegmented.take(&entry.packet, tcp, entry.side, place) {
+            let Some(&there) = self.window.get(meeting.received) else {
+                continue;
+            };
+            let Some(&here) = self.window.get(meeting.sent) else {
+                continue;
+            };
+            if meeting.is_first_part {
+                findings.matched(path, here.common_time, there.common_time);
+            }
+            let mut matched = State::Matched {
+                time: there.packet.time,
+                number: there.packet.number,
+                settled: 0,
+                reordered_by: 0,
+            };
+            if meeting.is_received_whole {
+                if let Some(there) = self.window.get_mut(meeting.received) {
+                    there.state = matched;
+                }
+                let mut group = self.groups.get(there.group);
+                group.is_delivered = true;
+                self.groups.put(there.group, there.packet.key, group);
+            }
+            if meeting.is_sent_whole
+                && let Some(here) = self.window.get_mut(meeting.sent)
+            {
+                let arrivals = self.arrivals.entry(path).or_default();
+                if let State::Matched { reordered_by, .. } = &mut matched {
+                    *reordered_by = arrivals.arrive(here.order);
+                }
+                here.state = matched;
+            }
+        }
+    }
+
+    fn pair(&mut self, sent: u64, received: u64, group: &mut Group, findings: &mut impl Findings) {
+        let Some(there) = self.window.get_mut(received) else {
+            return;
+        };
+        let (arrived, number, common) = (there.packet.time, there.packet.number, there.common_time);
+        there.state = State::Matched {
+            time: 0,
+            number: 0,
+            settled: 0,
+            reordered_by: 0,
+        };
+        let Some(here) = self.window.get_mut(sent) else {
+            return;
+        };
+        let path = (here.sender, here.receiver);
+        let left = here.common_time;
+        let reordered_by = self.arrivals.entry(path).or_default().arrive(here.order);
+        here.state = State::Matched {
+            time: arrived,
+            number,
+            settled: group.settled,
+            reordered_by,
+        };
+        group.has_match = true;
+        group.is_delivered = true;
+        if group.sent.count == 0 {
+            if !group.is_ambiguous {
+                findings.matched(path, left, common);
+            }
+            group.settled += 1;
+            group.is_ambiguous = false;
+            group.has_match = false;
+        }
+    }
+}
