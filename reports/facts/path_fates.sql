@@ -10,6 +10,8 @@ numbered as (
         fate,
         is_retransmission,
         reordered_by,
+        payload_bytes,
+        lost_bytes,
         -- packets lost one behind the other have the same difference
         row_number() over path
         - row_number() over path_and_fate as streak,
@@ -60,6 +62,10 @@ counted as (
         count(*) filter (fate = 'unknown') as unknown,
         count(*) filter (reordered_by > 0) as reordered,
         count(*) filter (is_retransmission) as sent_again,
+        coalesce(sum(lost_bytes), 0)::bigint as lost_bytes,
+        coalesce(
+            sum(payload_bytes) filter (fate in ('delivered', 'lost')), 0
+        )::bigint as known_bytes,
     from numbered
     group by run, sender, receiver
 ),

@@ -15,6 +15,8 @@ final as (
         sum(fates.lost)::bigint as lost,
         sum(fates.lost) / nullif(sum(fates.delivered + fates.lost), 0)
             as lost_share,
+        sum(fates.lost_bytes) / nullif(sum(fates.known_bytes), 0)
+            as lost_bytes_share,
         sum(fates.loss_bursts)::bigint as loss_bursts,
         max(fates.longest_loss_burst) as longest_loss_burst,
         sum(fates.not_captured)::bigint as not_captured,

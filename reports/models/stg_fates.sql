@@ -13,6 +13,8 @@ contract as (
         null::bigint as packet_sent,
         null::varchar as fate,
         null::boolean as is_retransmission,
+        null::bigint as payload_bytes,
+        null::bigint as lost_bytes,
         null::bigint as reordered_by
     where false
 ),

@@ -91,6 +91,8 @@ def test_bursts_are_losses_without_an_arrival_between_them(tmp_path: Path) -> No
     assert (there["packets"], there["delivered"], there["lost"], there["unknown"]) == (9, 3, 5, 1)
     assert (there["loss_bursts"], there["longest_loss_burst"]) == (3, 2)
     assert there["lost_share"] == pytest.approx(5 / 8)
+    assert there["lost_bytes_share"] == pytest.approx(5 * 250 / 8_000)
+    assert back["lost_bytes_share"] == 0
     assert (back["lost"], back["loss_bursts"], back["longest_loss_burst"]) == (0, 0, None)
 
 

@@ -108,8 +108,8 @@ def message(size: int, **changes: Any) -> dict[str, Any]:
 def sent(directory: Path, run: str, sender: str, receiver: str, story: str) -> None:
     """Writes the matched tables of packets from one host to another, a letter each.
 
-    a: it arrived, after 1 ms and one more for each packet before it; x: it was lost; ?: that is
-    not known.
+    a: it arrived, after 1 ms and one more for each packet before it; x: a quarter of it was lost;
+    ?: that is not known.
     """
     fates = {"a": "delivered", "x": "lost", "?": "unknown"}
     packets = [
@@ -117,6 +117,7 @@ def sent(directory: Path, run: str, sender: str, receiver: str, story: str) -> N
             "sender": sender, "receiver": receiver, "protocol": "tcp",
             "time_sent": T0 + place * MS, "packet_sent": place + 1, "fate": fates[letter],
             "is_retransmission": False, "reordered_by": 0 if letter == "a" else None,
+            "payload_bytes": 1000, "lost_bytes": 250 if letter == "x" else None,
         }
         for place, letter in enumerate(story)
     ]  # fmt: skip

@@ -63,7 +63,7 @@ pub(crate) enum Evidence {
     Incomplete,
     /// The other capture had not begun, or had ended.
     Edge,
-    /// Captures of this path hold what network cards joined, or are to cut: segments do not match.
+    /// Its bytes are in the other capture, in a segment that cannot have been cut from it or merged with it.
     Merged,
     /// No packet of the path was found at both ends.
     Unmatched,
@@ -126,6 +126,8 @@ pub(crate) struct FateRow {
     pub is_retransmission: Option<bool>,
     pub fate: Fate,
     pub evidence: Evidence,
+    /// Payload bytes that did not arrive, of a packet that is lost.
+    pub lost_bytes: Option<u32>,
     /// Packets that overtook it; none where it was not matched.
     pub reordered_by: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! What the first reading finds: which captures lack packets, of which paths nothing can be said because packets do not
-//! match, how long packets are under way, and the clocks.
+//! What the first reading finds: which captures lack packets, on which paths segments were cut or merged, of which paths
+//! nothing can be said because no packets match, how long packets are under way, and the clocks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,30 +7,20 @@ use super::clocks::Clocks;
 use super::fate::{Evidence, Fate, FateRow};
 use super::matcher::{Doubt, Findings};
 
-/// The longest IP packet of a network that has no jumbo frames, and of one that has.
-const LONGEST: u32 = 1500;
-const LONGEST_JUMBO: u32 = 9216;
-
 /// Evidence about one path, from one host to another.
 #[derive(Debug, Default)]
 struct Path {
     is_matched: bool,
-    /// The longest segments with payload, in the sender's capture and in the receiver's.
-    longest: (u32, u32),
-    /// Points whose captures lack packets of it: with payload of TCP, and others.
-    lacking_data: BTreeSet<usize>,
+    /// Whether segments with payload are in the sender's capture alone, and in the receiver's alone.
+    has_alone: (bool, bool),
+    /// Points whose captures lack packets of it.
     lacking: BTreeSet<usize>,
 }
 
 impl Path {
-    fn doubt(&self) -> Option<Doubt> {
-        let (sent, received) = self.longest;
-        let longest = sent.max(received);
-        if longest > LONGEST_JUMBO || (longest > LONGEST && sent != received) {
-            Some(Doubt::Merged)
-        } else {
-            (!self.is_matched).then_some(Doubt::Unmatched)
-        }
+    /// Whether segments with payload may have been cut or merged between the two captures.
+    fn is_resegmented(&self) -> bool {
+        self.has_alone == (true, true)
     }
 }
 
@@ -51,12 +41,19 @@ impl First {
         }
     }
 
-    /// The paths of which a packet in one capture alone says nothing.
-    pub(super) fn doubts(&self) -> HashMap<(u16, u16), Doubt> {
-        let paths = self.paths.iter();
-        paths
-            .filter_map(|(&path, about)| Some((path, about.doubt()?)))
-            .collect()
+    /// Paths whose segments are to be matched by their bytes.
+    pub(super) fn resegmented(&self) -> HashMap<(u16, u16), Doubt> {
+        let paths = self
+            .paths
+            .iter()
+            .filter(|(_, about)| about.is_resegmented());
+        paths.map(|(&path, _)| (path, Doubt::Resegmented)).collect()
+    }
+
+    /// Adds the paths of which a packet in one capture alone says nothing to `doubts`.
+    pub(super) fn add_unmatched(&self, doubts: &mut HashMap<(u16, u16), Doubt>) {
+        let paths = self.paths.iter().filter(|(_, about)| !about.is_matched);
+        doubts.extend(paths.map(|(&path, _)| (path, Doubt::Unmatched)));
     }
 
     /// Points whose captures lack packets for certain.
@@ -66,9 +63,6 @@ impl First {
             let doubt = doubts.get(path);
             if doubt != Some(&Doubt::Unmatched) {
                 all.extend(&about.lacking);
-            }
-            if doubt.is_none() {
-                all.extend(&about.lacking_data);
             }
         }
         all
@@ -84,26 +78,16 @@ impl Findings for First {
         };
         let path = self.paths.entry((sender, receiver)).or_default();
         path.is_matched |= row.fate == Fate::Delivered;
-        if row.packet.is_data() {
-            let bytes = row.packet.ip_bytes;
-            if row.sent.is_some() {
-                path.longest.0 = bytes.max(path.longest.0);
-            }
-            if row.received.is_some() {
-                path.longest.1 = bytes.max(path.longest.1);
-            }
+        if row.packet.is_data() && row.fate != Fate::Duplicated {
+            path.has_alone.0 |= row.received.is_none();
+            path.has_alone.1 |= row.sent.is_none();
         }
         let lacking = match row.evidence {
             Evidence::Acknowledged => receiver,
             Evidence::Arrived => sender,
             _ => return,
         };
-        let lacks = if row.packet.is_data() {
-            &mut path.lacking_data
-        } else {
-            &mut path.lacking
-        };
-        lacks.insert(usize::from(lacking));
+        path.lacking.insert(usize::from(lacking));
     }
 
     fn matched(&mut self, path: (u16, u16), sent: i64, received: i64) {

@@ -3,7 +3,7 @@
 //!
 //! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
-//! them; `streams` knows of TCP what its acknowledgements prove of packets that a capture lacks, and `reorder` counts
+//! them, those that interfaces cut or merged by their bytes (`resegmented`); `streams` knows of TCP what its acknowledgements prove of packets that a capture lacks, and `reorder` counts
 //! what overtook a packet. All is read twice: the first reading finds how complete the captures are, the second tells
 //! the fates. The first finds the `clocks`, too, by which the second tells how long packets were under way (`one_way`).
 
@@ -18,6 +18,7 @@ mod owners;
 mod point;
 mod reading;
 mod reorder;
+mod resegmented;
 mod sighting;
 mod streams;
 mod summary;

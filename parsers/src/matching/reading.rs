@@ -1,5 +1,6 @@
-//! Reads the captures of all points in one order of time, twice, and hands on the fates of all packets.
+//! Reads the captures of all points in one order of time, twice or three times, and hands on the fates of all packets.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::fast::RandomState;
@@ -92,17 +93,25 @@ pub(crate) fn match_points(
         },
         progress,
     };
-    let mut clocks = Clocks::new(reading.offsets.clone());
-    for read in readings {
-        clocks.read(read);
-    }
-    let mut first = First::new(clocks, points.len());
-    let unread = Known {
-        coverage: vec![Coverage::default(); points.len()],
-        ..Known::default()
+    let begin = || {
+        let mut clocks = Clocks::new(reading.offsets.clone());
+        for read in readings {
+            clocks.read(read);
+        }
+        First::new(clocks, points.len())
     };
-    let (mut known, ends) = reading.pass(unread, &mut first)?;
-    known.doubts = first.doubts();
+    let mut first = begin();
+    let unread = |doubts| Known {
+        coverage: vec![Coverage::default(); points.len()],
+        doubts,
+    };
+    let (mut known, mut ends) = reading.pass(unread(HashMap::new()), &mut first)?;
+    let resegmented = first.resegmented();
+    if !resegmented.is_empty() {
+        first = begin();
+        (known, ends) = reading.pass(unread(resegmented), &mut first)?;
+    }
+    first.add_unmatched(&mut known.doubts);
     let lacks = first.lacks(&known.doubts);
     for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
         coverage.is_incomplete =
@@ -255,6 +264,7 @@ fn outside(
         is_retransmission: None,
         fate: Fate::Outside,
         evidence: Evidence::NoCapture,
+        lost_bytes: None,
         reordered_by: None,
     }
 }

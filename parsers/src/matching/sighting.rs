@@ -61,6 +61,8 @@ pub(crate) struct Sighting {
     pub payload: u32,
     /// The sequence numbers of a TCP segment.
     pub tcp: Option<Numbers>,
+    /// Its timestamp, RFC 7323, where hosts send that as usual.
+    pub tsval: Option<u32>,
 }
 
 impl Sighting {
@@ -108,6 +110,7 @@ impl Sighting {
             hasher.write_u64(packet.datagram);
             hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
         }
+        let mut tsval = None;
         if let Some(tcp) = tcp {
             hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
             hasher.write_u32(u32::from(tcp.flags) << 16 | u32::from(packet.window));
@@ -116,6 +119,9 @@ impl Sighting {
                 && stamps.starts_with(&TIMESTAMPS)
             {
                 hasher.write(&stamps[4..]);
+                tsval = Some(u32::from_be_bytes([
+                    stamps[4], stamps[5], stamps[6], stamps[7],
+                ]));
             }
         }
         let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
@@ -138,6 +144,7 @@ impl Sighting {
             ip_bytes: packet.ip_bytes,
             payload: packet.payload,
             tcp,
+            tsval,
         })
     }
 

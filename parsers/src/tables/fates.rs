@@ -67,11 +67,11 @@ columns! {
         => numbered(&PROTOCOLS, None, rows.each().map(|row| u16::from(row.packet.protocol)));
     Column::new("time_sent", Time, "", "Time in the sender's capture, by the sender's clock; null where that lacks the packet, or nobody captured at the sender.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.sent.map(|(time, _)| time)));
-    Column::new("time_received", Time, "", "Time in the receiver's capture, by the receiver's clock; null where that lacks the packet, or nobody captured at the receiver.", "").or_null()
+    Column::new("time_received", Time, "", "Time in the receiver's capture, by the receiver's clock: of the last part, where interfaces cut or merged segments; null where that lacks the packet, or nobody captured at the receiver.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.received.map(|(time, _)| time)));
     Column::new("packet_sent", Int64, "", "Number of its record in the sender's capture, from 1.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.sent.map(|(_, number)| number as i64)));
-    Column::new("packet_received", Int64, "", "Number of its record in the receiver's capture, from 1.", "").or_null()
+    Column::new("packet_received", Int64, "", "Number of the record of that time in the receiver's capture, from 1.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.received.map(|(_, number)| number as i64)));
     Column::new("ip_id", Int32, "", "IPv4 identification; 0 for IPv6.", "RFC 6864")
         => arrays::int32(rows.each().map(|row| i32::from(row.packet.ident)));
@@ -83,10 +83,12 @@ columns! {
         => arrays::int64_where(rows.with_seq.as_ref(), rows.each().map(|row| row.packet.tcp.map_or(0, |tcp| i64::from(tcp.seq))));
     Column::new("is_retransmission", Bool, "", "Sequence numbers of it stood in the sender's capture before; null where it is no TCP segment, or not in the sender's capture.", "").or_null()
         => arrays::boolean_or_null(rows.each().map(|row| row.is_retransmission));
-    Column::new("fate", Text, "", "delivered: both hosts captured it. lost: its sender captured it, and its receiver's capture, in which no gap is known, lacks it. not_captured: it crossed the path, and one of the two captures lacks it. duplicated: one more copy of a packet that has a row of its own. unknown: the captures do not tell. outside: not from one captured host to another.", "").in_dictionary()
+    Column::new("fate", Text, "", "delivered: both hosts captured it. lost: its sender captured it, and its receiver's capture, in which no gap is known, lacks it, or a part of it where interfaces cut segments. not_captured: it crossed the path, and one of the two captures lacks it. duplicated: one more copy of a packet that has a row of its own. unknown: the captures do not tell. outside: not from one captured host to another.", "").in_dictionary()
         => numbered(&FATES, None, rows.each().map(|row| row.fate as u16));
-    Column::new("evidence", Text, "", "Why: matched (both captures have it), absent (the receiver's capture lacks it), reported (the receiver did not acknowledge it when it had data behind it), acknowledged (the receiver acknowledged what its capture lacks; unknown where more than one packet carried that), arrived (only the sender's capture lacks it), copy (a capture has it twice), alike (packets that look the same were under way at once, and not all arrived), incomplete (the receiver's capture lacks other packets too, so this one may have arrived), edge (the other capture may have begun later or ended sooner), merged (captures of the path hold what network cards joined or are to cut, so that segments do not match), unmatched (no packet of the path was found at both ends: an address translator, or captures of different times), window (more packets were under way than the window holds), no_capture (there is none of the other end).", "").in_dictionary()
+    Column::new("evidence", Text, "", "Why: matched (both captures have it), absent (the receiver's capture lacks it), reported (the receiver did not acknowledge it when it had data behind it), acknowledged (the receiver acknowledged what its capture lacks; unknown where more than one packet carried that), arrived (only the sender's capture lacks it), copy (a capture has it twice), alike (packets that look the same were under way at once, and not all arrived), incomplete (the receiver's capture lacks other packets too, so this one may have arrived), edge (the other capture may have begun later or ended sooner), merged (the other capture has bytes of it in a segment that cannot have been cut from it or merged with it), unmatched (no packet of the path was found at both ends: an address translator, or captures of different times), window (more packets were under way than the window holds), no_capture (there is none of the other end).", "").in_dictionary()
         => numbered(&EVIDENCE, None, rows.each().map(|row| row.evidence as u16));
+    Column::new("lost_bytes", Int64, "B", "Payload of a lost packet that did not arrive: all of it, or the parts that are missing of a segment that the sender's interface cut; null where the packet is not lost.", "").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.lost_bytes.map(i64::from)));
     Column::new("reordered_by", Int64, "packets", "Reordering extent: arrivals from the first packet of the same path that was sent later and arrived sooner, up to this one; 0 in order; null where it was not delivered. At most 16,384 arrivals that overtook others are remembered.", "RFC 4737 4.2.2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.reordered_by.map(|extent| extent as i64)));
 }

@@ -86,7 +86,8 @@ def match(
     hosts, duplicated, unknown where the captures do not tell, or outside, where its other end was
     not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
     numbers and timestamps of TCP, and the first bytes of what UDP carries: 96 bytes of each
-    packet are enough.
+    packet are enough. Segments that an interface cut or merged (TSO, GRO) are matched by the bytes
+    that they carry.
 
     The table clocks has offset, drift and steps of each host's clock, from the packets and from
     what manifests tell; one_way has the delay of each delivered packet by repaired clocks. Other
@@ -109,14 +110,14 @@ def match(
         )
         return _end_sweep(paths[0], output, matched, output_format)
     found = hosts.find(paths, hosts.parse_addresses(stated))
-    # All is read twice, and the start of each capture once more.
+    # All is read twice, three times where interfaces cut or merged segments.
     size = progress_line.bytes_of([path for host in found for path in host.captures])
     summary = tables.write(
         found,
         output,
         window_ns=window_ns,
         window_packets=window_packets,
-        progress=progress_line.show(2 * size if size else None),
+        progress=progress_line.show(2 * size, 3 * size) if size else progress_line.show(None),
     )
     progress_line.clear()
     known = delays.summarise(output)

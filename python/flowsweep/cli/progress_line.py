@@ -23,11 +23,12 @@ def bytes_of(files: Sequence[Path]) -> int | None:
         return None
 
 
-def show(total: int | None) -> Callable[[int, int], None] | None:
+def show(total: int | None, at_most: int = 0) -> Callable[[int, int], None] | None:
     """Rewrites the line; None where nobody watches.
 
     Args:
         total: Bytes that will be read; None where that is not known.
+        at_most: Bytes that will be read where it turns out that `total` do not suffice.
     """
     if not sys.stderr.isatty():
         return None
@@ -39,9 +40,10 @@ def show(total: int | None) -> Callable[[int, int], None] | None:
             return
         text = f"{packets:,} packets  {format_size(read)}"
         if total:
-            done = min(read, total)
-            left = passed * (total - done) / done if done else 0
-            text += f" of {format_size(total)}  {100 * done / total:.0f} %  {left:.0f} s left"
+            whole = total if read <= total else max(total, at_most)
+            done = min(read, whole)
+            left = passed * (whole - done) / done if done else 0
+            text += f" of {format_size(whole)}  {100 * done / whole:.0f} %  {left:.0f} s left"
         print(f"\r{text}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
 
     return line

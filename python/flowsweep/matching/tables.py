@@ -35,7 +35,8 @@ def write(
         output: The folder.
         window_ns: How long a packet waits to be found at its other end.
         window_packets: How many wait at most.
-        progress: Told now and then how many bytes and packets were read; all is read twice.
+        progress: Called now and then with the bytes and packets read; all is read twice, or three
+            times where interfaces cut or merged segments.
 
     Raises:
         CaptureError: A capture cannot be read at all; the tables are as they were.

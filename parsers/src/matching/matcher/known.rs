@@ -1,0 +1,65 @@
+//! What an earlier reading found of the points and of the paths between them.
+
+use std::collections::HashMap;
+
+/// When one point captured, and how well.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::matching) struct Coverage {
+    /// Common times of its first and last packet.
+    pub first: i64,
+    pub last: i64,
+    /// Its capture lacks packets.
+    pub is_incomplete: bool,
+    /// The shortest and the longest that a packet was under way to or from it.
+    pub shortest_ns: i64,
+    pub longest_ns: i64,
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self {
+            first: i64::MAX,
+            last: i64::MIN,
+            is_incomplete: false,
+            shortest_ns: 0,
+            longest_ns: 0,
+        }
+    }
+}
+
+impl Coverage {
+    /// Notes a packet.
+    pub(in crate::matching) fn see(&mut self, common_time: i64) {
+        self.first = self.first.min(common_time);
+        self.last = self.last.max(common_time);
+    }
+
+    /// Whether it captured when a packet that was sent at `sent` arrived.
+    pub(super) fn holds_arrival(&self, sent: i64) -> bool {
+        sent.saturating_add(self.shortest_ns) >= self.first
+            && sent.saturating_add(self.longest_ns) <= self.last
+    }
+
+    /// Whether it captured when a packet that arrived at `arrived` was sent.
+    pub(super) fn holds_sending(&self, arrived: i64) -> bool {
+        arrived.saturating_sub(self.longest_ns) >= self.first
+            && arrived.saturating_sub(self.shortest_ns) <= self.last
+    }
+}
+
+/// Why packets of a path that are in one capture alone need not be lost, or missing from the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::matching) enum Doubt {
+    /// Interfaces cut or merged segments with payload between the two captures.
+    Resegmented,
+    /// None of the path was matched.
+    Unmatched,
+}
+
+/// Coverage of each point and doubts about each path, from an earlier reading.
+#[derive(Debug, Clone, Default)]
+pub(in crate::matching) struct Known {
+    /// Of each point, as far as it was read, in this reading or an earlier one.
+    pub coverage: Vec<Coverage>,
+    pub doubts: HashMap<(u16, u16), Doubt>,
+}
