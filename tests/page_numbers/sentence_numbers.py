@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import matched
 import polars as pl
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def expected(raw: Raw, rows: Mapping[str, Expected]) -> dict[str, set[str]]:
     return {
         "verdict": _verdict(raw, frames),
         "thresholds": set(),
+        "time_shares": set(),
         "completion_by_rtt": _completion(frames, "rtt"),
         "completion_by_rate": _completion(frames, "rate"),
         **_traffic(raw, frames),
@@ -76,8 +78,29 @@ def _verdict(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> set[str]:
             found |= {figures(row[name]) for name in ("estimate", "low", "high") if row[name]}
         found |= {percent(row["spread"])}
         found |= {change(row[name]) for name in ("drift_low", "drift_high")}
+    found |= _slowest(frames["time_shares"])
     path = frames["lightpaths"].filter("is_baseline").row(0, named=True)
     return found | {str(path["p99_lightpaths"]), f"{path['lightpath_mbit_s']:.0f}"}
+
+
+def _slowest(rows: pl.DataFrame) -> set[str]:
+    """What the slowest point of each axis spends its time with, each part of 5 % or more."""
+    found = set()
+    base = rows.filter("is_baseline").row(0, named=True)
+    for axis, other in (("rtt", "rate"), ("rate", "rtt")):
+        asked, fixed = (
+            next(name for name in rows.columns if name.startswith(f"{one}_asked"))
+            for one in (axis, other)
+        )
+        line = rows.filter(pl.col(fixed) == base[fixed], pl.col(asked) != base[asked])
+        slowest = line.sort("path_s").row(-1, named=True)
+        shares = {name: slowest[name] / slowest["path_s"] for name in matched.PARTS.values()}
+        found |= {percent(share) for share in shares.values() if share >= 0.05}
+        found |= {figures(slowest[asked.replace("_asked", "")])}
+        del shares["computing_s"], shares["not_explained_s"]
+        if max(shares, key=shares.__getitem__) == "propagation_s":
+            found |= {f"{slowest['crossings']:.0f}"}
+    return found
 
 
 def _completion(frames: Mapping[str, pl.DataFrame], axis: str) -> set[str]:

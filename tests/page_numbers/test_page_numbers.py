@@ -21,6 +21,7 @@ import crossing
 import exchanges
 import flows
 import gaps
+import matched
 import path
 import rates
 import records
@@ -40,6 +41,7 @@ SUBJECTS: tuple[Callable[[Raw], dict[str, Expected]], ...] = (
     path.recompute,
     exchanges.recompute,
     gaps.recompute,
+    matched.recompute,
 )
 QUERIES = (
     "requirement", "thresholds", "completion_by_rtt", "completion_by_rate", "totals",
@@ -48,7 +50,7 @@ QUERIES = (
     "lightpaths", "flow_sizes", "flow_durations", "flow_rates", "limits", "bytes_in_flight",
     "message_rate",
     "message_sizes", "message_rate_series", "think_times", "phase_times", "packet_intervals",
-    "run_table", "run_quality",
+    "one_way_delay", "losses_by_place", "time_shares", "time_path", "run_table", "run_quality",
 )  # fmt: skip
 #: More rows than the page embeds: it draws them, and `flowsweep query` prints them.
 TOO_LONG = {"throughput_cdf", "think_times", "packet_intervals"}
