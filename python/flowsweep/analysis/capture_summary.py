@@ -271,8 +271,8 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
             {
                 "connection": row["connection"],
                 "protocol": row["protocol"],
-                "from": _end(row["src_ip"], row["src_port"]),
-                "to": _end(row["dst_ip"], row["dst_port"]),
+                "from": addresses.join_port(row["src_ip"], row["src_port"]),
+                "to": addresses.join_port(row["dst_ip"], row["dst_port"]),
                 "payload_bytes": row["payload_bytes"],
                 "duration_s": seconds,
                 "mbit_s": row["payload_bytes"] * 8e-6 / seconds if seconds else None,
@@ -335,9 +335,3 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
         "far_share": messages.filter(~pl.col("at_sender")).height / messages.height,
         "unplaced_share": messages["at_sender"].null_count() / messages.height,
     }
-
-
-def _end(address: str, port: int | None) -> str:
-    if port is None:
-        return address
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

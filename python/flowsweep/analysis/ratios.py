@@ -37,13 +37,6 @@ class Ratio:
     noise: str
     reason: str | None
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval leaves out 1: there is a difference."""
-        if self.low is None or self.high is None:
-            return False
-        return self.low > 1 or self.high < 1
-
 
 def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]]) -> list[Ratio]:
     """The ratio of each pair.

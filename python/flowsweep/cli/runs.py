@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from flowsweep.cli.arguments import Parser, add_output
+from flowsweep.lists import shorten_list
 
-#: So many runs, or hosts, are named in a note.
+#: Runs, or hosts, that a note names.
 MAX_NAMED = 5
 
 
@@ -36,18 +37,12 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
     if left_out:
         print(
             f"note: {directory}: not in the plan of {experiment}, or made with other settings, "
-            f"and so not in the report: {_some(left_out)}",
+            f"and so not in the report: {', '.join(shorten_list(left_out, MAX_NAMED))}",
             file=sys.stderr,
         )
     if experiment and (apart := run_records.without_site(directory, experiment)):
         print(
             f"note: {experiment}: `sites` does not name these hosts of the captures: "
-            f"{_some(apart)}",
+            f"{', '.join(shorten_list(apart, MAX_NAMED))}",
             file=sys.stderr,
         )
-
-
-def _some(names: list[str]) -> str:
-    """The first of them, and how many there are more."""
-    more = len(names) - MAX_NAMED
-    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

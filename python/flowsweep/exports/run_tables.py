@@ -11,9 +11,10 @@ from urllib.parse import unquote
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout
 from flowsweep.files.names import partition
+from flowsweep.lists import shorten_list
 from flowsweep.runs import run_folder
 
-#: So many runs are named in a message.
+#: Runs that a message names.
 MAX_NAMED = 12
 EXPECTED = "results/<experiment>, its folder of tables, or its folder of one run"
 
@@ -74,10 +75,11 @@ def find(path: Path, run: str | None) -> RunTables:
     if run is None and len(folders) == 1:
         return RunTables(*next(iter(folders.items())))
     names = sorted(folders)
+    listed = ", ".join(shorten_list(names, MAX_NAMED))
     if run is None:
         raise FlowsweepError(
             f"{path}: a trace shows one run",
-            found=f"{len(names)} runs: {_listed(names)}",
+            found=f"{len(names)} runs: {listed}",
             expected="the name of one of them",
             remedy=f"--run {names[0]}",
         )
@@ -85,7 +87,7 @@ def find(path: Path, run: str | None) -> RunTables:
         near = difflib.get_close_matches(run, names, n=1)
         raise FlowsweepError(
             f"{path}: no tables of a run {run}",
-            found=_listed(names),
+            found=listed,
             remedy=f"did you mean --run {near[0]}?" if near else None,
         )
     return RunTables(run, folders[run])
@@ -123,8 +125,3 @@ def _without_tables(path: Path) -> FlowsweepError:
     else:
         found = "no tables of a run"
     return FlowsweepError(f"{path}: no tables", found=found, expected=EXPECTED, remedy=remedy)
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MAX_NAMED
-    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 from flowsweep.render.figure import sentence
 
 if TYPE_CHECKING:
@@ -60,14 +61,13 @@ def _merged(shortest: pl.DataFrame) -> str | None:
     )
     if found.is_empty():
         return None
-    texts = [
+    times = [
         f"{numbers.seconds(shortest / 1e9)} in {run}"
-        for run, shortest in found.head(MAX_NAMED).select("run", "shortest_ns").iter_rows()
+        for run, shortest in found.select("run", "shortest_ns").iter_rows()
     ]
-    if found.height > MAX_NAMED:
-        texts.append(f"{found.height - MAX_NAMED} more")
     return (
-        f"Not measurable below {', '.join(texts)}: offloading merged packets, so that the largest "
-        "takes so long at the rate of its direction. Its bytes are spread over the time since the "
-        "packet before, and shorter bins are left out."
+        f"Not measurable below {', '.join(shorten_list(times, MAX_NAMED))}: "
+        "offloading merged packets, so that the largest takes so long at the rate of its "
+        "direction. Its bytes are spread over the time since the packet before, and shorter bins "
+        "are left out."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 
 Row = dict[str, Any]
 MAX_APPS = 4
@@ -114,7 +115,5 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
 
 
 def _named(labels: Sequence[str]) -> str:
-    names = [f"**{label}**" for label in labels[:MAX_APPS]]
-    if len(labels) > MAX_APPS:
-        names.append(f"{len(labels) - MAX_APPS} more")
+    names = shorten_list([f"**{label}**" for label in labels], MAX_APPS)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

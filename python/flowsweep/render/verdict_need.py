@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 
 Row = dict[str, Any]
 MAX_NAMED = 4
@@ -52,9 +53,7 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
 
 def _named(rows: Sequence[Row]) -> str:
     """The points with their intervals, the first of them."""
-    named = [_point(row) for row in rows[:MAX_NAMED]]
-    more = [f"{len(rows) - MAX_NAMED} more"] if len(rows) > MAX_NAMED else []
-    return "; ".join([*named, *more])
+    return "; ".join(shorten_list([_point(row) for row in rows], MAX_NAMED))
 
 
 def _point(row: Row) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from flowsweep.addresses import join_port
 from flowsweep.analysis import grades
+from flowsweep.lists import shorten_list
 from flowsweep.units import counted, duration, format_size, format_time
 from flowsweep.zeek import flows, kinds, quality, tables
 
@@ -105,17 +107,11 @@ def _largest(both: pl.DataFrame) -> list[dict[str, Any]]:
                 "payload": format_size(payload),
                 "time": format_time(row["duration_ns"]),
                 "mbit_s": round(payload * 8 / seconds / 1e6, 2) if seconds else None,
-                "from": _end(row["src_ip"], row["src_port"]),
-                "to": _end(row["dst_ip"], row["dst_port"]),
+                "from": join_port(row["src_ip"], row["src_port"]),
+                "to": join_port(row["dst_ip"], row["dst_port"]),
             }
         )
     return found
-
-
-def _end(address: str, port: int | None) -> str:
-    if port is None:
-        return address
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def lines(summary: Summary) -> list[str]:
@@ -135,8 +131,7 @@ def lines(summary: Summary) -> list[str]:
     )
     texts.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
     for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
-        if many := summary.counts.get(name):
-            some = list(many.items())[:8]
-            more = f", {len(many) - 8} more" if len(many) > 8 else ""
-            texts.append(f"{title}: {', '.join(f'{key} {times:,}' for key, times in some)}{more}")
+        if counts := summary.counts.get(name):
+            listed = shorten_list([f"{key} {times:,}" for key, times in counts.items()], 8)
+            texts.append(f"{title}: {', '.join(listed)}")
     return texts
