@@ -19,7 +19,7 @@ MODULES = {
     "mpi4py": ("mpi4py", "sweep"),
     "snakemake": ("snakemake", "sweep"),
 }
-#: Commands that need the larger extra, even where a package of the smaller one is missed first.
+#: Commands that need the larger extra, even if a package of the smaller one is missing first.
 SWEEP_COMMANDS = frozenset({"plan", "run", "retry", "testbed"})
 
 

@@ -1,9 +1,8 @@
-r"""What people read on a terminal: no character of it can be a command to the terminal.
+r"""Prints text for people: no character of it can be a command to the terminal.
 
 Names, experiment files, run.json and captures come from anyone. `guard` stands between them and
-the terminal: it shows a control character as `\x1b`, whoever prints it. What is data (`--format
-json`, csv, SQL) goes past it by `exact`, and what only this program writes (the line of progress,
-colours) by `raw`.
+the terminal: it shows a control character as `\x1b`, whoever prints it. Data (`--format json`, csv,
+SQL) bypass it by `exact`, and what only this program writes (the progress line, colours) by `raw`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 class Guarded:
-    """A text stream for people, through which all goes by `visible`.
+    """A text stream for people, which passes all text through `visible`.
 
     Args:
         stream: Where it goes; whether that is a terminal, its encoding and all else are its own.
@@ -83,7 +82,7 @@ class Guarded:
 
 
 def guard() -> None:
-    """From here on all that is printed in this process is for people, and goes by `visible`."""
+    """Passes all that this process prints from here on through `visible`."""
     # Either is None where the program was started with it closed.
     if sys.stdout is not None and not isinstance(sys.stdout, Guarded):
         sys.stdout = Guarded(sys.stdout, STDOUT)

@@ -40,20 +40,20 @@ def install() -> None:
 
 
 def end(stop: KeyboardInterrupt) -> int:
-    """Cleans what is not clean yet; the exit code, as shells give it: 128 and the signal."""
+    """Runs what is left to clean; returns the exit code, as shells do: 128 plus the signal."""
     clean()
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
 def clean() -> None:
-    """Cleans what is not clean yet; at the end of a process."""
+    """Runs what is left to clean at the end of the process."""
     with held():
         while _cleanings:
             _cleanings.popitem()[1]()
 
 
 def at_end(clean_it: Callable[[], object]) -> None:
-    """Has something cleaned at the end of the process, by a signal or not."""
+    """Registers `clean_it` for the end of the process, by a signal or not."""
     # A command ends without it, and cleans itself.
     atexit.register(clean)
     _cleanings[clean_it] = clean_it
@@ -77,7 +77,7 @@ def cleaning(clean: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Signals wait until this is left: for what is short and must not be done by half."""
+    """Holds signals back while this is entered: for short work that must not be interrupted."""
     global _holders  # noqa: PLW0603
     _holders += 1
     try:
@@ -89,7 +89,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def let_in() -> Iterator[None]:
-    """Within `held`, signals do not wait here: for where something else is waited for."""
+    """Lets signals in again within `held`, while something else is waited for."""
     global _holders  # noqa: PLW0603
     kept, _holders = _holders, 0
     try:

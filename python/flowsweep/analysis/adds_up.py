@@ -1,4 +1,4 @@
-"""Rows of a query to what does not add up in them.
+"""Finds what does not add up in the rows of a query.
 
 `adds_up` in reports/figures/<name>.yaml declares what must hold of the rows whatever the
 data: a sum equals a sum over tables, points are those of the sweep, shares are 1. A claim is a
@@ -65,7 +65,7 @@ class Contradiction:
 
 
 def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradiction]:
-    """What does not add up in the rows of these queries."""
+    """Finds what does not add up in the rows of these queries."""
     return [found for name in names for found in _of_query(warehouse, name)]
 
 

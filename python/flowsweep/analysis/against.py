@@ -1,4 +1,4 @@
-"""Two experiments, point by point, to the table `against_points`.
+"""Compares two experiments point by point: the table `against_points`.
 
 A point of one is the same as a point of the other where application, problem and all axes agree as
 they were asked for. An axis that has one value in each experiment, and another one in the other, is
@@ -58,7 +58,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What two experiments are compared by: two of one name in other units are two."""
+    """What two experiments are compared by; one name in two units makes two outcomes."""
 
     name: str
     unit: str
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Side:
-    """An experiment.
+    """One of the two experiments.
 
     Attributes:
         points: Rows of the model `points`, mildest first.
@@ -188,7 +188,7 @@ def _compared(
 
 
 def _by_key(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
-    """The points by what tells them apart; of equal ones the first."""
+    """The first point of each set of values that tell points apart."""
     kept = [column for column in ASKED if column not in left_out]
     found: dict[Key, Row] = {}
     for point in points:

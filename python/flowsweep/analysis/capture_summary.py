@@ -1,4 +1,4 @@
-"""An unknown capture to what there is to say of it: quality, throughput, the largest flows."""
+"""Summarises an unknown capture: quality, throughput, the largest flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 60
 TOP_FLOWS = 5
-#: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
+#: A capture is beside the sender if the RTT ahead is at least this many times that behind.
 BESIDE = 4
 #: Columns of `flows` that share out the time of sending, and what they are called.
 LIMITS = {
@@ -170,7 +170,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
 
 
 def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
-    """From when to when there are packets, and the longest silence between bins that have one."""
+    """The times of the first and the last packet, and the longest silence between filled bins."""
     import polars as pl
 
     begin, end = (
@@ -192,7 +192,7 @@ def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
 def _notes(
     grade: grades.Grade, captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]
 ) -> list[Note]:
-    """The notes of the grade; in place of `cut or damaged`, where, and what was found there."""
+    """The notes of the grade; that on damage says where it is, and what was found there."""
     levels = {"A": "ok", "D": "bad"}
     notes = [
         Note(levels.get(note.grade, "note"), note.text)
@@ -299,7 +299,7 @@ def _limits(row: dict[str, Any]) -> dict[str, int] | None:
 def _marks(flows: pl.DataFrame) -> dict[str, Any]:
     """Counts of congestion marks, RFC 3168; empty where no packet could be marked.
 
-    Echoes are None where a flow may have some that headers do not tell.
+    Echoes are None where a flow may have some that headers do not show.
     """
     capable = int(flows["ecn_capable_packets"].sum())
     if not capable:

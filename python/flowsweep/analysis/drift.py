@@ -18,7 +18,7 @@ import numpy as np
 
 from flowsweep.analysis import noise, student
 
-#: Below this probability a drift is told.
+#: A drift is reported below this probability.
 LEVEL = 0.05
 #: Runs less points and slope: below this the interval of a drift is too wide to say anything.
 LEAST_FREEDOM = 3

@@ -1,4 +1,4 @@
-"""What is known of a capture to its grade: what may be claimed from it, and why not more.
+"""Grades a capture by what is known of it: which claims may rest on it, and why no others.
 
 This is the only place that grades: `flowsweep show` and the report (the table `capture_grades`)
 both call it. The scale:
@@ -32,18 +32,18 @@ MEANINGS = {
     "C": "what is there is right, but some is missing: see the notes",
     "D": "not to be relied on",
 }
-#: So many packets, and such a share of the bytes, that repeat others: no network is as bad.
+#: More repeated packets, and a larger share of repeated bytes, than any network causes.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
 #: Of a log of Zeek: shares of the bytes of TCP, as those of packets that were dropped.
 MISSED_C, MISSED_D = 1e-4, 0.01
 
-#: A silence of so many ns, and of such a share of the time from first to last packet, is no
-#: pause of a program: the clock was set, or recordings were put together.
+#: A silence longer than these ns, and than this share of the capture, is no pause of a
+#: program: the clock was set, or recordings were joined.
 JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 
-#: Two processors stamp packets and hand them over in either order: on a machine with two, up to
-#: 1.2 ms apart. A step of so many ns was made by whoever sets the clock: ntpd does at 128 ms.
+#: Packets that two processors stamp arrive in either order, up to 1.2 ms apart on a machine with
+#: two. A larger step back, in ns, comes from setting the clock: ntpd does that at 128 ms.
 STEP_NS = 10 * 10**6
 #: The share of packets out of order above which gaps are no longer those of the network.
 OUT_OF_ORDER = 1e-3
@@ -146,7 +146,7 @@ REFUSED = (
 )
 
 
-#: What `grade` asks that is of all interfaces of a capture together.
+#: Facts about a whole capture: each of its interfaces has the same values.
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
     "missed_bytes", *(key for key, _ in REFUSED),
@@ -270,7 +270,7 @@ def _drops(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
     if facts.get("is_truncated"):
-        # Who wrote down the numbers of drops at the end of a capture was not cut off.
+        # An agent that recorded its drops reached the end of the capture.
         grade = "C" if facts.get("is_drops_known") else "D"
         line = "cut or damaged: what comes behind the last whole packet is missing"
         yield Note("is_truncated", line, grade)

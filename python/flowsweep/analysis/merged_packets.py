@@ -1,4 +1,4 @@
-"""Packets that offloading merged, to the shortest bins whose rate is known, and rates over those.
+"""Computes rates where offloading merged packets, and the shortest bins for which one is known.
 
 Of packets without a time of their own (`borrowed`) no rate of any bin is known.
 
@@ -21,7 +21,7 @@ LEAST_MSS, HEADERS = 1460, 140
 
 @dataclass(frozen=True)
 class Merged:
-    """What the largest packet of a way tells.
+    """The largest merged packet of a direction, and the bins for which it leaves a rate known.
 
     Attributes:
         largest_bytes: Its length.
@@ -33,7 +33,7 @@ class Merged:
 
 
 def borrowed(captures: pl.DataFrame) -> int:
-    """Packets of the table `captures` that have the time of another one."""
+    """Counts the packets of the table `captures` that carry the time of another packet."""
     columns = ("untimed_packets", "times_out_of_range")
     return sum(int(captures[name].sum()) for name in columns if name in captures.columns)
 
@@ -41,7 +41,7 @@ def borrowed(captures: pl.DataFrame) -> int:
 def merged(
     captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, host: str
 ) -> dict[str, Merged]:
-    """By way, out of the host or in: what is known of merged packets; none where none is.
+    """The merged packets of each direction, out of the host or in, that has some.
 
     A merged packet passed at once at the capture point and took its time on the wire, at the rate
     of its way.
@@ -92,9 +92,9 @@ def _span_ns(bins: pl.DataFrame) -> int:
 
 
 def paced(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
-    """Bins of one way with `start_ns`; merged packets spread over the time since the one before.
+    """Spreads merged packets over the time since the packet before them; bins with `start_ns`.
 
-    At most over the shortest time whose rate is known, and the first over all of that.
+    A packet is spread over the shortest time whose rate is known at most, the first over all of it.
 
     Args:
         bins: Of the table `throughput`, with one way of a host.

@@ -1,4 +1,4 @@
-"""One line of a sweep to what it says of each threshold."""
+"""Finds where one line of a sweep crosses a threshold, or why that cannot be told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flowsweep import numbers
 from flowsweep.analysis import noise, slowdown, thresholds
 from flowsweep.experiment.axes import AXES
 
-# A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
-# at most this factor apart: two steps of the usual sweep, which goes up by four.
+# A bracket over at most this many gaps between tried points is an answer. One over more gaps is an
+# answer if its ends are at most this factor apart: two steps of the usual sweep, by 4 each.
 MAX_GAPS = 2
 MAX_FACTOR = 16.0
 # From here on the baseline's own spread is named as the reason why nothing can be told.
@@ -177,7 +177,7 @@ def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, floa
 
 
 def _is_wide(points: Points, ends: tuple[int, int]) -> bool:
-    """Whether a closed bracket is no answer: more was tried inside it than the runs tell apart."""
+    """Whether a closed bracket is too wide: the runs cannot tell the points inside it apart."""
     last_below, first_above = ends
     hard, mild = points.hardness[first_above], points.hardness[last_below]
     return bool(first_above - last_below > MAX_GAPS and hard > MAX_FACTOR * mild)

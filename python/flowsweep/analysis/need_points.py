@@ -1,4 +1,4 @@
-"""Outcomes of the points of a sweep against absolute limits, to the table `need_points`.
+"""Judges the points of a sweep by absolute limits: the table `need_points`.
 
 A limit holds where the whole 95 % interval of the outcome at a point keeps it, and fails where no
 part of it does. Intervals rest on the scatter of all points (flowsweep.analysis.noise), or on each

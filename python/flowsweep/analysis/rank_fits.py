@@ -1,6 +1,6 @@
-"""Peaks between the sites at few ranks to those at more, tried or not: the table `rank_fits`.
+"""Predicts peaks between the sites from those at fewer ranks: the table `rank_fits`.
 
-The model is so much for each rank, as Maassen et al. found it (figure 5). A number of ranks that
+The model is a fixed rate per rank, as Maassen et al. found it (figure 5). A number of ranks that
 was tried is predicted from the runs with fewer alone, so that the model is tested where it was not
 fitted; beyond the most, twice and four times as many are predicted from all.
 """
@@ -31,7 +31,7 @@ COLUMNS = {
     "high_mbit_s": "double",
     "direction_predicted_mbit_s": "double",
 }
-#: So many times the most ranks that were tried.
+#: Multiples of the most ranks that were tried.
 BEYOND = (2, 4)
 PROBABILITY = 0.975
 

@@ -1,4 +1,4 @@
-"""Pairs of points to the ratio of their completion times, and how sure it is.
+"""Computes the ratio of the completion times of two points, with its interval.
 
 Intervals rest on the scatter of all points together (flowsweep.analysis.noise); where they are too
 few, each pair is left with its own runs, by standard errors of medians and Student's t

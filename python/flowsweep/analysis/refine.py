@@ -1,4 +1,4 @@
-"""Thresholds to the points that would narrow their brackets most.
+"""Proposes the points that would narrow the brackets of thresholds most.
 
 A threshold lies between two tried points. The next point halves that bracket: in the logarithm of
 RTT or rate, because a bracket counts by the ratio of its ends; in the value itself where one end
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 LINE = ("app", "problem", "axis", "unit", "buffer_bytes")
 #: Two tried points that are closer than this factor get more runs rather than a third between.
 NEAR = 1.2
-#: A proposed value that is within this share of a tried one is that one.
+#: A proposed value within this share of a tried one counts as tried.
 SAME = 0.02
 
 
@@ -148,7 +148,7 @@ def _bracket(row: Row) -> tuple[float, float] | str:
 
 
 def _asked(measured: float, line: Sequence[Row]) -> float | None:
-    """The value that was asked for at the point whose measured value is here."""
+    """The value that was asked for at the point with this measured value."""
     known = [one for one in line if one["x"] is not None and one["x_asked"] is not None]
     if not known:
         return None

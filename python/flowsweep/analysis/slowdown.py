@@ -1,4 +1,4 @@
-"""Completion times of repeated runs to median slowdowns, and how sure they are.
+"""Computes median slowdowns from the completion times of repeated runs, with intervals.
 
 Where the line has enough points, intervals rest on the scatter of all its runs
 (flowsweep.analysis.noise). Else each point is left with its own runs, and its interval is that of

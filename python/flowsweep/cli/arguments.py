@@ -1,7 +1,6 @@
 """The command line of one command: its parser, its help, arguments that several commands have.
 
-`argparse` and not a larger library: a start takes half as long, and many a capture is parsed
-sooner.
+`argparse` and not a larger library: a start takes half as long, which small captures notice.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.units import format_time, parse_size, parse_time
 
 HELP = ("-h", "--help")
-#: More are of no use, and the system starts only so many.
+#: More are of no use, and the system refuses to start many more.
 MOST_THREADS = 512
 #: Packets of the order window at most: the parser's own bound.
 MOST_WINDOW_PACKETS = 1 << 22
@@ -66,7 +65,7 @@ class Parser(argparse.ArgumentParser):
             found = vars(self.parse_intermixed_args(words[:end]))
             found[self.rest] += words[end + 1 :]
         elif end < len(words):
-            # What is intermixed forgets on its second look at the words that there was a `--`.
+            # The second pass of `parse_intermixed_args` no longer knows that there was a `--`.
             found = vars(self.parse_args(words))
         else:
             found = vars(self.parse_intermixed_args(words))
@@ -283,7 +282,7 @@ def _waiting(text: str) -> int:
 def _whole_number(text: str, least: int, most: int) -> int:
     if not re.fullmatch("[0-9]+", text) or (not text.strip("0") and least > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of {least} or more")
-    # Its digits may be thousands, of which no number is made.
+    # Python refuses to convert a text of thousands of digits.
     if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
         raise argparse.ArgumentTypeError(f"{text[:20]} is too many; expected at most {most}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a command, to one message on stderr and an exit code.
+"""Turns whatever goes wrong in a command into one message on stderr and an exit code.
 
 0 done; 1 done, but the answer is no or data was lost; 2 failed; 128 and more: a signal. Nothing
 else leaves a command: exit code 1 of an uncaught exception would say that it did its work.
@@ -31,12 +31,12 @@ _NO_MEMORY = (
     "Resource temporarily unavailable",
 )
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-#: So much of an exception is told.
+#: Characters of an exception that are printed.
 MOST_SHOWN = 300
 
 
 def status_of(command: Callable[[], int]) -> int:
-    """Runs a command; tells what goes wrong, and returns the exit code."""
+    """Runs a command, prints what goes wrong, and returns the exit code."""
     status = 0
     try:
         status = command()
@@ -59,7 +59,7 @@ def status_of(command: Callable[[], int]) -> int:
 
 
 def _failed(failure: BaseException) -> int:
-    """Tells a failure; the exit code."""
+    """Prints a failure; returns the exit code."""
     if os.environ.get(TRACEBACK):
         import traceback
 
@@ -88,7 +88,7 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         if (lack := extras.missing(failure, command)) is not None:
             return lack
     text = " ".join(f"{type(failure).__name__}: {failure}".split())
-    # Libraries tell it in words of their own.
+    # Libraries word it in their own way.
     if isinstance(failure, MemoryError) or any(words in text for words in _NO_MEMORY):
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
@@ -115,7 +115,7 @@ def _number_in(text: str) -> int | None:
 
 
 def _shortened(text: str) -> str:
-    """The end tells the place and the cause; DuckDB tells before it what it gave up for them."""
+    """Keeps the end, which has the place and the cause; DuckDB puts what it gave up before them."""
     return text if len(text) <= MOST_SHOWN else f"... {text[-MOST_SHOWN:]}"
 
 
@@ -140,6 +140,6 @@ def _shown(error: FlowsweepError) -> str:
 
 
 def _tell(text: str) -> None:
-    """Prints to stderr; where that is closed or full there is nobody to tell."""
+    """Prints to stderr; ignores that it may be closed or full."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`flowsweep ingest`: every host's capture of one run to partitioned tables."""
+"""`flowsweep ingest`: turns every host's capture of one run into partitioned tables."""
 
 from __future__ import annotations
 
@@ -269,14 +269,14 @@ def _logs_of_zeek(
 
 
 def _dropped(captures: Sequence[Path]) -> int | None:
-    """Packets that the manifest beside a host's captures says were dropped; None if it does not."""
+    """Packets dropped, by the manifest beside a host's captures; None without a count."""
     known_drops = read_drops([(path, path.name) for path in captures]).values()
     counts = [count for pair in known_drops for count in pair if count is not None]
     return sum(counts) if counts else None
 
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
-    """Says what was damaged in logs; whether something was."""
+    """Prints what was damaged in logs; returns whether something was."""
     if not any(one.faults or one.damage for one in converted):
         return False
     from flowsweep.cli import zeek_logs
@@ -362,13 +362,13 @@ def _ingest_hosts(
 
 
 def _distinct(files: Sequence[Path]) -> list[str]:
-    """What tables and messages call the files of a host, which may lie in several folders."""
+    """Names of a host's files for tables and messages: they may lie in several folders."""
     plain = [path.name for path in files]
     is_plain = len(set(plain)) == len(plain)
     return plain if is_plain else [f"{path.parent.name}/{path.name}" for path in files]
 
 
 def _dealt(drops: Drops, files: Sequence[str]) -> dict[str, Drops]:
-    """The drops of a host by file: all with the first, as those of a manifest are."""
+    """The drops of a host by file: all count for the first, as those of a manifest do."""
     kernel, interface = (None if count is None else 0 for count in drops)
     return {name: drops if name == files[0] else (kernel, interface) for name in files}

@@ -1,4 +1,4 @@
-"""`flowsweep parse`: captures to Parquet tables."""
+"""`flowsweep parse`: turns captures into Parquet tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     if any(map(is_log, files)):
         return _parse_logs(files, output, names)
     progress = progress_line.show(progress_line.bytes_of(files))
-    # Packets of an earlier parse go too: its connections are numbered otherwise.
+    # The packets of an earlier parse go too: they number connections differently.
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in options.tables}
         places = {table: output / names[table] for table in options.tables}

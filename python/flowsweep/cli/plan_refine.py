@@ -44,7 +44,7 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
         if experiment or keep is not None:
             raise
         print(f"note: {error.what}: further values stand alone below", file=sys.stderr)
-    made, left = _asked(directory, file if loaded else None)
+    made, left = _find_proposals(directory, file if loaded else None)
     if keep is not None:
         points = [
             refined.Point(settings=settings, why=_why(one))
@@ -64,8 +64,8 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
         _show(made, left, loaded)
 
 
-def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
-    """What the runs say by now: of their records, where these are there, else of the tables."""
+def _find_proposals(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
+    """The points to try next: from the records of the runs, else from the tables."""
     from flowsweep.analysis.refine import proposals
     from flowsweep.runs import run_records
     from flowsweep.warehouse import Warehouse

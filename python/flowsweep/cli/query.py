@@ -1,4 +1,4 @@
-"""The rows behind a figure of the report."""
+"""`flowsweep query`: prints the rows behind a figure of the report."""
 
 from __future__ import annotations
 

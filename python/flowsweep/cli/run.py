@@ -1,4 +1,4 @@
-"""One planned run, or one point, to a run directory: what the workflow's capture rule calls."""
+"""`flowsweep run`: makes one planned run, or one at a point; the capture rule calls it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.experiment.estimate import Estimate
 
-#: So long must a run have waited for the testbed for its line to say so.
+#: Seconds of waiting for the testbed from which the line of a run mentions them.
 WAITED_S = 1.0
 
 

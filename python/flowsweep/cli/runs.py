@@ -1,4 +1,4 @@
-"""The run.json files of an experiment to one table, `runs`."""
+"""`flowsweep runs`: collects the run.json files of an experiment in the table `runs`."""
 
 from __future__ import annotations
 

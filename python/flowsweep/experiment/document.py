@@ -1,8 +1,8 @@
-"""YAML text to a tree that knows its lines, and to plain values, within limits.
+"""Reads YAML, within limits, as a tree that knows its lines and as plain values.
 
-An experiment file may come from anyone. Aliases let ten lines stand for a billion values, brackets
-within each other end the parser, and YAML has kinds of values that JSON has not (dates, sets, NaN):
-here are no more values than limits allow, and only those that run.json can hold.
+An experiment file may come from anyone. Aliases let ten lines stand for a billion values, nested
+brackets overflow the parser's stack, and YAML has kinds of values that JSON has not (dates, sets,
+NaN). So the number of values is limited, and only those that run.json can hold are accepted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from flowsweep.files import inputs
 
 #: Keys and values, those of aliases counted wherever they stand.
 MOST_VALUES = 20_000
-#: Letters of all of them, counted so too.
+#: Characters of all of them, counted likewise.
 MOST_CHARACTERS = 2**20
 #: An anchor is written once and used a few times.
 MOST_ALIASES = 1_000
-#: Digits of a number: more say nothing.
+#: Digits of a number: no quantity needs more.
 MOST_DIGITS = 40
 
 _KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode: "keys"}
@@ -59,7 +59,7 @@ def read(text: str) -> tuple[yaml.Node | None, Any]:
 
 
 def _check_size(text: str) -> None:
-    """Depth and number of values, before a tree is made of them: its maker trusts the stack."""
+    """Checks depth and number of values before a tree is made: PyYAML recurses without limit."""
     depth = values = aliases = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.NodeEvent):
@@ -80,7 +80,7 @@ def _check_size(text: str) -> None:
 
 
 def _check_expansion(tree: yaml.Node) -> None:
-    """Values and characters where each alias stands for all that its anchor holds."""
+    """Checks the numbers of values and characters with every alias expanded."""
     sizes: dict[int, tuple[int, int]] = {}
     inside: set[int] = set()
 

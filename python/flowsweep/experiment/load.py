@@ -1,4 +1,4 @@
-"""An experiment file to a checked `Experiment`; a fault is shown with its line."""
+"""Loads and checks an experiment file; a fault is reported with its line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class About:
 def about(text: str) -> About:
     """Title, workloads and papers of an experiment file, which need not be one that can be run.
 
-    A report is of the tables: a file that an older version wrote, or none, does not stop it.
+    A report needs the tables alone: a file of an older version, or none, does not stop it.
     """
     try:
         _, data = document.read(text)
@@ -165,7 +165,7 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
 
 
 def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
-    """The first fault as one message; how many more there are is said."""
+    """The first fault as one message, with the number of the others."""
     faults = error.errors()
     # An unknown key is often the cause of the others ("required", "too short").
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment.workload import Workload
 
 MAX_PROBLEM_SLUG = 60
-#: Axes that a group of the design may keep at a value: those of the network.
+#: Axes that a group of the design may fix at a value: those of the network.
 KEPT = tuple(
     name
     for name, axis in AXES.items()
@@ -127,7 +127,7 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
 
 
 def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
-    """Fields that vary together, by the experiment's design; what is kept has the value."""
+    """The fields that vary together, by the experiment's design; fixed ones with their value."""
     if experiment.design == "grid":
         return [dict.fromkeys(fields)]
     if isinstance(experiment.design, str):
@@ -141,14 +141,14 @@ def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
         for group in experiment.design
     ]
     together = {field for group in named for field, value in group.items() if value is None}
-    # A group of kept values alone is one of a workload that does not vary the others.
+    # A group with fixed values alone belongs to a workload that does not vary the others.
     return [group for group in named if together & group.keys()] + [
         {field: None} for field in fields if field not in together
     ]
 
 
 def member(text: str) -> tuple[str, Any]:
-    """An axis of a group, and the value at which the group keeps it: `rate=8Mbit/s`; None: none.
+    """An axis of a group, and the value at which the group fixes it (`rate=8Mbit/s`), or None.
 
     Raises:
         FlowsweepError: It is no value of this axis, or there is no such axis.

@@ -41,12 +41,12 @@ def source(experiment: Experiment, results: Path) -> str:
 
 
 def digest(text: str) -> str:
-    """A name for a mark that says `text`."""
+    """The file name of a mark that holds `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check(experiment: Experiment, results: Path) -> str | None:
-    """What is to be said of results that are there of another experiment; None if there are none.
+    """A note if there are results of another experiment; None if there are none.
 
     Raises:
         FlowsweepError: Runs would be made among those of another experiment.
@@ -86,7 +86,7 @@ def has_own_runs(results: Path) -> bool:
 
 
 def mark_runs(experiment: Experiment, results: Path) -> None:
-    """Notes whose runs are about to be made in `results`."""
+    """Marks `results` as those of the experiment whose runs are about to be made."""
     runs = results / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     outputs.write_file(runs / RUNS_MARK, f"{source(experiment, results)}\n")

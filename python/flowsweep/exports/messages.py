@@ -24,9 +24,9 @@ CONNECTION = ["connection", "direction"]
 LACKS = NOT_CAPTURED, LOST, CLOCK = ("not captured", "lost or not matched", "clock")
 #: Of a message with no segment in the sender's capture.
 UNKNOWN = Passage((None, None), None, False)
-#: Ends of no connection.
+#: The ends of an unknown connection.
 NO_ENDS = (None,) * len(ENDS)
-#: What each table is read for; others are whole numbers.
+#: Columns that are read of each table; those that are not in `TEXTS` are whole numbers.
 MESSAGES = (*CONNECTION, "first_time", "last_time", "bytes", "packets", "evidence")
 FLOWS = (*CONNECTION, *ENDS, "first_time", "last_time")
 OWNERS = ("sender", "receiver", "src_ip", "dst_ip")

@@ -1,4 +1,4 @@
-"""The tables of the one run that is exported, found from whatever path leads to it."""
+"""Finds the tables of the one run that is exported."""
 
 from __future__ import annotations
 

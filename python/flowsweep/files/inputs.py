@@ -1,7 +1,7 @@
-"""Files that people and other programs wrote, to text and to JSON values, within limits.
+"""Reads files that people and other programs wrote, as text or JSON, within limits.
 
-Only a plain file is read: a device never ends, and a FIFO waits for somebody who writes. All that
-is wrong with a file is a `FlowsweepError` that names it and the place in it.
+Only plain files are read: a device never ends, and a FIFO waits for a writer. Whatever is wrong
+with a file becomes a `FlowsweepError` that names it and the place in it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 
-#: Of numbers so much is read and checked in a second.
+#: Bytes of a file: numbers of that size are read and checked in a second.
 MOST_BYTES = 8 * 2**20
-#: Objects and lists in a file, which take the most time of what fits into those bytes.
+#: Objects and lists in a file, which take more time than other values of that many bytes.
 MOST_OBJECTS = 250_000
 #: Objects and lists within each other.
 MOST_DEPTH = 64
 #: Whole numbers that Parquet, DuckDB and other languages can hold.
 LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
-#: So much of what was found is shown.
+#: Characters of a found value that are shown.
 SHOWN = 60
 
 _KINDS = (
@@ -205,7 +205,7 @@ def _unusable(path: Path, found: str, expected: str, remedy: str) -> FlowsweepEr
 
 
 def check_values(path: Path | str, record: Any) -> None:
-    """That all numbers and texts of a JSON value can be kept in a table, and it is not too deep.
+    """Checks that a table can hold all numbers and texts of a JSON value, and its depth.
 
     Args:
         path: Where it is from, for the message.
@@ -266,7 +266,7 @@ def _too_deep(path: Path | str, place: str) -> FlowsweepError:
 
 
 def place_of(parts: Sequence[Any]) -> str:
-    """`hosts[2].name`, as people write it, of the keys and numbers that lead to a value."""
+    """The place of a value, as `hosts[2].name`, from the keys and indices that lead to it."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     text = text.removeprefix(".")
     return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]}...{text[-SHOWN:]}"

@@ -1,4 +1,4 @@
-"""Locks of the kernel (`flock`): one is free as soon as its owner is gone, however it ended.
+"""Locks of the kernel (`flock`), which are released when their owner ends, however it ends.
 
 The file that carries a lock stays where it is.
 """
@@ -18,7 +18,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.outputs import open_new
 from flowsweep.signals import let_in
 
-#: So long a lock is waited for without a word: most are held for milliseconds.
+#: Seconds of silent waiting for a lock: most are held for milliseconds.
 PATIENCE_S = 1.0
 #: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
@@ -89,7 +89,7 @@ def take_lock(path: Path, say: Callable[[str], None] = tell) -> int:
 
 
 def _sign(descriptor: int) -> None:
-    """Says in the lock file who holds it, or held it last."""
+    """Writes into the lock file which process holds it."""
     words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
     text = f"{' '.join(words)} (process {os.getpid()})"
     with suppress(OSError):  # another user's file, open for reading alone; a full disk
@@ -112,7 +112,7 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
             return
         from threading import Timer
 
-        # The kernel hands the lock on; who asked now and then would never find it free of readers.
+        # The kernel hands the lock on; a process that polled would never find it free of readers.
         timer = Timer(PATIENCE_S, lambda: say(f"waiting: {folder} is used by {holder(descriptor)}"))
         timer.start()
         try:

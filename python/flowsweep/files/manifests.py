@@ -1,4 +1,4 @@
-"""The manifest that a capture agent leaves beside a capture: what of it goes into the tables."""
+"""Reads drop counters from the manifest that a capture agent leaves beside a capture."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ EXAMPLE = '{"dropped_kernel": 0, "dropped_interface": 0}'
 def drops(path: Path) -> tuple[int | None, int | None]:
     """Packets dropped by kernel and by interface; None for a count that the manifest lacks.
 
-    Checked by hand: two numbers are not worth the time that pydantic takes to be imported, which
-    is as long as many a capture takes to be parsed.
+    Checked by hand: importing pydantic for two numbers takes as long as parsing a small capture.
 
     Raises:
         FlowsweepError: It is no JSON object that can be used, or a count is none.

@@ -32,7 +32,7 @@ MAX_REPORT = 1 << 25
 
 
 def refuse_foreign_tables(path: Path) -> None:
-    """Raises if `path`, or a file somewhere below it, is there and is no table of flowsweep.
+    """Raises if `path`, or a file below it, exists and is no table of flowsweep.
 
     Args:
         path: Place of a table, or of a folder of tables; its name tells which of the two.

@@ -1,7 +1,7 @@
-"""Parquet files of one kind as SQL for DuckDB, with the run and the host that their folders tell.
+"""SQL by which DuckDB reads Parquet files, with run and host from the names of their folders.
 
-DuckDB takes every path for a pattern, and `key=value` in any folder above for a column: here a
-path means itself, and only the two folders that `flowsweep ingest` made tell run and host.
+DuckDB takes every path for a pattern, and `key=value` in any folder above for a column. Here a
+path is literal, and only the two folders that `flowsweep ingest` made give run and host.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def copy(query: str, path: Path, mark: str, options: str = "") -> str:
     Args:
         query: The rows.
         path: The file to write.
-        mark: What the file is called in its metadata.
+        mark: The name of the file's content in its metadata.
         options: Further ones of `copy`, each behind a comma.
     """
     return (

@@ -130,7 +130,7 @@ def given_labels(labels: dict[float, str]) -> str:
 def slowdown_y(
     drawn: pl.Series, title: str | None = "completion time ÷ baseline", **options: Any
 ) -> charts.Channel:
-    """A log axis that holds all these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
+    """A log axis that covers these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
     known = [float(one) for one in drawn if one is not None]
     bottom, top = min([0.9, *(one / 1.06 for one in known)]), slowdown_top(drawn)
     ticks = [tick for tick in SLOWDOWN_TICKS if bottom <= tick <= top]

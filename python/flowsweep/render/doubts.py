@@ -1,4 +1,4 @@
-"""What the grades of captures forbid, or make doubtful, in the words of the figures."""
+"""Words the doubts of figures: what the grades of captures forbid, or make doubtful."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def unplaced(context: Context) -> str | None:
 
 
 def reliable(context: Context, series: Sequence[Series]) -> list[Series]:
-    """Those of which a finding may be told: not of a run whose capture has grade D.
+    """The series on which a finding may rest: no run whose capture has grade D.
 
     A point of a sweep has several runs, and says itself which of its captures are in doubt.
     """
@@ -113,7 +113,7 @@ def reliable(context: Context, series: Sequence[Series]) -> list[Series]:
 
 
 def guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
-    """Says which addresses are guesses, and of which the traffic is told in and out; None if none.
+    """Says which of the hosts' addresses are guesses; None if none.
 
     Args:
         context: Knows the hosts.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Between the parts of the name of a point.
 SEPARATOR = " · "
-#: Of a query with more rows a page carries none to download.
+#: Most rows of a query that a page offers for download.
 MAX_DATA_ROWS = 5_000
 
 
@@ -46,7 +46,7 @@ class Context:
         return self.cache[name]
 
     def asked(self, name: str, sql: str) -> pl.DataFrame:
-        """Rows over those of a query, which `sql` calls figure_rows: where it may have millions."""
+        """Aggregates the rows of a query, `figure_rows` in `sql`, where there may be millions."""
         key = f"{name} {sql}"
         if key not in self.cache:
             self.cache[key] = self.warehouse.asked(name, sql)
@@ -148,7 +148,7 @@ class Figure:
 
 
 def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
-    """A figure of nothing but the reason why nothing is drawn; None if there is no reason."""
+    """A figure that only says why nothing is drawn; None if there is no reason."""
     if why is None:
         return None
     return Figure(name, why, empty("no capture is good enough for this", 760, 60), rows)

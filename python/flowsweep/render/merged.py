@@ -1,4 +1,4 @@
-"""Which times are too short for a rate, of merged packets and of borrowed times: in words."""
+"""Words which times are too short for a rate: merged packets, and borrowed times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_NAMED = 4
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:
-    """Says of which times nothing is measurable, and in which runs; None where all is known.
+    """Says below which times no rate is measurable, and in which runs; None if that is nowhere so.
 
     Args:
         context: Knows which packets were merged, and which have no time of their own.

@@ -1,4 +1,4 @@
-"""Outcomes in words: what is said of the completion time, and of any other."""
+"""Words outcomes: the completion time, and any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures and tables to report.html: one file that needs nothing else.
+"""Builds report.html from figures and tables: one file that needs nothing else.
 
 Same input, same bytes: no clock, no random ids, everything in a given order.
 """
@@ -290,7 +290,7 @@ def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
 
 
 def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name for each application and problem: what all problems of one share is left out."""
+    """A name for each application and problem, without what all its problems share."""
     found = {}
     for app, problem in rows:
         others = [set(other.split(", ")) for name, other in rows if name == app]
@@ -298,7 +298,7 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
         own = [part for part in parts if not all(part in other for other in others)]
         name = f"{app} {', '.join(own)}".strip()
         found[app, problem] = name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
-    # what is cut may be what differs
+    # The text that is cut may be all that differs.
     twice = {name for name in found.values() if list(found.values()).count(name) > 1}
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
 

@@ -40,14 +40,14 @@ def written(column: Column, value: Any) -> str:
 
 
 def words(column: Column) -> Callable[[Any], str]:
-    """How the value of an axis is said in the name of a point."""
+    """The words for the value of an axis in the name of a point."""
     if column.number == "count":
         return lambda value: column.words.format(numbers.plural(int(value), column.noun))
     write = _WRITERS[column.number]
     return lambda value: column.words.format(write(value))
 
 
-# What was asked tells whether an axis varies, what was measured is printed. The queue is not
+# The asked value decides whether an axis varies; the measured one is printed. The queue is not
 # among them: it follows from RTT and rate in most sweeps.
 AXES = tuple(
     (column.asked, column.shown, words(column))

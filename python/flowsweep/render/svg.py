@@ -1,4 +1,4 @@
-"""A chart to a static SVG that may stand inside the page.
+"""Renders a chart as a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
 two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
@@ -133,7 +133,7 @@ def is_broken(text: str) -> bool:
 
 @cache
 def check_room() -> None:
-    """Raises where the renderer could not begin: its JavaScript engine would end the process.
+    """Raises where memory limits would make the renderer's JavaScript engine abort the process.
 
     Raises:
         FlowsweepError: With the limit and the remedy.
@@ -170,7 +170,7 @@ def render(chart: Chart, name: str) -> Markup:
 
     check_room()
     spec = chart.specification()
-    # To look at each text by itself takes long, and hardly ever changes one.
+    # Checking each text by itself takes long, and hardly ever changes one.
     if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
         spec = _printable(spec)
     spec["config"] = theme.config()

@@ -1,4 +1,4 @@
-"""Columns of cells to HTML tables, and the columns that several tables share.
+"""Makes HTML tables of columns, and the columns that several tables share.
 
 A cell is text, which is escaped, or `Markup`, which is not: a function that makes HTML returns
 `Markup`. reports/table.html.j2 arranges the cells.
@@ -103,7 +103,7 @@ def key_columns(
     heads: Sequence[tuple[str, Callable[[Any], str]]],
     always: Sequence[str],
 ) -> list[Column]:
-    """Columns of what tells rows apart; but for those in `always`, only where it varies."""
+    """The columns that tell rows apart: those that vary, and those in `always`."""
     return [
         Column(head, [make(row[place]) for row in rows])
         for place, (head, make) in enumerate(heads)

@@ -1,4 +1,4 @@
-"""Jinja templates of the folder reports to markup: text is escaped unless its type is `Markup`."""
+"""Fills the Jinja templates of the folder reports; text is escaped unless it is `Markup`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def host_names(rows: pl.DataFrame) -> str:
 
 
 def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the host that is shown at each point, by its role where names differ."""
+    """Selects the rows of the shown host at each point, by its role where names differ."""
     import polars as pl
 
     hosts = context.model("shown_hosts").join(

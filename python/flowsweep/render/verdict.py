@@ -1,4 +1,4 @@
-"""Thresholds to the sentences that open the report, with what they do not tell.
+"""Words the sentences that open the report: the thresholds, and what they leave open.
 
 Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
 """
@@ -185,7 +185,7 @@ def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str,
 
 
 def _by_application(varied: Sequence[Varied]) -> dict[str, dict[str, list[Varied]]]:
-    """By application and outcome what is known of each problem; that with most runs comes first."""
+    """Groups the problems by application and outcome; the one with most runs comes first."""
     found: dict[str, dict[str, list[Varied]]] = {}
     for one in varied:
         of_app = found.setdefault(one[1]["app"], {})

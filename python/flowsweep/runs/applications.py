@@ -1,4 +1,4 @@
-"""app.json as a model: what the report reads of what an application tells of its own run."""
+"""app.json as a model: what the report reads of an application's account of its run."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from flowsweep.runs.run_folder import is_capture
 #: The folder into which the unit of the capture service moves the files of the start before.
 BEFORE = "before"
 MANIFEST = ".capture.json"
-#: Path, size and time of the last change: what was read of such a file holds until they change.
+#: Path, size and time of the last change: what was read of a file is valid until they change.
 _State = tuple[Path, int, int]
 
 
@@ -218,7 +218,7 @@ def first_packet(path: Path) -> int | None:
         try:
             rows = connection.sql(query).fetchall()
         except duckdb.Error as error:
-            # Renamed or removed since it was looked at, which is told as such.
+            # It was renamed or removed since it was found; the error says so.
             check([path])
             raise FlowsweepError(
                 f"{path}: its first packet cannot be read",
@@ -229,7 +229,7 @@ def first_packet(path: Path) -> int | None:
 
 
 class _Packets:
-    """The packets of one file. That its end lacks is no news of a file that is being written."""
+    """The packets of one file; a missing end is normal in a file that is still written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -31,8 +31,8 @@ def _name(value: object) -> object:
 def _time(value: object) -> object:
     """RFC 3339 with up to nine decimals, as nanoseconds since the epoch.
 
-    A time that these cannot tell is as none: who wrote it had a clock that was wrong, and nothing
-    else of the run is.
+    A time outside the range of nanoseconds counts as none: the clock was wrong, and the rest of
+    the run is still good.
     """
     if value is None or value == "":
         return None

@@ -1,4 +1,4 @@
-"""run.json files to the table `runs`: one row per run, axes in base units.
+"""Makes the table `runs` from run.json files: one row per run, axes in base units.
 
 A person's own run.json may hold no more than the axes and `completion_s`; what is
 missing is null, and a folder without run.json is still a row. What the application wrote

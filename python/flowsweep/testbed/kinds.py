@@ -1,4 +1,4 @@
-"""The kind of testbed of a run: which are there stands in `experiment.testbeds`."""
+"""Finds the kind of testbed of a run; `experiment.testbeds` lists them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def of(run: Run) -> Kind:
-    """What makes this run."""
+    """The kind of testbed that makes this run."""
     return _named(run.experiment.testbed.kind)
 
 
@@ -24,7 +24,7 @@ def _named(kind: str) -> Kind:
 
 
 def warnings(runs: Iterable[Run]) -> list[str]:
-    """What will make some of these runs fail, a line for each reason."""
+    """A line for each reason why some of these runs will fail."""
     by_kind: dict[str, list[Run]] = {}
     for run in runs:
         by_kind.setdefault(run.experiment.testbed.kind, []).append(run)

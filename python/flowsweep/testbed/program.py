@@ -1,4 +1,4 @@
-"""The program of a run as processes: started, waited for, ended at the time limit."""
+"""Runs the program of a run: starts its processes, waits for them, ends them at the time limit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Ended:
 
     @property
     def spoiled(self) -> str | None:
-        """What was killed of mpirun, which no program does to itself, or None.
+        """Which part of mpirun was killed, which no program does to itself, or None.
 
         Its exit code is 0 when one of its daemons is gone.
         """
@@ -162,7 +162,7 @@ def run_commands(
 
 
 def _ends_of(stderr: IO[bytes]) -> str:
-    """How what a program wrote begins and ends: that may be more than fits into memory."""
+    """The beginning and end of what a program wrote: all of it may not fit into memory."""
     size = os.fstat(stderr.fileno()).st_size
     begin = max(0, size - END_BYTES)
     texts = [os.pread(stderr.fileno(), END_BYTES, begin).decode(errors="replace")]

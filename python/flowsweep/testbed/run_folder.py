@@ -1,4 +1,4 @@
-"""The folder of one run: whose it is, how a run gets into it, and how one is taken out.
+"""The folder of one run: its owner, and how a run is put there and removed.
 
 A run is written in a hidden folder beside its own and becomes it by renaming, whole or not at all
 (see `files.staging`). An older run of flowsweep makes room; what else lies in its folder is kept.
@@ -24,7 +24,7 @@ RECORD = "run.json"
 KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
 #: What a run leaves, beside its record; of another folder nothing by these names is touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
-#: Behind the name of the hidden folder: no set of tables is called so.
+#: Suffix of the hidden folder, which no set of tables has.
 HIDDEN = ".flowsweep-run"
 END_LIMIT_S = 10.0
 
@@ -268,7 +268,7 @@ def _free(path: Path) -> Path:
 
 
 def _check_way(folder: Path) -> None:
-    """Raises if somebody else could lead us elsewhere by a link (as fs.protected_symlinks does)."""
+    """Raises if somebody else could redirect us by a link (compare fs.protected_symlinks)."""
     above = folder.absolute()
     for path in [*reversed(above.parents), above]:
         with suppress(FileNotFoundError):

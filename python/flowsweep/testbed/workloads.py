@@ -1,4 +1,4 @@
-"""The workload of a run to its program and the hosts of its ranks."""
+"""Finds the program of a run's workload, and the hosts of its ranks."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:
 
 
 def _check_hosts(run: Run) -> None:
-    """That the hosts are there which its workload names: the setting `hosts` may leave some out."""
+    """Checks that the hosts which its workload names take part: `hosts` may leave some out."""
     there = [host.name for host in run.hosts]
     for name in run.workload.named_hosts:
         if name not in there:
@@ -127,7 +127,7 @@ def find(workload: Workload) -> Program:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    """How an app is started, where it is not as usual; {} without a file."""
+    """How an app is started, by its launch.yaml; {} without one."""
     if not path.exists():
         return {}
     try:

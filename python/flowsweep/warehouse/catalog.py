@@ -52,12 +52,12 @@ class Catalog:
         self.facts = _texts(self.folder / "facts")
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
-        #: Of these the query `published` alone reads.
+        #: Models that only the query `published` reads.
         self.of_papers = papers.models(self.folder, tables.parent)
         self.models |= self.of_papers
         of_file = stated_needs.models(tables.parent)
         self.models |= of_file
-        #: What no digest of the tables tells.
+        #: Inputs that no digest of the tables covers.
         self._of_file = frozenset(of_file)
         self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
         self.preamble = self._macros.script
@@ -107,7 +107,7 @@ class Catalog:
         return [known[key] for key in figures.described(self.folder, name).get("needs", ())]
 
     def claims(self, name: str) -> list[tuple[str, str]]:
-        """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
+        """The claims on the rows of a query, each a sentence and SQL; see analysis.adds_up."""
         described = figures.described(self.folder, name).get("adds_up", ())
         return [(one["claim"], one["sql"]) for one in described]
 

@@ -1,4 +1,4 @@
-"""Parquet tables of one experiment to the rows behind each figure, with DuckDB.
+"""Computes the rows behind each figure from the tables of one experiment, with DuckDB.
 
 Everything that is asked is a file in reports/ (`catalog`). Models become tables, in the order in
 which they name each other. What is made in Python (`computed`) is put back as a table, so that a
@@ -196,7 +196,7 @@ class Warehouse:
             self._keep(self.catalog.facts.keys())
 
     def _keep(self, needed: Collection[str]) -> None:
-        """Has facts kept, or finds that they cannot be, while this is read."""
+        """Keeps facts, or finds that they cannot be kept, while they are read."""
         if self._asked >= {*needed}:
             return
         self._asked |= {*needed}
@@ -246,7 +246,7 @@ class Warehouse:
         self._execute(parquet_files.copy(query, path, path.parent.name, groups))
 
     def lack(self, name: str) -> str | None:
-        """Why the query `name` has no rows here and what it would need; None if nothing tells.
+        """Why the query `name` has no rows here, and what it would need; None if unknown.
 
         The first of its `needs` that the experiment does not meet, in the words of needs.yaml.
         """

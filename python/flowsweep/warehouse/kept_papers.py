@@ -100,7 +100,7 @@ def _load(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def _make_items(connection: duckdb.DuckDBPyConnection, texts: dict[str, str]) -> None:
-    """What the experiment has in place of each item, from the kept rows where they have it."""
+    """Makes the experiment's value for each item, from the kept rows where they have it."""
     reads = {name: {*table_names(text)} & texts.keys() - {name} for name, text in texts.items()}
     named = connection.execute("select distinct paper, item from paper_items").fetchall()
     items = {f"{paper}_{papers.stem_of(item)}": (paper, item) for paper, item in named}

@@ -1,4 +1,4 @@
-"""How DuckDB runs: what it may take of the memory, and where it puts what does not fit."""
+"""Opens DuckDB with limits: how much memory it may take, and where it spills the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the shown runs alone: to drill down without opening the files of all runs.
+"""Models of the shown runs alone, which do not open the files of all runs.
 
 `shown_x` stands for the model x as it would be if there were no runs but those of `shown_runs`. It
 is there for each model that reads the files of all runs, and is no file of its own.

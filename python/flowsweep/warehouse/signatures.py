@@ -1,4 +1,4 @@
-"""From which files the tables of each run were read: what differs as soon as one is another."""
+"""Signatures of the files behind each run's tables: they differ as soon as a file changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = 500
 
 
 def state(tables: Path) -> list[tuple[str, int, int]]:
-    """What differs as soon as a run's tables are written anew, or `runs`."""
+    """A text that differs as soon as a run's tables, or `runs`, are written anew."""
     found = []
     for path in sorted(tables.iterdir()):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Types and values of DuckDB as those of Polars, and as text of SQL."""
+"""Converts types and values of DuckDB to those of Polars, and to SQL text."""
 
 from __future__ import annotations
 

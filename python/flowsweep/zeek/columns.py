@@ -1,4 +1,4 @@
-"""The columns of a log that a table of ours is made of: they are there, and of its types.
+"""Checks the columns of a log that one of our tables is made of: presence and types.
 
 A header can give a column any type, and in JSON a value can be anything.
 """

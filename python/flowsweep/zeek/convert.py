@@ -1,4 +1,4 @@
-"""Zeek's logs to one Parquet file for each kind of log."""
+"""Converts Zeek's logs to one Parquet file for each kind of log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 #: Rows of a row group.
 ROWS = 1 << 17
 FIRST = 64 << 10
-#: What Polars says where a file could not be written, and by which refusal of the system.
+#: Polars' messages on failed writes, and the system's error behind each.
 UNWRITTEN = re.compile(r"parquet: File out of specification")
 OS_ERROR = re.compile(r"\(os error ([0-9]+)\)")
 
@@ -286,7 +286,7 @@ def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Polars has errors of its own where the system refuses a write; here it is the system's."""
+    """Turns Polars' errors on refused writes into the system's."""
     try:
         yield
     except pl.exceptions.ComputeError as error:

@@ -1,4 +1,4 @@
-"""The logs of flowsweep's script for Zeek to the tables that a capture gives.
+"""Makes the tables that a capture gives from the logs of flowsweep's script for Zeek.
 
 The script is `workflows/zeek/flowsweep.zeek`; its logs say what `conn.log` does not: times of each
 direction, gaps between packets, messages, and bytes over time.

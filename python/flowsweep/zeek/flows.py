@@ -1,4 +1,4 @@
-"""Zeek's `conn.log` to the tables `flows` and `captures`: what Zeek does not tell is null.
+"""Makes the tables `flows` and `captures` from Zeek's `conn.log`; what it lacks is null.
 
 Zeek's columns: https://docs.zeek.org/en/master/scripts/base/protocols/conn/main.zeek.html.
 """

@@ -1,4 +1,4 @@
-"""The Zeek logs of one run, host by host, to partitioned tables.
+"""Turns the Zeek logs of one run, host by host, into partitioned tables.
 
 Beside captures, a run's folder may hold `<host>.conn.log` and other logs called so, also rotated
 and compressed, or a folder `<host>/` as Zeek writes it.

@@ -1,4 +1,4 @@
-"""Logs of one JSON object a line to frames: their values say the types, or a schema that is given.
+"""Reads logs of one JSON object a line, with types from a given schema, or from their values.
 
 Zeek writes them with `LogAscii::use_json`; a field that is unset is not in the object.
 """
@@ -60,8 +60,8 @@ def frames(
 def _like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
     """The lines as a frame with the columns of the one before; None if they have others.
 
-    To look at all values for their types first takes longer than to read them. Whether all were
-    taken is counted: each name that stands in the lines has a value.
+    Inferring types from all values takes longer than reading them. Counting shows whether all were
+    taken: each name that stands in the lines has a value.
     """
     if before is None:
         return None

@@ -1,4 +1,4 @@
-"""A log of Zeek to a few lines for the terminal."""
+"""Summarises a log of Zeek in a few lines for the terminal."""
 
 from __future__ import annotations
 

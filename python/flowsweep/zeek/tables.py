@@ -1,4 +1,4 @@
-"""`conn.log` to the tables that `flowsweep parse` writes."""
+"""Makes the tables that `flowsweep parse` writes from `conn.log`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs in Zeek's TSV format to frames: the header says the types.
+"""Reads logs in Zeek's TSV format, with types from the header.
 
 A value's escapes, the words for unset and for empty, and how sets are separated are those of Zeek's
 ASCII writer (`LogAscii`).
@@ -18,7 +18,7 @@ from flowsweep.zeek.header import MARK, Header, of_lines, refuse_headers
 
 @dataclass
 class Faults:
-    r"""What a log holds that is not as its header says; nothing of it is lost without a word.
+    r"""The parts of a log that contradict its header: all of them are counted.
 
     Attributes:
         lines: Lines with another number of values than there are fields: they have no row.

@@ -77,7 +77,7 @@ def _shown(finding: Finding) -> str:
     shown = f"{_coloured(finding.level)}{finding.name:<{NAME_WIDTH}}" + f"\n{columns}".join(lines)
     if finding.remedy is None:
         return shown
-    # Less far in: it often is a command, which should stay in one line.
+    # Indented less: it is often a command, which should stay on one line.
     remedy = textwrap.fill(
         printing.visible(finding.remedy),
         width,

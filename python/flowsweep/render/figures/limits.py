@@ -38,11 +38,11 @@ NOTABLE = 0.0005
 FEW = 3
 BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
-#: Less of the sending time than this known: no sentence about it.
+#: Share of the sending time that must be known for a sentence about it.
 MOSTLY = 0.5
-#: What is left of a whole by rounding alone.
+#: Rounding alone leaves this share of a whole.
 CLOSED = 0.01
-#: A link is full that carries so much of its rate, mean over the run.
+#: Mean share of its rate from which a link is full.
 FULL = 0.9
 #: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
 BESIDE = 0.1
@@ -131,10 +131,10 @@ def _most(rows: pl.DataFrame) -> float | None:
 
 @dataclass(frozen=True)
 class Held:
-    """What the numbers of one application say.
+    """What held the senders of one application.
 
     Attributes:
-        begin: The point that is told of first: the baseline, if it is known there.
+        begin: The point that is named first: the baseline, if its limits are known.
         pace: Who set the pace at that point, and for which share of the sending time.
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
@@ -222,7 +222,7 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
     Args:
         frames: The points of each application, the baseline first.
         labels: Their names.
-        is_swept: Whether these are points of a sweep; else each is a run, and has its name.
+        is_swept: Whether these are points of a sweep; else each is a run, under its name.
     """
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
     holds = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]

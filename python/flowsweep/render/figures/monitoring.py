@@ -22,9 +22,9 @@ QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
 #: At most so many points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
-#: A bit a second.
+#: One bit per second, in Mbit/s.
 LEAST_MBIT_S = 1e-6
-#: Applications of which it is said how much is hidden.
+#: Applications that have a sentence on how much is hidden.
 FINDINGS = 3
 #: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
 LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of the time", [4, 3])}

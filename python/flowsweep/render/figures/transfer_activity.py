@@ -20,7 +20,7 @@ NAME = "transfer_activity"
 FEWEST = 10
 TOO_LITTLE = f"no run has {FEWEST} transfers that come and go"
 MAX_PANELS = 16
-#: A measured value that is larger by more is another one.
+#: Measured values that differ by a larger factor are different.
 SAME = 1.05
 HEIGHT = 66
 #: The places of runs with so many transfers, that they come and go, as a figure needs.

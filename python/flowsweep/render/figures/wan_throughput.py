@@ -32,13 +32,13 @@ order by app, problem, is_baseline desc, run
 MAX_PANELS = 12
 #: A pair of sites with a smaller share of the traffic of its run is not drawn.
 NOTABLE = 0.01
-#: Both directions are drawn at least so high, as a share of the other.
+#: Least height of a direction, as a share of the other's.
 LEAST_SIDE = 0.15
 #: The capacity is drawn where the peak comes as near to it as this.
 NEAR_CAPACITY = 0.6
 #: Pairs of sites of a run whose links change.
 CHANGED_PANELS = 2
-#: Applications of which it is printed how busy the link is.
+#: Applications that have a sentence on how busy the link is.
 FINDINGS = 3
 #: Such runs, one of a point.
 CHANGED_RUNS = 6
@@ -171,7 +171,7 @@ def _findings(
     shown: Sequence[Series],
     runs: dict[tuple[str, str], str],
 ) -> list[str]:
-    """How busy the link is: the mean of the fuller direction over the rate of a link that stays."""
+    """Says how busy links of constant rate are: the mean of the fuller direction over it."""
     if context.stands_alone or not context.has_sites:
         return []
     found = []

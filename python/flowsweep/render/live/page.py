@@ -1,4 +1,4 @@
-"""The tables of results/<experiment> to live.html: one file that answers any question offline."""
+"""Makes live.html from the tables of results/<experiment>: it answers any question offline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from flowsweep.warehouse import answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes of a table, compressed, above which it is left out: a page grows with each.
+#: Compressed bytes above which a table is left out.
 MAX_TABLE_BYTES = 6_000_000
 #: Schemas of the database of the report, in the order in which they are listed, and what they hold.
 SCHEMAS = {"main": "Rows of the figures", "models": "Runs and points", "facts": "Kept of each run"}
@@ -162,7 +162,7 @@ def _part(name: str, data: bytes) -> dict[str, Any]:
 
 def _library(text: str, name: str) -> Markup:
     """A script in CommonJS's form as one that gives the page the name of what it exports."""
-    # What would end the element that carries it is written otherwise, with the same meaning.
+    # Text that would end its `<script>` element is escaped.
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return Markup(  # noqa: S704 - of packages that are locked
         f"const {name} = (() => {{ const module = {{ exports: {{}} }}, exports = module.exports,"

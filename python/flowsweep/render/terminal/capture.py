@@ -1,4 +1,4 @@
-"""Summaries of captures to the terminal, in lines of some 80 columns."""
+"""Prints summaries of captures on the terminal, in lines of some 80 columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def print_summaries(summaries: list[Summary]) -> None:
     from rich.console import Console
 
     class Visible(Console):
-        """What is in the captures and their names gives the terminal no commands."""
+        """Prints control characters of captures and their names visibly."""
 
         def print(self, *objects: Any, **options: Any) -> None:
             super().print(*map(printing.visible, objects), **options)

@@ -1,4 +1,4 @@
-"""Rows to the terminal: plain columns, made narrower where the window is."""
+"""Prints rows in plain columns, which a narrow window makes narrower."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Column:
 def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
     """Aligned columns on stdout; a file or pipe gets all of them, unless COLUMNS is set.
 
-    In a window that is too narrow columns with one value are told below, text is cut, and what
-    still finds no room is left out, and named: first what was asked where what was measured is
-    beside it, then from the right.
+    In a narrow window, columns with a single value move below the table and text is cut. Columns
+    that still find no room are left out and named: first asked values beside measured ones, then
+    from the right.
 
     Args:
         rows: They are printed.

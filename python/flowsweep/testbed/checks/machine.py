@@ -1,4 +1,4 @@
-"""This machine to a list of findings: can it run experiments, and if not, what to change."""
+"""Checks whether this machine can run experiments, and what to change if it cannot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         with lock.exclusive("a testbed check", say) as held:
             _, facts = isolation.run(_bed(program), "check", held, say)
     except FlowsweepError as error:
-        # What would send the reader here again is no remedy.
+        # A remedy that names this very command helps nobody.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
         cannot = "they can be made, but no testbed in them"
         broken = Finding("bad", made.name, f"{cannot}: {error.what}: {error.found}", remedy)

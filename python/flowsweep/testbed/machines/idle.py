@@ -1,4 +1,4 @@
-"""Real machines before and after a program: their round-trip times, and whether the run counts."""
+"""Measures round-trip times between real machines, and decides whether a run is valid."""
 
 from __future__ import annotations
 

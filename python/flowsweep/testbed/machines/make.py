@@ -76,7 +76,7 @@ def run(
 
 
 class AsTheyAre:
-    """Links that nobody made."""
+    """Links that are left as they are."""
 
     def start(self) -> None:
         """Does nothing: there are no links to make."""
@@ -184,7 +184,7 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
 
 
 def _lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
-    """Why the program need not be started, or None: see `hub.run`."""
+    """The reason why the program cannot be started, or None: see `hub.run`."""
     for machine in machines:
         if spec.congestion is not None and machine.lacking is not None:
             where = f"the kernel of {machine.name}"
@@ -347,7 +347,7 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
 
 
 def _spans(machine: Machine) -> list[float]:
-    """Seconds from start to end of what was started there, by its own clock: without ssh's time."""
+    """Seconds that each program took there by the machine's clock, without ssh's own time."""
     folder = shlex.quote(machine.folder)
     printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
     times = [[int(word) for word in line.split()] for line in printed.decode().splitlines()]
@@ -357,7 +357,7 @@ def _spans(machine: Machine) -> list[float]:
 def _pressure(
     before: dict[str, tuple[int, int, int, float]], after: dict[str, tuple[int, int, int, float]]
 ) -> dict[str, float]:
-    """The share of the program's time in which something waited for a core, by machine."""
+    """The share of the program's time, by machine, in which some process waited for a core."""
     found = {}
     for name, (_, _, pressure, uptime) in after.items():
         span = uptime - before[name][3]

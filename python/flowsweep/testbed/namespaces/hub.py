@@ -167,7 +167,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
 
 
 def _use_congestion_control(spec: Spec) -> str | None:
-    """Why the program need not be started, or None.
+    """The reason why the program cannot be started, or None.
 
     The rest is done all the same: the run is a row like any other, and the sweep goes on.
     """
@@ -181,8 +181,8 @@ def _use_congestion_control(spec: Spec) -> str | None:
 def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
     """The backend, why it is this one, and the idle paths that it makes.
 
-    Kernels differ in what their netem does: where it was not demanded, it is left again if
-    the idle path is not as asked.
+    Kernels differ in what their netem does: unless it was demanded, it is given up if the idle
+    path is not as asked.
     """
     name, why = backend.choose(spec)
     if name == backend.WAN:
@@ -207,7 +207,7 @@ def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
 
 
 def _measure_idle(spec: Spec, name: str) -> list[probe.Path]:
-    """The idle path, by links of its own: the run's lateness and drops are its own too."""
+    """Measures the idle path over separate links, so that the run's counters do not include it."""
     links = backend.start(name, spec, undisturbed=True)
     probe.announce(spec)
     paths = probe.measure(spec)
@@ -276,5 +276,5 @@ def check(spec: Spec, _started: Callable[[], None]) -> tuple[int, dict[str, Any]
 MODES = {"run": run, "shell": shell, "check": check}
 
 if __name__ == "__main__":
-    # At once: what the interpreter would tidy up goes with the namespaces.
+    # Without the interpreter's own clean-up: all goes with the namespaces.
     os._exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

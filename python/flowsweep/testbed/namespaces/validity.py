@@ -1,4 +1,4 @@
-"""The counters of one run to its status: valid, invalid (do not use it) or failed (the program).
+"""Decides by the counters of a run whether it is valid, or must not be used.
 
 The chain that must close, for each site: frames that its hosts sent or received at
 their interfaces = frames in their captures; what left through the uplink = what the
