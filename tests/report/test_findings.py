@@ -105,8 +105,8 @@ def test_what_udp_carries_is_not_told_of_the_application() -> None:
     most = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.9999),
             point(1, 0, 0, 0, 0, **FAR, udp_share=0.5)]  # fmt: skip
     little = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.01)]
-    told = limits.finding([frame(*most), frame(*little)], ["lambda", "dns"])
-    assert told == (
+    text = limits.finding([frame(*most), frame(*little)], ["lambda", "dns"])
+    assert text == (
         "At the baseline the application itself set the pace of the TCP flows of lambda (< 0.1 % "
         "to 50 % of its payload) for 100 % of the sending time; at no point did anything else hold "
         "it. At the baseline the application itself set the pace of dns for 100 % of the sending "
@@ -127,12 +127,12 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
         "at no point is anything else known to have held it. Up to 20 % of the sending time of a "
         "point may belong to any of them: headers do not tell."
     )
-    told = limits.finding([rows] * 4, list("abcd"))
-    assert "At no point is anything else known to have held any of them." in told
+    text = limits.finding([rows] * 4, list("abcd"))
+    assert "At no point is anything else known to have held any of them." in text
 
 
 @pytest.mark.parametrize(
-    ("unknown", "reasons", "said"),
+    ("unknown", "reasons", "expected"),
     [
         (0, [], None),
         (0, [limits.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
@@ -148,9 +148,9 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
-    unknown: int, reasons: list[str], said: str | None
+    unknown: int, reasons: list[str], expected: str | None
 ) -> None:
-    assert limits._untold(unknown, reasons) == said
+    assert limits._untold(unknown, reasons) == expected
 
 
 def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
@@ -186,8 +186,8 @@ def test_of_many_applications_the_standouts_are_named() -> None:
     window = frame(BASE, point(0.5, 0, 0.5, 0, 0, **FAR))
     mild = frame(BASE, point(0.7, 0, 0, 0.3, 0, **FAR))
     none = frame(point(1, 0, 0, 0, 0, baseline=True))
-    told = limits.finding([none, mild, frame(BASE), network, window], list("abcde"))
-    assert told == (
+    text = limits.finding([none, mild, frame(BASE), network, window], list("abcde"))
+    assert text == (
         "At the baseline the application itself set the pace of 4 of 5 for 90 % or more of the "
         "sending time and the network that of d for 80 %. Held most by anything else: d (the "
         "network, 80 %), e (the receiver's window, 50 % at 64.1 ms), b (the network, "
@@ -204,9 +204,9 @@ def test_it_is_no_longer_for_twenty_applications() -> None:
 
 def test_of_many_applications_those_without_data_are_named() -> None:
     lost = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
-    told = limits.finding([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
-    assert "set the pace of all 4 for 90 % or more" in told
-    assert told.endswith("What holds a and f back: the data cannot answer (sender not captured).")
+    text = limits.finding([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
+    assert "set the pace of all 4 for 90 % or more" in text
+    assert text.endswith("What holds a and f back: the data cannot answer (sender not captured).")
 
 
 def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def test_the_worst_fault_makes_the_grade_and_says_what_it_forbids(
     assert grade.letter == letter
     assert set(grade.forbidden) == forbidden
     assert bool(grade.reasons) == (letter != "A")
-    told = {claim for claim in grades.CLAIMS if claim in grade.reasons}
-    assert told == (forbidden if letter == "C" else set())
+    claims = {claim for claim in grades.CLAIMS if claim in grade.reasons}
+    assert claims == (forbidden if letter == "C" else set())
 
 
 def test_a_file_of_two_interfaces_has_the_worst_grade_and_added_notes() -> None:
@@ -191,8 +191,8 @@ def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:
 def test_show_prints_the_grade_in_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[2] / "parsers" / "fuzz" / "seeds" / "capture" / "cut.pcap"
     show(files=[path], output_format="json", verify_checksums=False)
-    (told,) = json.loads(capsys.readouterr().out)
-    assert (told["grade"], told["grade_means"]) == ("D", "not to be relied on")
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown["grade"], shown["grade_means"]) == ("D", "not to be relied on")
     show(files=[path], output_format="text", verify_checksums=False)
     assert "\nquality  D   not to be relied on\n" in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from grid import PC1, PC3, RANKS, one_run, rows, told, with_transfers
+from grid import PC1, PC3, RANKS, make_record, one_run, rows, with_transfers
 
 from flowsweep.cli.query import query
 from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
@@ -15,7 +15,7 @@ from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 def test_runs_that_do_not_count_are_in_none_of_them(tmp_path: Path) -> None:
     with_transfers(tmp_path)
-    record = told(
+    record = make_record(
         ranks=RANKS,
         answer={"sizes": [{"message_bytes": 1, "mean_s": 1.0}],
                 "streams": [{"mbit_s": 1.0, "beside_mbit_s": 1.0}]},
@@ -52,12 +52,12 @@ def test_an_empty_answer_has_its_header_and_says_why(
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     query(name=name, directory=tmp_path, output_format="csv", sql=False)
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
-    assert len(said.out.splitlines()) == 1
-    assert said.err.startswith(f"note: {name} has no rows: ")
-    assert "; needed: " in said.err
-    assert why in said.err
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
+    assert len(printed.out.splitlines()) == 1
+    assert printed.err.startswith(f"note: {name} has no rows: ")
+    assert "; needed: " in printed.err
+    assert why in printed.err
     query(name=name, directory=tmp_path, output_format="json", sql=False)
     assert json.loads(capsys.readouterr().out) == []
 

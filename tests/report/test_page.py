@@ -328,11 +328,11 @@ def walk(spec: object) -> list[list[dict[str, float]]]:
 
 def test_what_holds_it_back_is_said_above_the_bars(html: str) -> None:
     figure = html[html.index('<figure id="figure-limits">') :]
-    said = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
-    assert said
-    assert said[1].startswith("At the baseline the application itself set the pace of nqueens")
+    finding = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
+    assert finding
+    assert finding[1].startswith("At the baseline the application itself set the pace of nqueens")
     # the made-up law gives it a third at the lowest rate
-    assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in said[1]
+    assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in finding[1]
 
 
 def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path) -> None:
