@@ -39,7 +39,7 @@ use crate::recorder::{Halt, Recorder};
 use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
 
-/// Writes a line to standard error; nobody may listen there any more.
+/// Writes a line to standard error; ignores that it may be closed.
 macro_rules! say {
     ($($text:tt)*) => {
         let _ = writeln!(std::io::stderr(), $($text)*);
@@ -117,7 +117,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         recorder.discard();
         return Err(cannot(journal.path().to_owned())(source));
     }
-    // Whoever started us may have closed our output since; that is no reason to stop.
+    // Our output may have been closed since the start; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
     let outcome = agent.run(
         &signals,
@@ -127,7 +127,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
             if journal.is_due() {
                 manifest.follow(recorder, totals);
                 manifest.link = link.and_then(Watch::take_history);
-                // A manifest that cannot be written now is written at the end, where an error is told.
+                // A manifest that cannot be written now is written at the end, which reports an error.
                 let _ = journal.write(&manifest, false);
             }
         },
@@ -229,7 +229,7 @@ fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
     }
 }
 
-/// Says how it went, and what is missing; true when nothing is.
+/// Prints how it went, and what is missing; true when nothing is.
 fn report(
     arguments: &Arguments,
     outcome: &Outcome,

@@ -275,7 +275,7 @@ impl<'a> Pass<'a> {
                 with_places: true,
                 with_owners: true,
                 with_identities: is_full,
-                // They tell copies from packets that were sent again, whatever tables are wanted.
+                // They distinguish copies from packets that were sent again, whatever tables are wanted.
                 with_rdma: is_full || wanted.with_rdma,
                 ..wanted
             });
