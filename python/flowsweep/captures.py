@@ -22,7 +22,7 @@ from flowsweep.parsing import (
     DamagedCaptureError,
     Settings,
     check,
-    named,
+    name_paths,
     readable_errors,
 )
 
@@ -59,7 +59,7 @@ class Table(Shown):
         """The rows as an Arrow C stream, in the schema that the table has."""
         with readable_errors():
             return _parsers.stream(
-                named(self.files),
+                name_paths(self.files),
                 self.name,
                 self.settings,
                 on_damage=_warn,
@@ -93,7 +93,7 @@ class ParquetTable(Shown):
         import duckdb
 
         with self.reading() as locks:
-            relation = duckdb.connect().sql(parquet_files.of_files(self.files))
+            relation = duckdb.connect().sql(parquet_files.query_files(self.files))
             stream: object = relation.__arrow_c_stream__(requested_schema)
             # DuckDB opens the files one after the other, as their rows are asked for.
             for lock in locks:

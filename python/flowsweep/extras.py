@@ -23,7 +23,7 @@ MODULES = {
 SWEEP_COMMANDS = frozenset({"plan", "run", "retry", "testbed"})
 
 
-def missing(failure: ModuleNotFoundError, command: str | None) -> FlowsweepError | None:
+def explain_missing(failure: ModuleNotFoundError, command: str | None) -> FlowsweepError | None:
     """The message for a module that an extra brings; None for any other module.
 
     Args:

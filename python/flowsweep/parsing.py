@@ -129,7 +129,7 @@ def parse_tables(files: Sequence[Path], folder: Path, **settings: Any) -> Summar
     """The tables of one capture in `folder`, where none is yet; `settings` as in `Settings`."""
     options = Options(Settings(**settings), synced=False)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    return write_tables(named(files), paths, paths, options)
+    return write_tables(name_paths(files), paths, paths, options)
 
 
 def write_tables(
@@ -166,7 +166,7 @@ def write_tables(
     with readable_errors():
         return _parsers.parse(
             captures,
-            {table: (path, shown(places[table])) for table, path in paths.items()},
+            {table: (path, show_path(places[table])) for table, path in paths.items()},
             options.settings,
             threads=options.threads or len(os.sched_getaffinity(0)),
             manifests=read_drops(captures) if drops is None else drops,
@@ -212,14 +212,14 @@ def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
 def check(paths: Sequence[Path]) -> None:
     """Raises `CaptureError` where one of the files cannot be opened or does not begin like one."""
     with readable_errors():
-        _parsers.check(named(paths))
+        _parsers.check(name_paths(paths))
 
 
-def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+def name_paths(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     """Every path with what tables and messages call it."""
-    return [(path, shown(path)) for path in paths]
+    return [(path, show_path(path)) for path in paths]
 
 
-def shown(path: Path) -> str:
+def show_path(path: Path) -> str:
     """A path as text; what is no UTF-8 in it with escapes."""
     return str(path).encode(errors="backslashreplace").decode()

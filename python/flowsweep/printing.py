@@ -25,7 +25,7 @@ STDOUT = "standard output"
 
 def visible(text: str) -> str:
     r"""The text with every command to a terminal spelled out: ESC as `\x1b`."""
-    return _COMMANDS.sub(_spelled, text)
+    return _COMMANDS.sub(_spell, text)
 
 
 def line(text: str) -> str:
@@ -33,7 +33,7 @@ def line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _spell(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
@@ -41,7 +41,7 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _name_stream(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -63,13 +63,13 @@ class Guarded:
 
     def write(self, text: str) -> int:
         """Writes the text, with commands to a terminal spelled out."""
-        with _named(self.name):
+        with _name_stream(self.name):
             self.stream.write(visible(text))
         return len(text)
 
     def flush(self) -> None:
         """Writes what waits."""
-        with _named(self.name):
+        with _name_stream(self.name):
             self.stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -101,7 +101,7 @@ def raw(stream: TextIO) -> TextIO:
 def styled(text: str) -> None:
     """Text to stdout in which the commands to the terminal, colours, are this program's own."""
     if sys.stdout is not None:
-        with _named(STDOUT):
+        with _name_stream(STDOUT):
             raw(sys.stdout).write(text)
 
 
@@ -111,7 +111,7 @@ def exact(text: str) -> None:
         return
     stream = raw(sys.stdout)
     buffer = getattr(stream, "buffer", None)
-    with _named(STDOUT):
+    with _name_stream(STDOUT):
         if buffer is None:  # text alone is taken, as in a notebook
             stream.write(text)
             return

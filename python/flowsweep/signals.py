@@ -47,7 +47,7 @@ def end(stop: KeyboardInterrupt) -> int:
 
 def clean() -> None:
     """Runs what is left to clean at the end of the process."""
-    with held():
+    with hold():
         while _cleanings:
             _cleanings.popitem()[1]()
 
@@ -70,13 +70,13 @@ def cleaning(clean: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        with held():
+        with hold():
             if _cleanings.pop(key, None):
                 clean()
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold() -> Iterator[None]:
     """Holds signals back while this is entered: for short work that must not be interrupted."""
     global _holders  # noqa: PLW0603
     _holders += 1
@@ -89,7 +89,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def let_in() -> Iterator[None]:
-    """Lets signals in again within `held`, while something else is waited for."""
+    """Lets signals in again within `hold`, while something else is waited for."""
     global _holders  # noqa: PLW0603
     kept, _holders = _holders, 0
     try:
@@ -103,15 +103,15 @@ def _raise_waiting() -> None:
     if _waiting and not _holders:
         number = _waiting[0]
         _waiting.clear()
-        raise _stopped(number)
+        raise _stop_of(number)
 
 
-def swallowed() -> Stopped | None:
+def find_swallowed() -> Stopped | None:
     """The signal that asked to stop, where a library turned `Stopped` into a failure of its own."""
     return Stopped(_raised[-1]) if _raised else None
 
 
-def _stopped(number: int) -> Stopped:
+def _stop_of(number: int) -> Stopped:
     _raised.append(number)
     return Stopped(number)
 
@@ -120,4 +120,4 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     if _holders:
         _waiting.append(number)
     else:
-        raise _stopped(number)
+        raise _stop_of(number)

@@ -112,14 +112,14 @@ def tell_remedies(logger: logging.Logger) -> None:
         for key in LOST_STORAGE.findall(record.getMessage()):
             if key not in warned:
                 warned.add(key)
-                record.msg = f"{record.getMessage()}\n{_lost(key)}"
+                record.msg = f"{record.getMessage()}\n{_lost_error(key)}"
                 record.args = ()
         return True
 
     logger.addFilter(note)
 
 
-def _lost(key: str) -> FlowsweepError:
+def _lost_error(key: str) -> FlowsweepError:
     return FlowsweepError(
         f"{key}: could not be stored or read",
         found="its server was lost, or does not answer as one of S3",

@@ -186,7 +186,7 @@ def test_a_signal_waits_for_what_must_not_be_done_by_half(handlers):
     done = []
 
     def work() -> None:
-        with signals.held():
+        with signals.hold():
             os.kill(os.getpid(), signal.SIGTERM)
             done.append("whole")
 
@@ -200,7 +200,7 @@ def test_where_something_is_waited_for_a_signal_comes_through(handlers):
     done = []
 
     def work() -> None:
-        with signals.held():
+        with signals.hold():
             os.kill(os.getpid(), signal.SIGHUP)
             with signals.let_in():
                 done.append("waited")

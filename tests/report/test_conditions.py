@@ -46,7 +46,7 @@ def shown(directory: Path) -> grades.Grade:
         pl.read_parquet(directory / f"tables/run=r/host=pc1/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     ]
-    return grades.together(facts(*tables))
+    return grades.combine(facts(*tables))
 
 
 @pytest.mark.parametrize("column", OF_CAPTURES)

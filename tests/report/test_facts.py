@@ -47,7 +47,7 @@ def test_a_fact_of_a_run_follows_from_that_run_alone(runs: list[made.Run]) -> No
 
 def _folders(directory: Path) -> dict[str, set[str]]:
     warehouse = Warehouse(directory)
-    return signatures.of_runs(warehouse.tables, warehouse.connection).folders
+    return signatures.read_inputs(warehouse.tables, warehouse.connection).folders
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

@@ -150,7 +150,7 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
 def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
     unknown: int, reasons: list[str], expected: str | None
 ) -> None:
-    assert limits._untold(unknown, reasons) == expected
+    assert limits._describe_unknown(unknown, reasons) == expected
 
 
 def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
@@ -252,5 +252,5 @@ def test_no_two_points_share_a_name() -> None:
 
 def test_of_many_points_the_baseline_and_the_last_are_drawn() -> None:
     rows = pl.DataFrame({"number": range(100)})
-    shown = points.drawn(rows)["number"].to_list()
+    shown = points.choose_drawn(rows)["number"].to_list()
     assert (len(shown), shown[0], shown[-1]) == (points.MAX_ROWS, 0, 99)

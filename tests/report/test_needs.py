@@ -74,6 +74,6 @@ def test_every_need_is_described(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path)
     known = yaml.safe_load((reports_folder() / "needs.yaml").read_text(encoding="utf-8"))
     for name in figure_names():
-        for need in figures.described(reports_folder(), name).get("needs", []):
+        for need in figures.read_description(reports_folder(), name).get("needs", []):
             assert isinstance(warehouse.select(known[need]["ask"]).item(), bool)
             assert set(known[need]) == {"ask", "lacks", "wants"}

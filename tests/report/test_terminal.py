@@ -9,7 +9,7 @@ import pytest
 
 from flowsweep.render.terminal.rows import print_rows
 from flowsweep.warehouse import figure_names, reports_folder
-from flowsweep.warehouse.figures import described
+from flowsweep.warehouse.figures import read_description
 
 ROWS = pl.DataFrame(
     {
@@ -110,5 +110,5 @@ def test_many_rows_take_no_longer_each(printed):
 
 @pytest.mark.parametrize("name", figure_names())
 def test_columns_that_stay_are_those_of_the_query(name):
-    about = described(reports_folder(), name)
+    about = read_description(reports_folder(), name)
     assert {*about.get("narrow", ())} <= {*about["columns"]}

@@ -8,7 +8,7 @@ import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.render import verdict_lightpaths
-from flowsweep.render.verdict import _joined, plain, verdict
+from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "outcome": "completion_time", "better": "less",
@@ -368,7 +368,7 @@ def test_sentences_of_one_application_are_joined_to_one() -> None:
         "It is 50 % slower at 2 Mbit/s.",
     ]
     joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be determined: 1 run."
-    assert _joined(lines) == joined
+    assert _join(lines) == joined
 
 
 def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any]:

@@ -103,9 +103,9 @@ def test_routes_of_real_machines_stay_as_they_are(tmp_path):
 
 
 def test_the_disciplines_of_either_way_are_tried(spec):
-    assert "codel" not in netem.tried(spec())
+    assert "codel" not in netem.list_trials(spec())
     back = "pairs: [{between: [east, west], back: {discipline: codel}}]\n"
-    assert "codel" in netem.tried(spec(EXPERIMENT + back))
+    assert "codel" in netem.list_trials(spec(EXPERIMENT + back))
 
 
 def test_a_way_back_says_only_what_differs(spec):
@@ -160,14 +160,14 @@ def test_netem_between_nodes_of_slurm_has_the_words_that_it_has_in_namespaces(sp
 def test_netem_is_refused_between_nodes_where_it_cannot_make_the_links(spec):
     text = EXPERIMENT.replace("100Mbit/s}", "100Mbit/s, links: 2}")
     with pytest.raises(FlowsweepError, match="netem cannot be used") as refused:
-        slurm_links.overlaid(spec(text + "emulation: {backend: netem}\n"), [], "10.0.0.1")
+        slurm_links.overlay(spec(text + "emulation: {backend: netem}\n"), [], "10.0.0.1")
     assert refused.value.found == "netem cannot do parallel links"
 
 
 def test_links_between_nodes_of_slurm_have_no_schedule(spec):
     changing = spec(EXPERIMENT + "schedule: [{at: 5s, links: 2}]\n")
     with pytest.raises(FlowsweepError, match="do not change while a program runs"):
-        slurm_links.overlaid(changing, [], "10.0.0.1")
+        slurm_links.overlay(changing, [], "10.0.0.1")
 
 
 def test_overhead_and_uplinks(spec):
@@ -206,8 +206,8 @@ def test_netem_reorders_only_if_asked(spec):
 
 @pytest.mark.parametrize("more", ["links: 2", "queue_packets: 10"])
 def test_netem_is_not_taken_for_what_it_cannot_do(spec, more):
-    assert netem.unable(spec()) is None
-    assert netem.unable(link_with(spec, more)) is not None
+    assert netem.find_unable(spec()) is None
+    assert netem.find_unable(link_with(spec, more)) is not None
 
 
 def test_disciplines_lie_between_the_sites_in_the_middle(spec):

@@ -66,22 +66,22 @@ class Contradiction:
 
 def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradiction]:
     """Finds what does not add up in the rows of these queries."""
-    return [found for name in names for found in _of_query(warehouse, name)]
+    return [found for name in names for found in _check_query(warehouse, name)]
 
 
-def _of_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
+def _check_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
     claims = warehouse.catalog.claims(name)
     if not claims:
         return
     warehouse.keep_rows(name)
     for claim, sql in claims:
-        rows = wrong(warehouse, sql)
+        rows = find_wrong_rows(warehouse, sql)
         if not rows.is_empty():
             subject, found, expected = rows.row(0)
             yield Contradiction(name, claim, subject, found, expected, rows.height)
 
 
-def wrong(warehouse: Warehouse, sql: str) -> pl.DataFrame:
+def find_wrong_rows(warehouse: Warehouse, sql: str) -> pl.DataFrame:
     """The rows of a claim that do not hold: `subject, found, expected`."""
     return warehouse.select(WRONG.format(sql=sql.strip().rstrip(";")))
 

@@ -92,7 +92,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         parsed = parse_tables([path], folder, **settings)
         tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
-    grade = grades.together(facts(captures, flows, tables["throughput"]))
+    grade = grades.combine(facts(captures, flows, tables["throughput"]))
     summary = Summary(
         # a name that is no UTF-8 could not be printed
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
@@ -111,7 +111,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         top=_top(flows),
         duplicate_packets=int(captures["duplicate_packets"].sum()),
         duplicate_bytes=int(captures["duplicate_bytes"].sum()),
-        borrowed_times=merged_packets.borrowed(captures),
+        borrowed_times=merged_packets.count_borrowed(captures),
         messages=_messages(tables["messages"]),
         marks=_marks(flows),
         rdma=rdma_summary.summarise(tables["rdma"]),
@@ -222,7 +222,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     host, bins = summary.host, tables["throughput"]
     if bins.is_empty() or host is None:
         return
-    merged = merged_packets.merged(tables["captures"], tables["flows"], bins, host)
+    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, host)
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         own = bins.filter(pl.col(end) == host)
-        spread = merged_packets.paced(own, merged.get(way))
+        spread = merged_packets.spread_merged(own, merged.get(way))
         per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
             mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
         )

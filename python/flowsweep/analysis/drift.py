@@ -50,7 +50,7 @@ def find(groups: Sequence[Sequence[tuple[int, float]]]) -> Drift | None:
     groups = [group for group in groups if len(group) > 1]
     started = sorted(start for group in groups for start, _ in group)
     places = {start: place / max(len(started) - 1, 1) for place, start in enumerate(started)}
-    scatter = noise.pooled([[time for _, time in group] for group in groups])
+    scatter = noise.pool([[time for _, time in group] for group in groups])
     if isinstance(scatter, str):
         return None
     x, y = [], []

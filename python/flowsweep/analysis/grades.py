@@ -228,13 +228,13 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             clock was ahead of that of most hosts and its times are put back. Absent ones are 0.
     """
     notes = (
-        *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_order(facts),
-        *_missed(facts), *_flows(facts),
+        *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_counts(facts),
+        *_check_order(facts), *_check_missed(facts), *_check_flows(facts),
     )  # fmt: skip
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
 
-def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
+def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     """The grade of a file with an interface per row: the worst; its notes add the rows up."""
     each = [grade(row) for row in rows] or [grade({})]
     if len(each) == 1:
@@ -261,14 +261,14 @@ def _number(facts: Mapping[str, Any], key: str) -> int:
     return int(facts.get(key) or 0)
 
 
-def _drops(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_drops(facts: Mapping[str, Any]) -> Iterator[Note]:
     if not facts.get("is_drops_known"):
         yield Note("drops", "nothing says whether packets were dropped", UNKNOWN)
     elif not _number(facts, "dropped_packets"):
         yield Note("drops", "no drops reported by kernel or interface", "A")
 
 
-def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_whole(facts: Mapping[str, Any]) -> Iterator[Note]:
     if facts.get("is_truncated"):
         # An agent that recorded its drops reached the end of the capture.
         grade = "C" if facts.get("is_drops_known") else "D"
@@ -276,7 +276,7 @@ def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note("is_truncated", line, grade)
 
 
-def jump(facts: Mapping[str, Any]) -> str | None:
+def describe_jump(facts: Mapping[str, Any]) -> str | None:
     """What a capture spans and where it jumps in time, in words; None for one without a jump."""
     begin, end, silence = (_number(facts, key) for key in ("begin_ns", "end_ns", "silence_ns"))
     if silence < JUMP_NS or silence < JUMP_SHARE * (end - begin):
@@ -292,8 +292,8 @@ def _day(ns: int) -> str:
     return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d")
 
 
-def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
-    jumped = jump(facts)
+def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
+    jumped = describe_jump(facts)
     if jumped is not None:
         yield Note("silence_ns", jumped, "B")
     ahead = _number(facts, "clock_shift_ns")
@@ -306,7 +306,7 @@ def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
         )
 
 
-def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
     packets = _number(facts, "packets")
     for rule in RULES:
         number = _number(facts, rule.key)
@@ -319,7 +319,7 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
             yield Note(rule.key, line, rule.grade(judged), rule.spoils)
 
 
-def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
     # Parsers that put packets back into order count those that were too late for that.
     late, back = _number(facts, "late_packets"), facts.get("largest_step_back_ns")
     is_ordered = _number(facts, "reordered_packets") > 0
@@ -336,7 +336,7 @@ def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
     yield Note("time_regressions", line, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
 
-def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_missed(facts: Mapping[str, Any]) -> Iterator[Note]:
     missed = _number(facts, "missed_bytes")
     if missed:
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
@@ -346,7 +346,7 @@ def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note("missed_bytes", line, grade, GAPS)
 
 
-def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     refused = [(_number(facts, key), what) for key, what in REFUSED]
     total = sum(number for number, _ in refused)
     if total:

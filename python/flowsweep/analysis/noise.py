@@ -128,7 +128,7 @@ class _Mean:
     freedom: int
 
 
-def pooled(groups: Sequence[Sequence[float]]) -> Noise | str:
+def pool(groups: Sequence[Sequence[float]]) -> Noise | str:
     """The noise of a line, or why the points' variances cannot be compared.
 
     Args:

@@ -49,13 +49,13 @@ def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
         tried = sorted({run["ranks"] for run in own})
         for ranks in tried[1:]:
             fewer = [run for run in own if run["ranks"] < ranks]
-            found.append((*key, ranks, True, *_predicted(fewer, ranks)))
+            found.append((*key, ranks, True, *_predict(fewer, ranks)))
         beyond = [times * tried[-1] for times in BEYOND] if len(tried) > 1 else []
-        found += [(*key, ranks, False, *_predicted(own, ranks)) for ranks in beyond]
+        found += [(*key, ranks, False, *_predict(own, ranks)) for ranks in beyond]
     return found
 
 
-def _predicted(runs: Sequence[dict[str, Any]], ranks: float) -> tuple[Any, ...]:
+def _predict(runs: Sequence[dict[str, Any]], ranks: float) -> tuple[Any, ...]:
     each = [run["peak_mbit_s"] / run["ranks"] for run in runs]
     mean, low, high = statistics.mean(each), None, None
     if len(each) > 1:

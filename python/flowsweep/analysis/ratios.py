@@ -45,7 +45,7 @@ def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]
         times: Completion times (s) of the runs of each point, at least one.
         pairs: A point, and the point that it is compared with.
     """
-    pooled = noise.pooled(list(times.values()))
+    pooled = noise.pool(list(times.values()))
     return [_ratio(times[one], times[other], pooled) for one, other in pairs]
 
 

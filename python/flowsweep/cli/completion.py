@@ -60,10 +60,10 @@ def completion(*, shell: str, line: list[str]) -> None:
 def candidates(line: list[str]) -> list[str]:
     """The words that complete the last one of `line`, the words behind `flowsweep`."""
     *before, begun = line or [""]
-    return [word for word in _following(before, begun) if word.startswith(begun)]
+    return [word for word in _list_following(before, begun) if word.startswith(begun)]
 
 
-def _following(before: list[str], begun: str) -> Iterable[str]:
+def _list_following(before: list[str], begun: str) -> Iterable[str]:
     group = cli
     while True:
         if not before:

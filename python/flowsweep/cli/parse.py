@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.files.file_sets import file_set
-from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
+from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, name_paths, write_tables
 from flowsweep.units import counted
 from flowsweep.zeek import is_log
 
@@ -41,7 +41,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in options.tables}
         places = {table: output / names[table] for table in options.tables}
-        summary = write_tables(named(files), paths, places, options, progress)
+        summary = write_tables(name_paths(files), paths, places, options, progress)
     _say(summary, output)
     for damage in summary["damage"][1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)

@@ -95,7 +95,7 @@ def run(
     return int(record.get("status") == "failed")
 
 
-def _left(left: Estimate, waited_s: float) -> str:
+def _describe_left(left: Estimate, waited_s: float) -> str:
     if not left.missing or left.unknown:
         return ""
     waiting = f", waiting apart ({duration(waited_s)} now)" if waited_s >= WAITED_S else ""
@@ -135,6 +135,6 @@ def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
         "warm-up" if planned.warmup else f"rep={planned.repetition}",
         f"{seconds:.2f}s" if seconds is not None else "-",
         "ok" if record["status"] == "valid" else f"{record['status']}: {record['reason']}",
-        _left(left, record["waited_s"]),
+        _describe_left(left, record["waited_s"]),
     ]
     return " ".join(word for word in words if word)

@@ -32,7 +32,7 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
     from flowsweep.runs import run_records
 
     left_out = run_records.write_table(directory, output, experiment)
-    for line in run_records.misspelt(directory):
+    for line in run_records.find_misspelt(directory):
         print(f"warning: {line}", file=sys.stderr)
     if left_out:
         print(

@@ -16,7 +16,7 @@ from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import DamagedCaptureError, Options
-from flowsweep.runs.run_folder import passed_over
+from flowsweep.runs.run_folder import note_passed_over
 from flowsweep.units import parse_time
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class _Watch:
             if not one.is_whole:
                 self._log.note(f"{one.path}: is being written, and waits until it is whole")
         for path in sorted(self._captures.passed_over):
-            self._log.note(passed_over(path))
+            self._log.note(note_passed_over(path))
         for run, path in self._periods.left_out(arrivals):
             self._log.note(
                 f"note: {path}: came when run {run} was parsed and other captures of it were gone; "

@@ -74,7 +74,7 @@ def _recorded_count(text: str | float) -> int:
 
 def _recorded_name(text: object) -> str:
     if not isinstance(text, str) or not re.fullmatch(r"[!-~]{1,64}", text):
-        found = inputs.shown(text)
+        found = inputs.shorten_value(text)
         raise FlowsweepError(f"{found} is not a name", found=found, expected='such as "cubic"')
     return text
 

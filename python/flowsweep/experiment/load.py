@@ -119,7 +119,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     if not isinstance(data, dict):
         raise FlowsweepError(
             f"{path}, line 1: this is not an experiment",
-            found=inputs.shown(data),
+            found=inputs.shorten_value(data),
             expected="keys such as sites, link, workload, axes",
             remedy="workflows/experiments/demo.yaml is one to begin with",
         )
@@ -129,7 +129,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     try:
         experiment = model.Experiment.model_validate(data)
     except ValidationError as error:
-        raise _invalid(path, tree, error) from None
+        raise _describe_faults(path, tree, error) from None
     name = path.absolute().parent.name if beside else path.stem
     names.check(name, names.EXPERIMENT, path)
     experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
@@ -164,7 +164,7 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
     )
 
 
-def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
+def _describe_faults(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
     """The first fault as one message, with the number of the others."""
     faults = error.errors()
     # An unknown key is often the cause of the others ("required", "too short").
@@ -188,7 +188,7 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
         remedy = parts["remedy"] or f"correct line {line}"
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
-        found, expected = inputs.shown(fault["input"]), expected_of(fault)
+        found, expected = inputs.shorten_value(fault["input"]), expected_of(fault)
         if fault["type"] == "missing":
             expected = f"the key `{location[-1]}`"
         remedy = f"correct line {line}"

@@ -34,7 +34,7 @@ def plan(experiment: Experiment) -> list[Run]:
     order = random.Random(experiment.seed)  # noqa: S311 - an order, not a secret
     workloads = experiment.workloads
     bases = {workload.name: points.baseline(experiment, workload) for workload in workloads}
-    others = {workload.name: points.of_workload(experiment, workload) for workload in workloads}
+    others = {workload.name: points.list_points(experiment, workload) for workload in workloads}
 
     def run(
         workload: Workload, point: Point, repetition: int, block: int, *, warmup: bool = False
@@ -61,10 +61,10 @@ def plan(experiment: Experiment) -> list[Run]:
         for end in ends:
             order.shuffle(end)
         runs += [*ends[0], *middle, *ends[1]]
-    return runs + _refined(experiment, runs, order)
+    return runs + _plan_refined(experiment, runs, order)
 
 
-def _refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
+def _plan_refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
     """The runs of the passes of refinement: each has as many blocks as the sweep, of its points.
 
     A point that the experiment file names by now is skipped. Each block has a run at the baseline

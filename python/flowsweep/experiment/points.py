@@ -87,7 +87,7 @@ def baseline(experiment: Experiment, workload: Workload) -> Point:
 
 
 def most_points(experiment: Experiment, workload: Workload) -> int:
-    """Counts the points that `of_workload` lists at most, without listing them."""
+    """Counts the points that `list_points` lists at most, without listing them."""
     values = experiment.axes_of(workload)
     groups = _groups(experiment, [field_of(axis) for axis in values])
     lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
@@ -97,7 +97,7 @@ def most_points(experiment: Experiment, workload: Workload) -> int:
     )
 
 
-def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
+def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
     """All points but the baseline, each once, in file order."""
     base = baseline(experiment, workload)
     axes: dict[str, list[Any]] = {}
@@ -188,7 +188,7 @@ def slug(point: Point, base: Point) -> str:
 def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
     """board_13; what cannot be spelled or is long gets a few digits of its hash."""
     changed = {key: value for key, value in problem.items() if base.get(key) != value}
-    plain = "-".join(f"{key}_{_plain(value)}" for key, value in changed.items())
+    plain = "-".join(f"{key}_{_shorten_value(value)}" for key, value in changed.items())
     text = re.sub(r"[^A-Za-z0-9._-]", "", plain)
     if text == plain and len(text) <= MAX_PROBLEM_SLUG:
         return text
@@ -196,7 +196,7 @@ def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
     return f"{text[:MAX_PROBLEM_SLUG]}_{digest[:6]}"
 
 
-def _plain(value: object) -> str:
+def _shorten_value(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, str | int | float) else json.dumps(value)

@@ -87,7 +87,7 @@ def _checked(record: dict[str, Any], file: Path) -> list[Point]:
         fault = error.errors()[0]
         raise FlowsweepError(
             f"{file}: {inputs.place_of(fault['loc'])}: {fault['msg'].lower()}",
-            found=inputs.shown(fault["input"]),
+            found=inputs.shorten_value(fault["input"]),
             expected=EXAMPLE,
             remedy=f"rm {file}; the same snakemake command chooses anew",
         ) from None

@@ -169,10 +169,10 @@ class Run:
             ],
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,
-            **self._judged(),
-            **self._served(),
-            **self._accompanied(),
-            **self._drawn(),
+            **self._outcome_spec(),
+            **self._server_spec(),
+            **self._beside_spec(),
+            **self._random_spec(),
             "baseline": self.baseline,
             "warmup": self.warmup,
             "repetition": self.repetition,
@@ -187,7 +187,7 @@ class Run:
             "timeout_s": experiment.timeout_s,
         }
 
-    def _judged(self) -> dict[str, Any]:
+    def _outcome_spec(self) -> dict[str, Any]:
         """Empty for a workload whose output is not read, so that its runs keep their hashes."""
         outcomes = self.workload.outcomes
         asked = {
@@ -196,12 +196,12 @@ class Run:
         }
         return {"outcomes_asked": asked} if asked else {}
 
-    def _served(self) -> dict[str, Any]:
+    def _server_spec(self) -> dict[str, Any]:
         """Empty for a workload without servers, so that its runs keep their hashes."""
         servers = self.workload.serve
         return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
 
-    def _accompanied(self) -> dict[str, Any]:
+    def _beside_spec(self) -> dict[str, Any]:
         """What decides the program that runs beside it; empty where there is none."""
         if self.beside is None:
             return {}
@@ -217,7 +217,7 @@ class Run:
             }
         }
 
-    def _drawn(self) -> dict[str, Any]:
+    def _random_spec(self) -> dict[str, Any]:
         """Empty where nothing is random, so that such runs keep their hashes."""
         ways = [*self.links.values(), *self.ways_back.values(), *self.schedule]
         is_random = self.experiment.testbed.shapes_links and any(way.is_random for way in ways)

@@ -34,7 +34,7 @@ class RunTables:
     def hosts(self) -> dict[str, Path]:
         """The folder of each host in the order of their names: pc9 before pc10."""
         found = {unquote(path.name.removeprefix(layout.HOST)): path for path in self._folders()}
-        return {host: found[host] for host in sorted(found, key=natural)}
+        return {host: found[host] for host in sorted(found, key=natural_key)}
 
     def _folders(self) -> list[Path]:
         return [path for path in self.folder.glob(f"{layout.HOST}*") if path.is_dir()]
@@ -93,7 +93,7 @@ def find(path: Path, run: str | None) -> RunTables:
     return RunTables(run, folders[run])
 
 
-def natural(name: str) -> list[tuple[int, int | str]]:
+def natural_key(name: str) -> list[tuple[int, int | str]]:
     """A key by which pc9 is before pc10."""
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
 

@@ -20,7 +20,7 @@ from flowsweep.files.locks import folder_locked, tell
 from flowsweep.files.outputs import explaining, replacing
 from flowsweep.files.owned import refuse_foreign_tables
 from flowsweep.files.staging import NEW
-from flowsweep.signals import cleaning, held
+from flowsweep.signals import cleaning, hold
 
 
 @contextmanager
@@ -55,14 +55,14 @@ def file_set(
         yield work / NEW
         with explaining(f"cannot write to {folder}"):
             if is_alone and not os.path.lexists(folder):
-                with held():
+                with hold():
                     staging.appear(work, folder)
                 return
             # A writer that failed may have removed the folder that it had made.
             folder.mkdir(exist_ok=True)
             with folder_locked(folder, say):
                 staging.check_places(folder, places)
-                with held():
+                with hold():
                     staging.commit(folder, work, places)
                     staging.move(folder, work)
 
@@ -157,7 +157,7 @@ def _hidden_folder(
                 path.rmdir()
 
     with cleaning(clean):
-        with explaining(f"cannot create {folder}"), held():
+        with explaining(f"cannot create {folder}"), hold():
             staging.settle(folder, say)
             locks.append(staging.claim(work, made, say))
             if not is_alone or os.path.lexists(folder):

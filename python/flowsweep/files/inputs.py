@@ -150,7 +150,7 @@ def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, 
     if objects + lists > MOST_OBJECTS:
         found = f"{objects:,} objects and {lists:,} lists"
         raise _too_large(path, found, f"{expected} with at most {MOST_OBJECTS:,}")
-    once, no_constant = partial(_once, path), partial(_no_constant, path)
+    once, no_constant = partial(_refuse_twice, path), partial(_no_constant, path)
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
@@ -185,21 +185,21 @@ def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, 
 _NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, others to 1.8e308"
 
 
-def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_twice(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         # Readers differ in which of the two they take.
-        found, expected = f"{shown(twice)} stands twice in one object", "each key once"
-        raise _unusable(path, found, expected, "remove one of the two")
+        found, expected = f"{shorten_value(twice)} stands twice in one object", "each key once"
+        raise _fault(path, found, expected, "remove one of the two")
     return made
 
 
 def _no_constant(path: Path, name: str) -> None:
-    raise _unusable(path, name, _NUMBERS, "write null where there is no number")
+    raise _fault(path, name, _NUMBERS, "write null where there is no number")
 
 
-def _unusable(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError:
+def _fault(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError:
     what = f"{path}: this is not JSON that can be used"
     return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
 
@@ -241,7 +241,7 @@ def _check_text(path: Path | str, place: tuple[Any, ...], key: Any, value: Any) 
         if isinstance(text, str) and not text.isascii() and _NO_TEXT.search(text):
             raise FlowsweepError(
                 f"{path}: {place_of((*place, key))}: half of a character",
-                found=shown(text),
+                found=shorten_value(text),
                 expected="text that UTF-8 can write",
                 remedy="correct the escape: \\ud800 to \\udfff stand in pairs only",
             )
@@ -272,7 +272,7 @@ def place_of(parts: Sequence[Any]) -> str:
     return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]}...{text[-SHOWN:]}"
 
 
-def shown(value: object) -> str:
+def shorten_value(value: object) -> str:
     """Shortens a found value, of any type, for a message."""
     try:
         text = json.dumps(value, default=repr)

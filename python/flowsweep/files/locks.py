@@ -140,7 +140,7 @@ def open_lock(path: Path) -> int:
         FileNotFoundError: Its folder is not there.
     """
     try:
-        descriptor = _opened(path, os.O_RDWR)
+        descriptor = _open(path, os.O_RDWR)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -152,7 +152,7 @@ def open_lock(path: Path) -> int:
     return descriptor
 
 
-def _opened(path: Path, access: int) -> int:
+def _open(path: Path, access: int) -> int:
     # A pipe would be waited for without the last of these.
     flags = access | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     while True:
@@ -167,7 +167,7 @@ def _opened(path: Path, access: int) -> int:
             # Where it is another user's, or the file system is read only: enough for a lock.
             if access == os.O_RDONLY or error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
                 raise
-            return _opened(path, os.O_RDONLY)
+            return _open(path, os.O_RDONLY)
 
 
 def free_lock(path: Path) -> int | None:

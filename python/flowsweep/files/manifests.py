@@ -34,7 +34,7 @@ def _count(about: dict[str, object], key: str, path: Path) -> int | None:
     if type(value) is not int or not 0 <= value < 2**63:
         raise FlowsweepError(
             f"{path}: {key}: not a number of packets",
-            found=inputs.shown(value),
+            found=inputs.shorten_value(value),
             expected="a whole number of 0 or more, without quotes, or null",
             remedy=f"correct it, or remove {path.name}: the counts are then unknown",
         )

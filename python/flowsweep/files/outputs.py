@@ -61,7 +61,10 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """
     remove_parts(path.parent)
     temporary = path.with_name(f"{HIDDEN}{os.urandom(8).hex()}{PART}")
-    with cleaning(lambda: temporary.unlink(missing_ok=True)), _owned(temporary, mode) as stream:
+    with (
+        cleaning(lambda: temporary.unlink(missing_ok=True)),
+        _create_owned(temporary, mode) as stream,
+    ):
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
@@ -69,7 +72,7 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     sync(path.parent)
 
 
-def _owned(path: Path, mode: int) -> IO[bytes]:
+def _create_owned(path: Path, mode: int) -> IO[bytes]:
     """A new file. Its lock says that its owner lives, so that `remove_parts` leaves it alone."""
     while True:
         stream = os.fdopen(open_new(path, mode), "w+b")

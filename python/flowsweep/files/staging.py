@@ -56,15 +56,15 @@ def beside(folder: Path, name: str) -> Path:
     real = folder.resolve()
     if len(os.fsencode(real.name)) > MAX_NAME // 2 or _INFIX in real.name or not _is_open(real):
         return inside(folder, name)
-    return real.parent / _cut(f".{real.name}{_INFIX}{name}")
+    return real.parent / _shorten_name(f".{real.name}{_INFIX}{name}")
 
 
 def inside(folder: Path, name: str) -> Path:
     """The hidden folder `name` in `folder`."""
-    return folder / _cut(f"{HIDDEN}{name}")
+    return folder / _shorten_name(f"{HIDDEN}{name}")
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return os.fsdecode(os.fsencode(name)[:MAX_NAME])
 
 

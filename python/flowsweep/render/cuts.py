@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def fair(wanted: Sequence[int], room: int) -> list[int]:
+def share_room(wanted: Sequence[int], room: int) -> list[int]:
     """How many of `room` places each claimant gets, by the number that it wants.
 
     Each gets at least one, even if that exceeds `room`; places that some do not want go to those
@@ -30,7 +30,7 @@ def fair(wanted: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def evenly(total: int, room: int) -> list[int]:
+def choose_evenly(total: int, room: int) -> list[int]:
     """At most `room` places of `total`, evenly taken; the first, the baseline, is one of them."""
     if total <= room:
         return list(range(total))

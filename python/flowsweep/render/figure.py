@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.files.parquet_files import quoted
+from flowsweep.files.parquet_files import quote
 from flowsweep.render import axes, charts
 from flowsweep.render.terms import BETWEEN_SITES, CAPTURES, SWEEP
 
@@ -54,7 +54,7 @@ class Context:
 
     def of_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
         """The rows of some runs."""
-        listed = ", ".join(quoted(run) for run in dict.fromkeys(runs))
+        listed = ", ".join(quote(run) for run in dict.fromkeys(runs))
         return self.asked(name, f"from figure_rows where run in ({listed})")
 
     def first_rows(self, name: str) -> tuple[pl.DataFrame, int]:
@@ -156,10 +156,10 @@ def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
 
 def values(rows: list[dict[str, Any]]) -> charts.Data:
     """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
-    return [{key: _short(value) for key, value in row.items()} for row in rows]
+    return [{key: _shorten(value) for key, value in row.items()} for row in rows]
 
 
-def _short(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.5g}")
     return value
@@ -176,7 +176,7 @@ def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, 
     # A letter of this size is 7 pixels wide.
     short = len(line) * 7 <= width
     return charts.title(
-        line if short else [name, subtitle] if name else _folded(subtitle, (width + 20) // 7),
+        line if short else [name, subtitle] if name else _fold(subtitle, (width + 20) // 7),
         fontSize=12,
         fontWeight=600,
         color=one.text_colour,
@@ -185,7 +185,7 @@ def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, 
     )
 
 
-def _folded(text: str, letters: int) -> list[str]:
+def _fold(text: str, letters: int) -> list[str]:
     """The name of a point on as few lines as it needs."""
     lines = [""]
     for part in text.split(SEPARATOR):

@@ -25,10 +25,10 @@ def note(context: Context, rows: pl.DataFrame) -> str | None:
         rows: Of the runs of these points, or of these runs.
     """
     drawn = _shortest(context, rows)
-    return sentence(_merged(drawn), borrowed(drawn.filter("is_borrowed")["run"])) or None
+    return sentence(_note_merged(drawn), note_borrowed(drawn.filter("is_borrowed")["run"])) or None
 
 
-def borrowed(runs: pl.Series) -> str | None:
+def note_borrowed(runs: pl.Series) -> str | None:
     """Says which runs have packets without a time of their own; None where none is."""
     named = sorted(set(runs))
     if not named:
@@ -52,7 +52,7 @@ def _shortest(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return known.join(drawn.select("run").unique(), on="run", how="semi")
 
 
-def _merged(shortest: pl.DataFrame) -> str | None:
+def _note_merged(shortest: pl.DataFrame) -> str | None:
     found = (
         shortest.filter(~pl.col("is_borrowed"))
         .group_by("run")

@@ -136,12 +136,12 @@ def _build(warehouse: Warehouse) -> Page:
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.catalog.folder))
     folder = warehouse.catalog.folder
     style, script = inline.styles(folder), inline.script(folder)
-    text = templates.filled(
+    text = templates.fill(
         folder,
         "page.html.j2",
-        head=head.described(context, directory, source, described.title),
+        head=head.describe(context, directory, source, described.title),
         verdict=[
-            _marked(sentence)
+            _to_html(sentence)
             for sentence in [*verdict.sentences, *([compared] if compared else [])]
         ],
         unknown=verdict.unknown,
@@ -219,13 +219,13 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
 
 def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     rows = context.rows(part.name)
-    caption = (_filled(part.caption_of(context), context), part.note(context))
+    caption = (_fill(part.caption_of(context), context), part.note(context))
     return {
         "kind": "table",
         "name": part.name,
         "heading": part.heading_of(context),
         "caption": " ".join(words for words in caption if words),
-        "notes": _filled(part.notes_of(context), context),
+        "notes": _fill(part.notes_of(context), context),
         "html": html,
         "rows": len(rows),
         "csv": _csv(rows, rows.height),
@@ -235,7 +235,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     }
 
 
-def _drawn(figure: Figure) -> Markup:
+def _embed(figure: Figure) -> Markup:
     """The figure, or words in its place where part of it could not be drawn."""
     drawn = svg.render(figure.chart, figure.name)
     if not svg.is_broken(drawn):
@@ -253,7 +253,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "finding": figure.finding,
         "caption": figure.caption,
         "notes": figure.notes,
-        "svg": _drawn(figure),
+        "svg": _embed(figure),
         "rows": figure.count,
         "csv": _csv(figure.rows, figure.count),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),
@@ -262,7 +262,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
     }
 
 
-def _filled(caption: str, context: Context) -> str:
+def _fill(caption: str, context: Context) -> str:
     return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
@@ -284,7 +284,7 @@ def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
         return [Series(run, problem, run, place) for place, (run, problem) in enumerate(alone)]
     rows = warehouse.select("select distinct app, problem from runs order by all").rows()
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
-    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
+    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural_key(row[1])))
     names = labels(rows)
     return [Series(app, problem, names[app, problem], i) for i, (app, problem) in enumerate(rows)]
 
@@ -303,14 +303,14 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
 
 
-def _natural(text: str) -> list[tuple[int, int | str]]:
+def _natural_key(text: str) -> list[tuple[int, int | str]]:
     """`n 9` before `n 10`."""
     return [
         (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part
     ]
 
 
-def _marked(sentence: str) -> Markup:
+def _to_html(sentence: str) -> Markup:
     """Markup of a verdict sentence to HTML."""
     text = str(escape(sentence))
     # A number stays with its unit.

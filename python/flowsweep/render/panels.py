@@ -54,7 +54,7 @@ def tip(*parts: str | None) -> str:
     return SEPARATOR.join(part for part in parts if part)
 
 
-def taken(spec: Spec) -> list[Panel]:
+def take_panels(spec: Spec) -> list[Panel]:
     """The panels of a specification, whose descriptions are taken out of it."""
     found = []
     titles: dict[tuple[str, str], str] = {}

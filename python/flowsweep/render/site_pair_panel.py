@@ -46,7 +46,7 @@ def draw_panel(
         name: Stands in the title.
     """
     there, back = (
-        silences.without(_select_direction(rows, way).sort("start_s"), "cut_before_s")
+        silences.cut_silences(_select_direction(rows, way).sort("start_s"), "cut_before_s")
         for way in (pair, pair[::-1])
     )
     gaps = there.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()

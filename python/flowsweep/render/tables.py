@@ -49,7 +49,7 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Ma
         columns: From left to right.
         fine: Rows that say nothing special; they are not printed on paper.
     """
-    return templates.filled(
+    return templates.fill(
         content.folder("reports"),
         "table.html.j2",
         id=f"{name}-table",
@@ -75,7 +75,7 @@ def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
     return groups
 
 
-def listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
+def choose_listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
     """At most `MAX_LISTED` rows, in their order; those that say something special go first."""
     by_need = sorted(range(len(rows)), key=lambda at: is_fine(rows[at]))
     return [rows[at] for at in sorted(by_need[:MAX_LISTED])]

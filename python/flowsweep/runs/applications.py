@@ -55,7 +55,7 @@ class Primitive(Record):
 def _key(value: object) -> object:
     """The SQL of the report looks for it: it can be no path of JSON."""
     if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", value):
-        found = inputs.shown(value)
+        found = inputs.shorten_value(value)
         raise refused("not the name of a rank or call", found, "letters, digits, _ and -")
     return value
 

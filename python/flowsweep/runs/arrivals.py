@@ -13,7 +13,7 @@ from flowsweep import _parsers
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
 from flowsweep.files.outputs import PART
-from flowsweep.parsing import Drops, Settings, check, named
+from flowsweep.parsing import Drops, Settings, check, name_paths
 from flowsweep.runs.run_folder import is_capture
 
 #: The folder into which the unit of the capture service moves the files of the start before.
@@ -236,7 +236,7 @@ class _Packets:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return _parsers.stream(
-            named([self._path]),
+            name_paths([self._path]),
             "packets",
             # The first packet alone is wanted: it waits for no other one.
             Settings(order_window_ns=0, keep_duplicates=True),

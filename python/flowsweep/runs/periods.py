@@ -60,7 +60,11 @@ class Periods:
         record, _ = inputs.read_object(path, KIND, EXAMPLE)
         if record.get(PERIOD) != self._period_s:
             known = record.get(PERIOD)
-            length = format_time(known * SECOND) if isinstance(known, int) else inputs.shown(known)
+            length = (
+                format_time(known * SECOND)
+                if isinstance(known, int)
+                else inputs.shorten_value(known)
+            )
             raise FlowsweepError(
                 f"{path}: was made with periods of another length",
                 found=f"--period {length}",

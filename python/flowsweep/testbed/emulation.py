@@ -58,7 +58,7 @@ def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
                 "at_ns": change.at_ns,
                 "a": change.link.a,
                 "b": change.link.b,
-                **_only(_keys(change.link), change.changed),
+                **_select(_keys(change.link), change.changed),
             }
             for change in spec.schedule
         ]
@@ -114,7 +114,7 @@ def _short_queue(keys: dict[str, Any]) -> dict[str, Any]:
     return {**short, "queue_bytes": keys["queue"]["bytes"]}
 
 
-def _only(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
+def _select(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
     return {name: keys[name] for name in keys if set(DECIDED_BY[name]) & set(changed)}
 
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def of(run: Run) -> Kind:
     """The kind of testbed that makes this run."""
-    return _named(run.experiment.testbed.kind)
+    return _load(run.experiment.testbed.kind)
 
 
-def _named(kind: str) -> Kind:
+def _load(kind: str) -> Kind:
     found: Kind = import_module(f"{testbeds.KINDS[kind]}.kind").KIND
     return found
 
@@ -28,4 +28,4 @@ def warnings(runs: Iterable[Run]) -> list[str]:
     by_kind: dict[str, list[Run]] = {}
     for run in runs:
         by_kind.setdefault(run.experiment.testbed.kind, []).append(run)
-    return [line for kind, own in by_kind.items() for line in _named(kind).warnings(own)]
+    return [line for kind, own in by_kind.items() for line in _load(kind).warnings(own)]

@@ -108,7 +108,7 @@ def exclusive(
         except BlockingIOError:
             begin = time.monotonic()
             say(f"waiting: the testbed of this machine is used by {locks.holder(descriptor)}")
-            with _repeated(lambda: say(_still_waiting(descriptor, begin))):
+            with _repeat(lambda: say(_still_waiting(descriptor, begin))):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             say(f"waited {duration(time.monotonic() - begin)} for the testbed")
         _leave_name(descriptor, purpose)
@@ -151,7 +151,7 @@ def _still_waiting(descriptor: int, begin: float) -> str:
 
 
 @contextlib.contextmanager
-def _repeated(act: Callable[[], None]) -> Iterator[None]:
+def _repeat(act: Callable[[], None]) -> Iterator[None]:
     """Calls `act` now and then while this is entered; its thread has ended when it is left."""
     over = threading.Event()
 

@@ -38,7 +38,7 @@ MAX_BANDS = 16  # of prio
 SQRT_3 = math.sqrt(3)
 
 
-def unable(spec: Spec) -> str | None:
+def find_unable(spec: Spec) -> str | None:
     """What the experiment asks for that these disciplines cannot do, or None."""
     links = spec.ways
     wanted = {
@@ -53,7 +53,7 @@ def unable(spec: Spec) -> str | None:
     return next((what for what, asked in wanted.items() if asked), None)
 
 
-def tried(spec: Spec) -> list[str]:
+def list_trials(spec: Spec) -> list[str]:
     """The disciplines that the links need, each as `tc` may be told to try it."""
     kinds = ["netem delay 1ms", "htb", "bfifo limit 100000"]
     kinds += ["prio"] if len(spec.sites) > 2 else []

@@ -22,7 +22,7 @@ from flowsweep.files import inputs
 from flowsweep.files.outputs import explaining
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.runs.applications import Application
-from flowsweep.runs.record_fields import checked, misspelt
+from flowsweep.runs.record_fields import checked, find_misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
 from flowsweep.testbed.program import LOG
 from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
@@ -120,7 +120,7 @@ def _capture(
     stated = None
     try:
         stated = _application(application)
-        for line in misspelt(Application, stated or {}):
+        for line in find_misspelt(Application, stated or {}):
             say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.

@@ -157,7 +157,7 @@ class Warehouse:
         return answers.mark(self._state_of_tables(self._inputs))
 
     def _inputs(self) -> signatures.Inputs:
-        return signatures.of_runs(self.tables, self.connection)
+        return signatures.read_inputs(self.tables, self.connection)
 
     def _state_of_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
         """A text that differs as soon as the tables do."""
@@ -288,23 +288,23 @@ class Warehouse:
             # Other programs may write a name as it is.
             folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
-            return parquet_files.of_folders(self.tables, table, folders)
+            return parquet_files.query_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
 
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
         if table == "runs":
-            every = parquet_files.of_files([self.tables / "runs.parquet"])
+            every = parquet_files.query_files([self.tables / "runs.parquet"])
             if self._only is None:
                 return every
-            runs = ", ".join(map(parquet_files.quoted, self._only))
+            runs = ", ".join(map(parquet_files.quote, self._only))
             return f"{every} where run in ({runs})"
         if self._only is not None:
             folders = set().union(*self._only.values())
-            return parquet_files.of_folders(self.tables, table, folders)
+            return parquet_files.query_folders(self.tables, table, folders)
         if table not in self.catalog.tables:
             return parquet_files.NOTHING
-        return parquet_files.of_folder(self.tables, table)
+        return parquet_files.query_folder(self.tables, table)
 
     def _compute(self, name: str) -> None:
         """Makes a table in Python; all of its rows in one statement, which is much quicker."""

@@ -143,7 +143,7 @@ class Kept:
         left = {run: sign for run, sign in part.runs.items() if signatures.get(run) == sign}
         if not left or left == part.runs:
             return part if left else None
-        runs = ", ".join(map(parquet_files.quoted, left))
+        runs = ", ".join(map(parquet_files.quote, left))
         return self._joined([part], left, f" where run in ({runs})")
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
@@ -179,7 +179,7 @@ class Kept:
 
     def _rows(self, fact: str, parts: Sequence[Part]) -> str:
         """The rows of a fact in some parts, as a query."""
-        return parquet_files.of_plain([self._file(fact, part) for part in parts])
+        return parquet_files.query_plain([self._file(fact, part) for part in parts])
 
     def _file(self, fact: str, part: Part) -> Path:
         return self._at / fact / f"{part.name}-{self._digests[fact]}.parquet"
@@ -217,7 +217,7 @@ class Kept:
         found = []
         for path in sorted(self._folder.glob("*/*.parquet")):
             try:
-                rows = parquet_files.of_plain([path])
+                rows = parquet_files.query_plain([path])
                 # A count would be answered from the footer alone.
                 connection.execute(f"select bit_xor(hash(fact)) from ({rows}) as fact")  # noqa: S608
             except duckdb.Error:

@@ -56,7 +56,7 @@ def connect() -> duckdb.DuckDBPyConnection:
         connection.execute("set enable_progress_bar = false")
     if memory := os.environ.get(MEMORY):
         try:
-            connection.execute(f"set memory_limit = {parquet_files.quoted(memory)}")
+            connection.execute(f"set memory_limit = {parquet_files.quote(memory)}")
         except duckdb.Error:
             raise FlowsweepError(
                 f"{MEMORY} is no amount of memory",

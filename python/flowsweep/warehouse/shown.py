@@ -30,7 +30,7 @@ def models(texts: Mapping[str, str]) -> dict[str, str]:
     ):
         deep |= more
     turned = frozenset(deep)
-    return {f"shown_{name}": _turned(texts[name], turned) for name in deep}
+    return {f"shown_{name}": _turn(texts[name], turned) for name in deep}
 
 
 def _is_file(name: str) -> bool:
@@ -38,7 +38,7 @@ def _is_file(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1_024)  # a process may have several warehouses
-def _turned(text: str, deep: frozenset[str]) -> str:
+def _turn(text: str, deep: frozenset[str]) -> str:
     """The text with what it reads of all runs replaced by what is of the shown ones."""
 
     def turn(found: re.Match[str]) -> str:

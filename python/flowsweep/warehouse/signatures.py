@@ -62,7 +62,7 @@ class Inputs:
         )
 
 
-def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
+def read_inputs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
     """From what the rows of each run follow.
 
     Args:
@@ -94,7 +94,7 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
 
 def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     """A number for what `runs` says of each run."""
-    rows = parquet_files.of_files([tables / "runs.parquet"])
+    rows = parquet_files.query_files([tables / "runs.parquet"])
     return connection.execute(
         f"with hashed as (select run, hash(record) as mark from ({rows}) as record) "  # noqa: S608
         "select run, string_agg(mark::varchar, ' ' order by mark) from hashed "

@@ -81,7 +81,7 @@ def rows_of(path: Path, kind: str, place: str) -> pl.DataFrame:
     Raises:
         FlowsweepError: Columns lack that its table needs, or are of other types.
     """
-    return columns.typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
+    return columns.select_typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
 
 
 def direction() -> pl.Expr:

@@ -70,7 +70,7 @@ def summarise(path: Path) -> Summary:
     grade, reasons = None, ""
     if log.kind == "conn" and frame.height:
         both = flows.flows(frame, str(path))
-        counts, largest = _counts(frame, both), _largest(both)
+        counts, largest = _counts(frame, both), _find_largest(both)
         dropped = quality.dropped_packets(quality.beside(path))
         graded = grades.grade(quality.facts(both, dropped))
         grade, reasons = graded.letter, graded.reasons
@@ -92,7 +92,7 @@ def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]
     return found
 
 
-def _largest(both: pl.DataFrame) -> list[dict[str, Any]]:
+def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
     top = both.sort("payload_bytes", descending=True, nulls_last=True, maintain_order=True).head(
         TOP
     )

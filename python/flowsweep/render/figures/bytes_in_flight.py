@@ -57,8 +57,8 @@ def _has_window(rows: pl.DataFrame) -> bool:
 
 
 def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
-    x_ends = _ends(every["bdp_bytes"])
-    y_ends = _ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
+    x_ends = _scale_ends(every["bdp_bytes"])
+    y_ends = _scale_ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
     x = _channel("x:Q", "bandwidth-delay product (bytes)", x_ends)
     y = _channel("y:Q", "bytes in flight", y_ends)
     ends = max(x_ends[0], y_ends[0]), min(x_ends[1], y_ends[1])
@@ -95,7 +95,7 @@ def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, 
     )
 
 
-def _ends(sizes: pl.Series) -> tuple[float, float]:
+def _scale_ends(sizes: pl.Series) -> tuple[float, float]:
     """The ends of a log scale, a little beyond what is drawn."""
     return 0.7 * float(sizes.min()), 1.4 * float(sizes.max())  # type: ignore[arg-type]
 

@@ -30,7 +30,7 @@ def draw(context: Context) -> Figure | None:
             "the initiator of the connection.",
             drawn,
             distributions.censored(censored),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
         ),
         chart=chart,
         rows=rows,

@@ -32,7 +32,7 @@ def draw(context: Context) -> Figure | None:
             "left out.",
             drawn,
             distributions.censored(censored),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
         ),
         chart=chart,
         rows=rows,

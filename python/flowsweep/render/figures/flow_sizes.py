@@ -59,7 +59,7 @@ def draw(context: Context) -> Figure | None:
             "Of Zeek's flows the duration is that of their connection."
             if drawn["is_of_zeek"].any()
             else None,
-            doubts.of_traffic(context, rows),
+            doubts.note_traffic(context, rows),
             "Dotted: equal rate. A direction of one packet lasts 0 s.",
         ),
         chart=chart,

@@ -58,7 +58,7 @@ def draw(context: Context) -> Figure | None:
     names = [points.labels(frame) for frame in frames]
     left = max(map(points.width, names))
     # The same in every panel, because they share one legend.
-    drawn = [points.drawn(frame) for frame in frames]
+    drawn = [points.choose_drawn(frame) for frame in frames]
     kinds = stacked.kinds_in(
         drawn, ((column, label, colour) for column, label, _, colour in CLASSES)
     )
@@ -75,19 +75,19 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.count(total)} TCP flow directions with payload"
             + ("" if context.stands_alone else f" of the valid runs,{context.terms.of_runs}")
             + ", each in the capture of the host that sent.",
-            doubts.of_tcp_alone(rows),
-            doubts.accompanied(context),
+            doubts.note_udp(rows),
+            doubts.note_accompanied(context),
             "Bars: the time of each flow from first data to last acknowledgement; a flow counts as "
             "much as its payload"
             + (
-                f"; in single flows up to {numbers.share(_most(rows))} was not the application's."
-                if _most(rows) is not None
+                f"; in single flows up to {numbers.share(most)} was not the application's."
+                if (most := _find_most(rows)) is not None
                 else "."
             ),
-            points.left_out(frames, "limits"),
+            points.note_left_out(frames, "limits"),
         ),
         notes="Inferred from headers. "
-        + "".join(f"{text} " for text in [_untold(unknown, reasons)] if text)
+        + "".join(f"{text} " for text in [_describe_unknown(unknown, reasons)] if text)
         + "Application: nothing was left to send, and no answer under way. "
         "Other side: an answer was under way; of this the other host took what its own "
         "application took, by its capture, and the network at least the smallest RTT for each "
@@ -100,7 +100,7 @@ def draw(context: Context) -> Figure | None:
 
 def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
     """What the numbers say; of captures alone a sentence for those with most traffic."""
-    certain = doubts.reliable(context, shown)
+    certain = doubts.select_reliable(context, shown)
     certain = certain[:FEW] if context.stands_alone else certain
     if not certain:
         return ""
@@ -108,7 +108,7 @@ def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> s
     return finding(frames, [one.label for one in certain], is_swept=not context.stands_alone)
 
 
-def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
+def _describe_unknown(unknown: int, reasons: Sequence[str]) -> str | None:
     """Which directions are not known at all, and whether parts of others are not."""
     whole = [reason for reason in reasons if reason != IN_PART]
     parts = []
@@ -124,7 +124,7 @@ def _reasons(rows: pl.DataFrame) -> list[str]:
     return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})
 
 
-def _most(rows: pl.DataFrame) -> float | None:
+def _find_most(rows: pl.DataFrame) -> float | None:
     most = rows["most_held_share"].max()
     return float(most) if isinstance(most, float) else None
 
@@ -158,7 +158,7 @@ class Held:
     full: Sequence[str]
 
 
-def held(rows: pl.DataFrame, label: str) -> Held | None:
+def find_held(rows: pl.DataFrame, label: str) -> Held | None:
     """Reads the points of one application, the baseline first; None if nothing is known.
 
     Who set the pace is known where what nobody knows would not make another share larger.
@@ -225,13 +225,15 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
         is_swept: Whether these are points of a sweep; else each is a run, under its name.
     """
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    holds = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
+    holds = [find_held(frame, label) for frame, label in zip(frames, labels, strict=True)]
     known = [one for one in holds if one is not None]
     many = len(known) > FEW
     sentences = (
-        [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
+        [_describe_paces(known), _describe_standouts(known)]
+        if many
+        else [_sentence(one, is_swept) for one in known]
     )
-    sentences += _full_links(known)
+    sentences += _describe_full_links(known)
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         sentences.append(
@@ -242,7 +244,7 @@ def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: 
     if silent:
         reasons = _reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
         sentences.append(
-            f"What holds {_listed(silent)} back: the data cannot answer "
+            f"What holds {_join(silent)} back: the data cannot answer "
             f"({', '.join(reasons) or 'no flow lasted'})."
         )
     return " ".join(sentences)
@@ -257,14 +259,15 @@ def _subject(rows: pl.DataFrame, label: str) -> str:
     return f"the TCP flows of {label} ({part} of its payload)"
 
 
-def _one(one: Held, is_swept: bool) -> str:
+def _sentence(one: Held, is_swept: bool) -> str:
     pace, share = one.pace
     where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
     text = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
     text += one.parts
     if one.link is not None:
         text = (
-            f"At {one.begin} the link set the pace of {one.label}: it was {_filled(one.link)} full"
+            f"At {one.begin} the link set the pace of {one.label}: "
+            f"it was {_describe_full(one.link)} full"
         )
     holder, most, where = one.most
     if one.points == 1:
@@ -278,32 +281,32 @@ def _one(one: Held, is_swept: bool) -> str:
     return f"{text}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
 
 
-def _filled(share: float) -> str:
+def _describe_full(share: float) -> str:
     return numbers.share(min(share, 1.0))
 
 
-def _full_links(known: Sequence[Held]) -> list[str]:
+def _describe_full_links(known: Sequence[Held]) -> list[str]:
     """Where the link was full, so that what the senders waited for was the network's doing."""
     found = [
-        f"{one.label}{' also' if one.link is not None else ''} at {_listed(one.full[:FEW])}"
+        f"{one.label}{' also' if one.link is not None else ''} at {_join(one.full[:FEW])}"
         + (f" and {len(one.full) - FEW} more points" if len(one.full) > FEW else "")
         for one in known
         if one.full
     ]
-    where = _listed(found) if found else ""
+    where = _join(found) if found else ""
     text = (
         f"The link was full for {where}: what the senders waited for there was the network's doing."
     )
     return [text] if found else []
 
 
-def _paces(known: Sequence[Held]) -> str:
+def _describe_paces(known: Sequence[Held]) -> str:
     """Who set the pace of how many at the baseline; who was not the application is named."""
     own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2] and one.link is None)
     others = [
         f"{one.pace[0]} that of {one.label} for {numbers.share(one.pace[1])}"
         if one.link is None
-        else f"the link, {_filled(one.link)} full, that of {one.label}"
+        else f"the link, {_describe_full(one.link)} full, that of {one.label}"
         for one in known
         if one.pace[0] != CLASSES[0][2] or one.link is not None
     ]
@@ -316,10 +319,10 @@ def _paces(known: Sequence[Held]) -> str:
         )
     at_baseline = all(one.begin == BASELINE for one in known)
     where = BASELINE if at_baseline else f"{BASELINE}, or else the first point that is known,"
-    return f"At {where} {_listed([*parts, *others])}."
+    return f"At {where} {_join([*parts, *others])}."
 
 
-def _standouts(known: Sequence[Held]) -> str:
+def _describe_standouts(known: Sequence[Held]) -> str:
     """Those that anything but the application held most, at any point; of the rest, how much."""
     order = sorted(known, key=lambda one: -one.most[1])
     if order[0].most[1] < NOTABLE:
@@ -339,7 +342,7 @@ def _standouts(known: Sequence[Held]) -> str:
     return f"Held most by anything else: {', '.join(texts)}; {who} {how}."
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -347,12 +350,12 @@ def _panel(
     rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
 ) -> Any:
     chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    shown = points.drawn(rows)
+    shown = points.choose_drawn(rows)
     bars = [
         stacked.Bar(
             chosen[key],
             [(label, (row[column] or 0.0) * 100) for column, label, _, _ in CLASSES],
-            _beside(row),
+            _label_bar(row),
         )
         for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
     ]
@@ -373,7 +376,7 @@ def _panel(
     )
 
 
-def _beside(row: dict[str, Any]) -> str:
+def _label_bar(row: dict[str, Any]) -> str:
     """The two largest shares that are not the application's."""
     others = sorted(CLASSES[1:], key=lambda item: -(row[item[0]] or 0.0))[:2]
     texts = [

@@ -33,7 +33,7 @@ WITHIN = "here by a tenth at most, unless some are smaller than all that were se
 def draw(context: Context) -> Figure | None:
     """Messages per second, and quantiles of their size."""
     rows = context.rows("message_rate")
-    left_out = doubts.left_out(context, "has_content")
+    left_out = doubts.note_left_out(context, "has_content")
     if rows.is_empty():
         return refused("message_rate", rows, left_out)
     shown = context.series_in(rows)
@@ -55,7 +55,7 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(rows['runs'].sum()), context.terms.run)}, begun "
             "within the time of the run, each in the capture of the host that sent it"
             + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
-            doubts.of_tcp_alone(rows),
+            doubts.note_udp(rows),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
             "with most."
             if rows["runs"].max() > 1  # type: ignore[operator]
@@ -68,7 +68,7 @@ def draw(context: Context) -> Figure | None:
             if doubtful
             else None,
             left_out,
-            points.left_out(frames, "message_rate"),
+            points.note_left_out(frames, "message_rate"),
         ),
         notes=sentence(
             "Inferred from headers. Writes that were queued together are one message, so numbers "
@@ -130,7 +130,7 @@ def _panels(
     rows: pl.DataFrame, one: Series, left: int, sizes: tuple[float, float], *, alone: bool
 ) -> list[Any]:
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    shown = points.drawn(rows)
+    shown = points.choose_drawn(rows)
     order = [names[row] for row in shown.rows()]
     marks = [
         {

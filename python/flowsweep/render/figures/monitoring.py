@@ -10,7 +10,7 @@ from flowsweep import numbers
 from flowsweep.render import axes, charts, cuts, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
-from flowsweep.render.throughput import host_names, of_shown_host
+from flowsweep.render.throughput import host_names, select_shown_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ MEAN, ENDS = "mean_mbit_s", ("min", "max")
 def draw(context: Context) -> Figure | None:
     """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
     every = context.rows(QUERY)
-    shown_host = of_shown_host(context, every)
+    shown_host = select_shown_host(context, every)
     # A window that holds the whole of every run tells no more than the mean.
     is_filled = pl.col("shorter_runs") < pl.col("runs")
     rows = shown_host.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
@@ -44,7 +44,7 @@ def draw(context: Context) -> Figure | None:
     pools = [distributions.pools(context.of(rows, one), "direction") for one in shown]
     directions = sorted(set(rows["direction"]), reverse=True)
     room = max(MAX_PANELS // len(directions), 1)
-    given = cuts.fair([min(len(own), MAX_POINTS) for own in pools], room)
+    given = cuts.share_room([min(len(own), MAX_POINTS) for own in pools], room)
     kept = [
         distributions.kept(context, list(own), one, most)
         for one, own, most in zip(shown, pools, given, strict=True)
@@ -93,7 +93,7 @@ def draw(context: Context) -> Figure | None:
             if rows["shorter_runs"].max()
             else None,
             merged.note(context, rows),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
             cuts.describe(
                 sum(map(len, kept)),
                 sum(map(len, pools)),
@@ -135,7 +135,7 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     """Sentences about the applications whose peaks wide windows hide most."""
     found = [
         (share, words)
-        for one in doubts.reliable(context, context.series_in(rows))
+        for one in doubts.select_reliable(context, context.series_in(rows))
         if (text := finding(one, context.of(rows, one))) is not None
         for share, words in [text]
     ]

@@ -24,7 +24,7 @@ RTT = ("rtt_asked_ms", "rtt_ms")
 def draw(context: Context) -> Figure | None:
     """Distribution of packet gaps per point."""
     rows = context.rows("packet_intervals")
-    left_out = doubts.left_out(context, "has_gaps")
+    left_out = doubts.note_left_out(context, "has_gaps")
     if rows.is_empty():
         return refused("packet_intervals", rows, left_out)
     shown = context.series_in(rows)
@@ -59,7 +59,7 @@ def draw(context: Context) -> Figure | None:
             f"a flow{context.terms.of_runs}, at the receiving host if that was captured; "
             f"{numbers.plural(int(pools['runs'].sum()), 'run')}{context.terms.at_all}.",
             "Filled: the direction of each connection with more payload; grey line: the other.",
-            _predicted(rows),
+            _describe_predicted(rows),
             left_out,
             cuts.describe(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
@@ -71,7 +71,7 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _predicted(rows: pl.DataFrame) -> str | None:
+def _describe_predicted(rows: pl.DataFrame) -> str | None:
     """Which places are predicted, and which gaps the titles count; None where none is."""
     places = [
         name
@@ -83,10 +83,10 @@ def _predicted(rows: pl.DataFrame) -> str | None:
     ]
     if not places:
         return None
-    return f"Dotted: the gap of {', and '.join(places)}. In the titles: {_near(rows)}."
+    return f"Dotted: the gap of {', and '.join(places)}. In the titles: {_describe_near(rows)}."
 
 
-def _near(rows: pl.DataFrame) -> str:
+def _describe_near(rows: pl.DataFrame) -> str:
     """Which gaps the titles count, by the limits of the query."""
     known = rows.filter(pl.col("back_to_back_us") > 0)
     parts = []
@@ -102,7 +102,7 @@ def _near(rows: pl.DataFrame) -> str:
 
 def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
     found = distributions.pools(rows, "stream")
-    kept = _kept(context, rows, list(found), one)
+    kept = _choose_pools(context, rows, list(found), one)
     width = theme.FULL_WIDTH if alone else theme.HALF_WIDTH
     frames = [
         rows.filter((pl.col("point") == point) & (run is None or pl.col("run") == run))
@@ -124,19 +124,19 @@ def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -
     ]  # fmt: skip
 
 
-def _kept(
+def _choose_pools(
     context: Context, rows: pl.DataFrame, pools: list[distributions.Pool], one: Series
 ) -> list[distributions.Pool]:
     """The points along the RTT, and the ends of the other axes; of runs that stand alone some."""
-    ends = points.extremes(context, one.app, one.problem, MAX_ROWS)
+    ends = points.choose_extremes(context, one.app, one.problem, MAX_ROWS)
     along = context.model("axis_points").filter(
         pl.col("app") == one.app, pl.col("problem") == one.problem, pl.col("axis") == "rtt",
         pl.col("point").is_in(rows["point"].implode()),
     ).sort("x")["point"].to_list()  # fmt: skip
     room = MAX_ROWS - len([point for point in ends if point not in along])
-    chosen = {along[place] for place in cuts.evenly(len(along), max(room, 2))} | {*ends}
+    chosen = {along[place] for place in cuts.choose_evenly(len(along), max(room, 2))} | {*ends}
     kept = [pool for pool in pools if pool[0] in chosen]
-    return [kept[place] for place in cuts.evenly(len(kept), MAX_ROWS)] or pools[:1]
+    return [kept[place] for place in cuts.choose_evenly(len(kept), MAX_ROWS)] or pools[:1]
 
 
 def _panel(

@@ -48,7 +48,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
             "between sites where there are several.",
-            doubts.accompanied(context),
+            doubts.note_accompanied(context),
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",
@@ -56,8 +56,8 @@ def draw(context: Context) -> Figure | None:
             "half took no time, as one packet does; all: flowsweep query transfer_times DIR."
             if less
             else None,
-            doubts.of_traffic(context) if "connections" in sources else None,
-            transfer_activity.few(context, rows, "transfer_times"),
+            doubts.note_traffic(context) if "connections" in sources else None,
+            transfer_activity.note_omitted(context, rows, "transfer_times"),
             "Dotted: equal goodput."
             + (
                 " Spans from the application's record."

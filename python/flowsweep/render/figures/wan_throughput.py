@@ -70,7 +70,7 @@ def draw(context: Context) -> Figure | None:
         for pair in _pairs(own[run])[:CHANGED_PANELS]
     ]
     stretches = context.model("link_stretches")
-    changing = [link_changes.of_pair(stretches, run, pair) for _, run, pair in chosen]
+    changing = [link_changes.select_pair(stretches, run, pair) for _, run, pair in chosen]
     alone = len(chosen) == 1
     size = (theme.FULL_WIDTH, 150) if alone else (theme.HALF_WIDTH, 96)
     panels = [
@@ -113,8 +113,8 @@ def draw(context: Context) -> Figure | None:
             "Some senders were not captured; there it is what arrived."
             if rows["is_far_side"].any()
             else None,
-            doubts.unplaced(context),
-            doubts.of_traffic(context, rows.select("run")),
+            doubts.note_unplaced(context),
+            doubts.note_traffic(context, rows.select("run")),
             left_out,
             cuts.describe(
                 len(changed), len(every_changed), "such points are drawn", "reconfiguration"
@@ -167,7 +167,7 @@ def _findings(
     if context.stands_alone or not context.has_sites:
         return []
     found = []
-    for one in doubts.reliable(context, shown)[:FINDINGS]:
+    for one in doubts.select_reliable(context, shown)[:FINDINGS]:
         run = runs[one.app, one.problem]
         own = rows.filter((pl.col("run") == run) & (pl.col("rate_mbit_s") > 0))
         busiest = own.sort("run_mean_mbit_s", descending=True, maintain_order=True).head(1)
@@ -175,7 +175,7 @@ def _findings(
             continue
         row = busiest.row(0, named=True)
         pair = (row["from_site"], row["to_site"])
-        if not link_changes.of_pair(context.model("link_stretches"), run, pair).is_empty():
+        if not link_changes.select_pair(context.model("link_stretches"), run, pair).is_empty():
             continue
         rate = row["rate_mbit_s"] * (row["links"] or 1)
         found.append(

@@ -69,7 +69,7 @@ def build(database: Path, found: assets.Assets) -> LivePage:
     folder = content.folder("reports") / "live"
     style = inline.styles(folder)
     scripts = [_library(found.arrow, "Arrow"), _library(found.library, "duckdb"), _script(folder)]
-    text = templates.filled(
+    text = templates.fill(
         folder,
         "page.html.j2",
         experiment=inline.printable(database.stem),
@@ -98,7 +98,7 @@ def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
     parts: list[dict[str, Any]] = []
     left_out: list[str] = []
     with duckdb.connect(database, read_only=True) as connection:
-        folder = parquet_files.quoted(str(database.parent.absolute()))
+        folder = parquet_files.quote(str(database.parent.absolute()))
         connection.execute(f"set file_search_path = {folder}")
         connection.execute("set timezone = 'UTC'")
         for schema, name, about in _names(connection):

@@ -127,7 +127,7 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     before = idle.round_trips(spec, machines)
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
-    lacking = _lacking(spec, machines)
+    lacking = _find_lacking(spec, machines)
     environment = _environment(spec, machines, folder)
     serving = serve.on_machines(spec, machines, environment, folder)
     failure, spoiled = lacking or serving.start(), None
@@ -183,7 +183,7 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     )
 
 
-def _lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
+def _find_lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
     """The reason why the program cannot be started, or None: see `hub.run`."""
     for machine in machines:
         if spec.congestion is not None and machine.lacking is not None:

@@ -33,7 +33,7 @@ def choose(spec: Spec) -> tuple[str, str]:
     """
     if spec.backend == WAN:
         return WAN, "as demanded"
-    unable = netem.unable(spec)
+    unable = netem.find_unable(spec)
     lacking = None if unable else kernel_links.missing(spec)
     if unable is None and lacking is None:
         return NETEM, "this kernel has it"

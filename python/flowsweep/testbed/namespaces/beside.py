@@ -40,7 +40,7 @@ class Beside:
     """The other program, in repeated rounds; does nothing where there is none."""
 
     def __init__(self, spec: Spec, environment: dict[str, str], priority: Sequence[str]) -> None:
-        self._bed = _alone(spec)
+        self._bed = _spec_alone(spec)
         self._app = spec.beside.app if spec.beside is not None else ""
         self._begin_limit_s = min(BEGIN_LIMIT_S, spec.timeout_s)
         self._environment = {**environment, MARK: self._app}
@@ -119,7 +119,7 @@ class Beside:
             raise _Stopped
 
 
-def _alone(spec: Spec) -> Spec:
+def _spec_alone(spec: Spec) -> Spec:
     """The testbed as if the other program were the only one on it."""
     if spec.beside is None:
         return spec

@@ -22,7 +22,7 @@ PAYLOAD_BYTES = 1472  # of a full frame
 
 
 @contextlib.contextmanager
-def opened(host: HostSpec) -> Iterator[socket.socket]:
+def open_socket(host: HostSpec) -> Iterator[socket.socket]:
     """A non-blocking socket at the experiment address of a host, with arrival timestamps."""
     with kernel.network_namespace(host.namespace):
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -84,10 +84,10 @@ def receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | None
             return None
         # What the kernel finds broken when it is read is not there: see BUGS in select(2).
         with contextlib.suppress(BlockingIOError):
-            return _stamped(receiver)
+            return _receive_stamped(receiver)
 
 
-def _stamped(receiver: socket.socket) -> tuple[bytes, int]:
+def _receive_stamped(receiver: socket.socket) -> tuple[bytes, int]:
     data, ancillary, _, _ = receiver.recvmsg(2048, 64)
     for level, kind, stamp in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):

@@ -254,7 +254,7 @@ def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
     try:
         netem.Netem.join_sites(spec)
         paths = _measure_idle(spec, name)
-        fault = probe.implausible(spec, paths)
+        fault = probe.find_implausible(spec, paths)
     except FlowsweepError as error:
         paths, fault = [], f"{error.what}: {error.found}"
     if fault is None:

@@ -63,7 +63,7 @@ def announce(spec: Spec) -> None:
     """
     broadcast = str(ipaddress.ip_network(specs.EXPERIMENT_NETWORK).broadcast_address)
     for host in spec.hosts:
-        with datagrams.opened(host) as sender:
+        with datagrams.open_socket(host) as sender:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sender.sendto(b"", (broadcast, DISCARD_PORT))
 
@@ -88,11 +88,11 @@ class _Asked:
 def measure(spec: Spec) -> list[Path]:
     """Every pair of sites, by their first hosts."""
     return [
-        _measure(_asked(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
+        _measure(_expect(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
     ]
 
 
-def implausible(spec: Spec, paths: list[Path]) -> str | None:
+def find_implausible(spec: Spec, paths: list[Path]) -> str | None:
     """How the idle paths differ from what was asked, or None."""
     for link, path in zip(spec.links, paths, strict=True):
         if path.rtt_ns is None:
@@ -111,16 +111,16 @@ def round_trips(spec: Spec) -> list[int | None]:
     """The RTT of every pair of sites now, in nanoseconds; None where no probe came through."""
     found = []
     for link in spec.links:
-        asked = _asked(spec, link)
+        asked = _expect(spec, link)
         with (
-            datagrams.opened(spec.at(link.a)[0]) as here,
-            datagrams.opened(spec.at(link.b)[0]) as there,
+            datagrams.open_socket(spec.at(link.a)[0]) as here,
+            datagrams.open_socket(spec.at(link.b)[0]) as there,
         ):
             found.append(_round_trip(here, there, asked))
     return found
 
 
-def _asked(spec: Spec, link: LinkSpec) -> _Asked:
+def _expect(spec: Spec, link: LinkSpec) -> _Asked:
     ends = (link.a, link.b)
     queues = [spec.uplinks[site].queue_bytes for site in ends if site in spec.uplinks]
     return _Asked(
@@ -136,7 +136,7 @@ def _asked(spec: Spec, link: LinkSpec) -> _Asked:
 def exercise(spec: Spec, seconds: float) -> None:
     """A full frame each way every millisecond between the first hosts of two sites."""
     near, far = (spec.at(site)[0] for site in spec.sites[:2])
-    with datagrams.opened(near) as here, datagrams.opened(far) as there:
+    with datagrams.open_socket(near) as here, datagrams.open_socket(far) as there:
         payload = bytes(datagrams.PAYLOAD_BYTES)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -147,7 +147,7 @@ def exercise(spec: Spec, seconds: float) -> None:
 
 
 def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
-    with datagrams.opened(near) as here, datagrams.opened(far) as there:
+    with datagrams.open_socket(near) as here, datagrams.open_socket(far) as there:
         rtt_ns = _round_trip(here, there, path)
         rate = None if path.rate_bit_s is None else _settled_rate(here, there, far, path)
     return Path((near.name, far.name), rtt_ns, rate)

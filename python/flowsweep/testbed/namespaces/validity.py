@@ -85,14 +85,14 @@ def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
         hosts_sent = sum(evidence.frames[host.name][1] for host in spec.at(site))
         inbound, outbound = evidence.frames[f"up-{site}"]
         if evidence.emulator.get("drops_before_uplink"):
-            outbound += _added(evidence, "from", site, "dropped_queue")
+            outbound += _growth(evidence, "from", site, "dropped_queue")
         if hosts_sent + inbound != hosts_received + outbound:
             found.append(
                 f"bridge of {site}: {counted(hosts_sent + inbound, 'frame')} in, "
                 f"{hosts_received + outbound} out"
             )
-        received = _added(evidence, "from", site, "received")
-        delivered = _added(evidence, "to", site, "delivered")
+        received = _growth(evidence, "from", site, "received")
+        delivered = _growth(evidence, "to", site, "delivered")
         if received != outbound:
             found.append(
                 f"{site} sent {counted(outbound, 'frame')}, the emulator received {received}"
@@ -128,7 +128,7 @@ def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
     return [fault]
 
 
-def _added(evidence: Evidence, end: str, site: str, counter: str) -> int:
+def _growth(evidence: Evidence, end: str, site: str, counter: str) -> int:
     """How much a counter grew, over all links from or to a site."""
 
     def total(stats: dict[str, Any]) -> int:
