@@ -1,4 +1,4 @@
-"""A jigsaw puzzle whose pieces may be turned to every way of laying it (Kitatsuji, section 2).
+"""Finds every solution of a jigsaw puzzle with pieces that turn (Kitatsuji, section 2).
 
 Rank 0 hands out first pieces. While a slave searches, it tells the master how far it is and hears
 how far the others are, one exchange after the other: searching never waits for an answer.
