@@ -25,7 +25,6 @@ import rounds
 APP = "jigsaw"
 MAX_SIDE = 64
 MAX_COLOURS = 10_000
-MAX_SOLUTIONS = 100_000
 BUSY_NODE_NS = 60  # about what the kernel takes, for the length of a slice with compute: busy
 PARTS = 16  # the last bundle of first pieces is such a part of a slave's share
 REPORT, REPLY, SOLUTIONS, DONE = range(1, 5)
