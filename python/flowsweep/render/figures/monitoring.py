@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flowsweep.render.distributions import Pool
+    from flowsweep.render.distributions.quantity import Span
     from flowsweep.render.theme import Series
 
 QUERY = "monitoring"
@@ -182,64 +183,25 @@ def _panel(
     rows: pl.DataFrame,
     one: Series,
     names: tuple[str, str],
-    span: tuple[float, float, float | None],
+    span: Span,
     *,
     is_left: bool,
     width: int,
 ) -> Any:
-    low, high, zero = span
-    ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
-    special = [zero] if zero else []
-    labels = axes.number_labels(ticks)
-    if low < numbers.SMALL_MBIT_S:
-        labels = axes.prefix_labels(ticks, scale=1e6)
-    if zero:
-        labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
-    order = [_width(row) for row in rows.iter_rows(named=True)]
     x = charts.field(
         "window:O",
         title="width of a window" if is_left else None,
-        sort=order,
+        sort=[_width(row) for row in rows.iter_rows(named=True)],
         scale=axes.scale(type="point", padding=0.4),
         axis=axes.axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
     )
-    y = charts.field(
-        "y:Q",
-        title=None,
-        scale=axes.scale(type="log", domain=[low, high], nice=False),
-        axis=axes.axis(
-            values=[*special, *ticks],
-            labelExpr=labels,
-            labels=is_left,
-            minExtent=LEFT,
-            maxExtent=LEFT,
-        ),
-    )
-
-    def at(value: float) -> float:
-        return value if value >= LEAST_MBIT_S else zero or low
-
-    marks = [
-        {
-            "window": _width(row),
-            "low": at(row["peak_mbit_s_min"]),
-            "high": at(row["peak_mbit_s_max"]),
-            "is_filled": row["shorter_runs"] == 0,
-            TIP: _tooltip(row),
-            **{column: at(row[column]) for column in (*LINES, MEAN)},
-        }
-        for row in rows.iter_rows(named=True)
-    ]
-
-    def of(column: str, name: str) -> Any:
-        steps = [{"window": row["window"], "y": row[column], TIP: name} for row in marks]
-        return charts.Chart(values(steps))
-
-    layers: list[Any] = [
-        of(MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
-    ]
+    y = _rate_axis(span, labelled=is_left)
+    marks = _marks(rows, span)
+    mean = _line(marks, MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25)
+    layers: list[Any] = [mean.encode(x=x, y=y)]
     for column, (name, dash) in LINES.items():
-        line = of(column, name).mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
+        line = _line(marks, column, name)
+        line = line.mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
         layers.append(line.encode(x=x, y=y))
     if rows["runs"].max() > 1:  # type: ignore[operator]
         spread = charts.Chart(values([{**row, "y": row["low"]} for row in marks]))
@@ -248,19 +210,7 @@ def _panel(
                 x=x, y=y, y2="high:Q"
             )
         )
-    for is_filled in (True, False):
-        chosen = [
-            {**row, "y": row["peak_mbit_s"]} for row in marks if row["is_filled"] == is_filled
-        ]
-        if chosen:
-            layers.append(
-                charts.Chart(values(chosen))
-                .mark("point",
-                    size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
-                    fill=one.colour if is_filled else theme.PAGE,
-                )
-                .encode(x=x, y=y)
-            )  # fmt: skip
+    layers += [points.encode(x=x, y=y) for points in _peaks(marks, one)]
     name, direction = names
     return charts.layer(*layers).properties(
         width=width,
@@ -270,6 +220,72 @@ def _panel(
             y="throughput (Mbit/s)", application=one.label, point=name, direction=direction
         ),
     )
+
+
+def _rate_axis(span: Span, *, labelled: bool) -> charts.Channel:
+    """The log axis of the rates, with a place for 0 where there is one."""
+    low, high, zero = span
+    ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
+    labels = axes.number_labels(ticks)
+    if low < numbers.SMALL_MBIT_S:
+        labels = axes.prefix_labels(ticks, scale=1e6)
+    if zero:
+        labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
+    return charts.field(
+        "y:Q",
+        title=None,
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(
+            values=[*([zero] if zero else []), *ticks],
+            labelExpr=labels,
+            labels=labelled,
+            minExtent=LEFT,
+            maxExtent=LEFT,
+        ),
+    )
+
+
+def _marks(rows: pl.DataFrame, span: Span) -> list[dict[str, Any]]:
+    """What is drawn at each width of a window; rates of less than a bit a second are at 0."""
+    low, _, zero = span
+
+    def place(value: float) -> float:
+        return value if value >= LEAST_MBIT_S else zero or low
+
+    return [
+        {
+            "window": _width(row),
+            "low": place(row["peak_mbit_s_min"]),
+            "high": place(row["peak_mbit_s_max"]),
+            "is_filled": row["shorter_runs"] == 0,
+            TIP: _tooltip(row),
+            **{column: place(row[column]) for column in (*LINES, MEAN)},
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _line(marks: list[dict[str, Any]], column: str, name: str) -> charts.Chart:
+    return charts.Chart(
+        values([{"window": row["window"], "y": row[column], TIP: name} for row in marks])
+    )
+
+
+def _peaks(marks: list[dict[str, Any]], one: Series) -> list[charts.Chart]:
+    """Points at the peaks, open where a run is shorter than the window; the filled ones first."""
+    found = []
+    for is_filled in (True, False):
+        chosen = [
+            {**row, "y": row["peak_mbit_s"]} for row in marks if row["is_filled"] == is_filled
+        ]
+        if chosen:
+            points = charts.Chart(values(chosen)).mark(
+                "point",
+                size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
+                fill=one.colour if is_filled else theme.PAGE,
+            )  # fmt: skip
+            found.append(points)
+    return found
 
 
 def _tooltip(row: dict[str, Any]) -> str:
