@@ -181,7 +181,7 @@ def add_interpretation(parser: Parser) -> None:
         "--order-window",
         dest="order_window_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.ORDER_WINDOW_NS),
         help="How far packets that stand behind later ones are put back into the order of time; "
         "0s leaves all in the order of the file. Default: %(default)s.",
@@ -201,14 +201,14 @@ def add_reading(parser: Parser) -> None:
         "--bin",
         dest="bin_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.BIN_NS),
         help="Length of a throughput bin. Default: %(default)s.",
     )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        type=_size,
+        type=_read_with(parse_size),
         default=None,
         help="Memory that it may take, as 4GiB. Default: three quarters of what is free.",
     )
@@ -225,7 +225,7 @@ def add_reading(parser: Parser) -> None:
         "--udp-timeout",
         dest="udp_timeout_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.UDP_TIMEOUT_NS),
         help="Silence after which a flow that is not TCP ends. Default: %(default)s.",
     )
@@ -237,7 +237,7 @@ def add_window(parser: Parser) -> None:
         "--window",
         dest="window_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.MATCH_WINDOW_NS),
         help="How long a packet waits for its other sighting: longer than any is under way. "
         "Default: %(default)s.",
@@ -251,20 +251,16 @@ def add_window(parser: Parser) -> None:
     )
 
 
-def _time(text: str) -> int:
-    """Nanoseconds; that the option is named where it has no time is left to `argparse`."""
-    try:
-        return parse_time(text)
-    except FlowsweepError as error:
-        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+def _read_with(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """A type of an argument; `argparse` itself names the option in front of an error."""
 
+    def read(text: str) -> int:
+        try:
+            return parse(text)
+        except FlowsweepError as error:
+            raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
 
-def _size(text: str) -> int:
-    """Bytes; see `_time`."""
-    try:
-        return parse_size(text)
-    except FlowsweepError as error:
-        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+    return read
 
 
 def _threads(text: str) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.exports.packed import writing
-from flowsweep.exports.run_tables import natural_key
+from flowsweep.lists import natural_key
 from flowsweep.units import format_size
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,7 +10,7 @@ from urllib.parse import unquote
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout
 from flowsweep.files.names import partition
-from flowsweep.lists import shorten_list
+from flowsweep.lists import natural_key, shorten_list
 from flowsweep.runs import run_folder
 
 #: Runs that a message names.
@@ -91,11 +90,6 @@ def find(path: Path, run: str | None) -> RunTables:
             remedy=f"did you mean --run {near[0]}?" if near else None,
         )
     return RunTables(run, folders[run])
-
-
-def natural_key(name: str) -> list[tuple[int, int | str]]:
-    """A key by which pc9 is before pc10."""
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _folders(path: Path) -> dict[str, Path]:

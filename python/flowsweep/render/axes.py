@@ -60,6 +60,17 @@ def _even_ticks(low: float, high: float) -> list[float]:
     return [low, high]
 
 
+def log_channel(title: str, span: tuple[float, float], most: int, field: str) -> charts.Channel:
+    """A field on a log axis from end to end, with at most this many ticks, and k, M, G."""
+    ticks = log_ticks(*span, most)
+    return charts.field(
+        field,
+        title=title,
+        scale=scale(type="log", domain=list(span), nice=False),
+        axis=axis(values=ticks, labelExpr=prefix_labels(ticks)),
+    )
+
+
 def number_labels(ticks: list[float]) -> str:
     """A label expression: plain numbers with a comma, no exponents."""
     return given_labels({tick: f"{tick:,.10g}" for tick in ticks})

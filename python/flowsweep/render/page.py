@@ -17,6 +17,7 @@ from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.files.outputs import explaining, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
+from flowsweep.lists import natural_key
 from flowsweep.render import (
     differences,
     exported,
@@ -284,7 +285,7 @@ def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
         return [Series(run, problem, run, place) for place, (run, problem) in enumerate(alone)]
     rows = warehouse.select("select distinct app, problem from runs order by all").rows()
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
-    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural_key(row[1])))
+    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], natural_key(row[1])))
     names = labels(rows)
     return [Series(app, problem, names[app, problem], i) for i, (app, problem) in enumerate(rows)]
 
@@ -301,13 +302,6 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
     # The text that is cut may be all that differs.
     twice = {name for name in found.values() if list(found.values()).count(name) > 1}
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
-
-
-def _natural_key(text: str) -> list[tuple[int, int | str]]:
-    """`n 9` before `n 10`."""
-    return [
-        (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part
-    ]
 
 
 def _to_html(sentence: str) -> Markup:

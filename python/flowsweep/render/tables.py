@@ -16,7 +16,7 @@ from flowsweep import content, numbers
 from flowsweep.render import cuts, templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -96,6 +96,21 @@ def words(head: str, rows: Sequence[Row], make: Callable[[Row], str | None], **m
 def figures(head: str, values: Sequence[float | None], spanner: str | None = None) -> Column:
     """A column of estimates with the same decimals."""
     return Column(head, numbers.column(list(values)), spanner=spanner)
+
+
+def ratio_columns(rows: Sequence[Mapping[str, Any]], other_runs: str) -> list[Column]:
+    """A ratio, its interval, and the runs on both sides; `other_runs` is a column of `rows`."""
+    intervals = [
+        numbers.NONE
+        if row["ratio_low"] is None
+        else numbers.interval(row["ratio_low"], row["ratio_high"])
+        for row in rows
+    ]
+    return [
+        figures("ratio", [row["ratio"] for row in rows]),
+        Column("95 % interval", intervals),
+        Column("runs", [f"{row['runs_used']}, {row[other_runs]}" for row in rows]),
+    ]
 
 
 def key_columns(

@@ -94,7 +94,7 @@ def _texts() -> str:
     queue = AXES["queue"].columns[0]
     labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
     network = ", ".join(
-        f"coalesce({_number(axis)}::varchar, '-')"
+        f"coalesce({axis_lines.value_sql(axis, axis.columns[0], 'own')}::varchar, '-')"
         for axis in in_points()
         if axis.applies_to in ("link", "sockets")
     )
@@ -160,13 +160,6 @@ final as (
 
 select * from final
 """
-
-
-def _number(axis: Axis) -> str:
-    """The value of a point; what is unset and may be 0 is 0."""
-    name = f"own.{axis.columns[0].asked}"
-    is_zero = axis.may_be_zero and axis.name not in ON_LINES
-    return f"coalesce({name}, 0)" if is_zero else name
 
 
 def _label(column: Column) -> str:

@@ -149,11 +149,11 @@ def _panels(
     room = theme.FULL_WIDTH - left - GAP
     widths = (round(room * 0.4), round(room * 0.6))
     per_second = _span(shown, "messages_s_min", "messages_s_max")
+    rate_axis = partial(axes.log_channel, "messages per second", per_second, 6)
+    size_axis = partial(axes.log_channel, "payload of a message (bytes)", sizes, 6)
     panels = [
-        _rate_panel(marks, one, partial(_x, "messages per second", per_second), _y(order, left)),
-        _size_panel(
-            marks, one, partial(_x, "payload of a message (bytes)", sizes), _y(order, None)
-        ),
+        _rate_panel(marks, one, rate_axis, _y(order, left)),
+        _size_panel(marks, one, size_axis, _y(order, None)),
     ]
     height = ROW * len(order)
     panels = [
@@ -218,16 +218,6 @@ def _dots(marks: list[dict[str, Any]], one: Series) -> list[Any]:
         )
         for is_filled in (True, False)
     ]
-
-
-def _x(title: str, span: tuple[float, float], field: str) -> charts.Channel:
-    ticks = axes.log_ticks(*span, 6)
-    return charts.field(
-        field,
-        title=title,
-        scale=axes.scale(type="log", domain=list(span), nice=False),
-        axis=axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
-    )
 
 
 def _y(order: list[str], left: int | None) -> charts.Channel:
